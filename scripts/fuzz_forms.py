@@ -55,7 +55,7 @@ def convert_all(data: bytes) -> tuple[Counter[str], list[str]]:
     findings: list[str] = []
 
     def run(form: str, call: Callable[[], Any]) -> None:
-        end, finding = _measured(call, len(data))
+        end, finding = _measured(call, len(data), may_break=form == "opt")
         ends[f"{form} {end}"] += 1
         if finding:
             findings.append(f"{form}: {finding}")
@@ -79,8 +79,8 @@ def _run_passes(data: bytes, pipeline: str) -> None:
     parse_pipeline(pipeline).run(tflq.formats.read_any_form(data))
 
 
-def _measured(call: Callable[[], Any], size: int) -> tuple[str, str]:
-    """The end of a call, and what is wrong with it."""
+def _measured(call: Callable[[], Any], size: int, *, may_break: bool) -> tuple[str, str]:
+    """The end of a call, and what is wrong with it. may_break: it may leave IR that breaks a rule, and say so."""
 
     def too_long(*_: object) -> None:
         raise TooLongError
@@ -92,8 +92,10 @@ def _measured(call: Callable[[], Any], size: int) -> tuple[str, str]:
     end, finding = "converted", ""
     try:
         call()
-    except tflq.TflqError:
+    except tflq.TflqError as error:
         end = "refused"
+        if isinstance(error, tflq.VerificationError) and not may_break:  # of a conversion, that is exit code 70
+            end, finding = "failed", f"{type(error).__name__}: {str(error)[:200]} at {place_of(error)}"
     except TooLongError as error:
         end, finding = "ended", f"over {LONGEST} s at {place_of(error)}"
     except BaseException as error:  # noqa: BLE001 - whatever it is, it is the finding

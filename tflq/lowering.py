@@ -8,11 +8,13 @@ and stand-ins that are left are collected over the whole module into one `Unsupp
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import ClassVar, Final, Generic, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from typing import Final, Generic, TypeVar
 
 from tflq.builder import Emitter
+from tflq.dialects.declare import Operator
 from tflq.dialects.effects import is_handle, is_pure
+from tflq.dialects.traits import Calls, Impure
 from tflq.errors import Reason, Refused, UnsupportedError, operators
 from tflq.ir.core import Function, Module, Op, Signature, Value
 from tflq.ir.facts import walk
@@ -31,9 +33,6 @@ WITHOUT_NUMBERS: Final = frozenset(t for t in SCALARS.values() if t.kind in ("op
 @dataclass(eq=False)
 class FunctionWalk(ABC, Generic[Made]):
     """One function's walk. What an op and a value become, a stage says."""
-
-    lacking: ClassVar[frozenset[ScalarType]]
-    """Element types that tensors of the format cannot have."""
 
     source: Function
     emitter: Emitter
@@ -66,16 +65,9 @@ class FunctionWalk(ABC, Generic[Made]):
     def _results(self, op: Op) -> Sequence[Made | Value]:
         try:
             _need_ranks(op)
-            self.need_elements(v for v in op.tensors if not is_handle(v))
             return self.lowered(op)
         except Refused as refusal:
             return self._stand_in(op, refusal.at(op.location))
-
-    def need_elements(self, values: Iterable[Value]) -> None:
-        """Refused if the format has no tensors of the element type of one of the values."""
-        for value in values:
-            if value.type.storage in self.lacking:
-                raise Refused(f"'{value.name}' is {value.type.storage}, which has no form")
 
     def function(self, inputs: Sequence[Value], outputs: Sequence[Value]) -> Function:
         """The lowered function: the ops that its results or variables follow from."""
@@ -93,6 +85,14 @@ class FunctionWalk(ABC, Generic[Made]):
 def needed(ops: Sequence[Op], results: Iterable[Value]) -> list[Op]:
     """The ops that some results follow from, or that do more than compute; stand-ins among them."""
     return parted(ops, results, lambda op: op.info["pure"] if op.name == _STAND_IN else is_pure(op))[0]
+
+
+def need_elements(op: Op, lacking: Set[ScalarType]) -> None:
+    """Refused if an operand or result has one of the element types that no tensor of the format has."""
+    handles = isinstance(op, Operator) and op.has(Calls, Impure)
+    for value in op.tensors:
+        if value.type.storage in lacking and not (handles and is_handle(value)):
+            raise Refused(f"'{value.name}' is {value.type.storage}, which has no form")
 
 
 def _need_ranks(op: Op) -> None:

@@ -24,5 +24,5 @@ module {
 }
 // ----- TOSA
 // no form in TOSA on this target for 1 operator:
-  subgraph 0, operator 0 (RFFT2D), tensor 'x': 'x' is complex<f32>, which has no form
+  subgraph 0, operator 0 (RFFT2D), tensor 'x': TOSA has no form of tfl.rfft2d yet
   convert to a .tflite file, or only the part before it (--cut)

@@ -76,6 +76,11 @@ class _Casts:
     numbers: frozenset[Value]
 
     def real(self, value: Value) -> Value:
+        slots = self.op.operand_slots if isinstance(self.op, Operator) else ()
+        if any(
+            value in slot.values(self.op) for slot in slots if slot.indices
+        ):  # kernels read these as they are stored
+            return self.b.value(value)
         return self.b.cast(self.b.value(value), f32) if value in self.numbers else _real(self.b, value)
 
     def stored(self, real: Value, result: Value) -> Value:

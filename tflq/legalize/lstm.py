@@ -212,7 +212,7 @@ def _read_lstm(op: LSTM | UnidirectionalSequenceLSTM) -> Lstm:
     if not all(v.is_constant for v in (*values, *wide, *biases)):
         raise NotApplicable("the weights are not constants")
     if (
-        len(gates) < 3
+        not gates.keys() >= {"forget", "cell", "output"}
         or any(v.type.rank != 2 for v in values)
         or not isinstance(hidden.type.element, UniformQuantizedType)
     ):

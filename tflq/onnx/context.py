@@ -17,9 +17,9 @@ from tflq.dialects.quant import Scast
 from tflq.dialects.tosa.movement import Identity
 from tflq.errors import Refused
 from tflq.ir.core import Function, Module, Op, Value, constant
-from tflq.ir.types import ScalarType, Shape, f32, f64, i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64
+from tflq.ir.types import SCALARS, ScalarType, Shape, f32, f64, i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64
 from tflq.light import NamedTuple
-from tflq.lowering import own
+from tflq.lowering import WITHOUT_NUMBERS, need_elements, own
 from tflq.onnx.builder import OnnxBuilder
 from tflq.registering import Registry, form_of
 
@@ -491,9 +491,14 @@ def same(op: Scast | Identity, t: Onnx) -> Held:
     return t.held(op.input)
 
 
+_LACKING: Final = WITHOUT_NUMBERS | {t for t in SCALARS.values() if not t.numpy}
+
+
 def lowered(op: Op, t: Onnx) -> Made | Sequence[Made]:
     """What an op becomes. Refused if it has no form in ONNX."""
-    return form_of(lowering, op, "ONNX")(op, t)
+    lower = form_of(lowering, op, "ONNX")
+    need_elements(op, _LACKING)
+    return lower(op, t)
 
 
 def static(shape: Shape) -> tuple[int, ...]:

@@ -36,9 +36,9 @@ from tflq.dialects.onnx import Shape as ShapeOf
 from tflq.errors import Reason, Refused
 from tflq.ir.core import Function, Location, Module, Op, Value
 from tflq.ir.facts import walk
-from tflq.ir.types import SCALARS, TensorType, f64, i64, is_quantized, ui32, ui64
+from tflq.ir.types import TensorType, f64, i64, is_quantized, ui32, ui64
 from tflq.light import dataclass
-from tflq.lowering import WITHOUT_NUMBERS, FunctionWalk, entries, lowered_module, own, refuse
+from tflq.lowering import FunctionWalk, entries, lowered_module, own, refuse
 from tflq.onnx.context import HELD, Held, Made, Onnx, is_narrow, lowered, need_type
 from tflq.onnx.context import Form as HeldAs
 
@@ -86,8 +86,6 @@ def lower(module: Module, proofs: ProofCache | None = None, *, given: bool = Fal
 
 class _Function(FunctionWalk["Made"]):
     """One function's walk."""
-
-    lacking = frozenset(t for t in SCALARS.values() if t in WITHOUT_NUMBERS or not t.numpy)
 
     def __init__(
         self,
@@ -149,7 +147,8 @@ class _Function(FunctionWalk["Made"]):
     def _output(self, value: Value, taken: set[Value]) -> Value:
         """The result: a separate value of its storage type, under its name."""
         try:
-            self.need_elements([value] if value.producer is None else [])  # the walk asks of the others
+            if value.producer is None:  # the walk asks of the others
+                _need_known_type(value)
             result = self.t.held(value).get(self.t, HeldAs(value.type.storage))
         except Refused as refusal:
             self.refused[Reason(f"result '{value.name}': {refusal}", tensor=value.name)] = None

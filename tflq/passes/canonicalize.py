@@ -185,7 +185,7 @@ class Fold(Pass):
             return None
         try:
             arrays = evaluate_op(op, [None if value is None else held_array(value) for value in op.operands])
-        except (NotImplementedError, ArithmeticError, IndexError):  # not implemented, or undefined
+        except (NotImplementedError, ArithmeticError, IndexError, ValueError):  # not implemented, or undefined
             return None
         if arrays is None or any(a.shape != v.type.shape for a, v in zip(arrays, op.results, strict=True)):
             return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tflq.dialects.declare import Operator, attribute, operand, result
-from tflq.dialects.inference import Dims, Stated, agree
+from tflq.dialects.inference import Dims, Misfit, Stated, agree
 from tflq.dialects.parameters import Misreads, NeedsParameters, ParametersUnread, SimulatesQuantization
 from tflq.dialects.tfl import Needs
 from tflq.dialects.traits import ComputesInFloat, ElementTypes, Elementwise, KeptIfConstant, Undescribed, View
@@ -22,6 +22,8 @@ class Bitcast(Operator, name="tfl.bitcast"):
         """Between widths the last dim appears or goes."""
         dims = site.dims(self.input)
         before, after = self.input.type.storage.bits, self.result.type.storage.bits
+        if not before or not after:
+            raise Misfit(f"{self.input.type.storage} and {self.result.type.storage} have no bits to compare")
         if before > after:
             return (*dims, before // after)
         if before < after:

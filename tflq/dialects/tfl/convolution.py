@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, Final
 
-from tflq.dialects.declare import Operator, Trait, attribute, operand, result
+from tflq.dialects.declare import QUANTIZED, Operator, Trait, Types, attribute, operand, result
 from tflq.dialects.inference import Dims, Misfit, Stated, agree, matrix_product, product, slide
 from tflq.dialects.parameters import (
     HybridKernel,
@@ -18,7 +18,10 @@ from tflq.dialects.parameters import (
 from tflq.dialects.tfl import Needs
 from tflq.dialects.traits import FilterChannels, HasShape, NonNegative, SizedBy, Window
 from tflq.ir.core import Value
-from tflq.ir.types import Shape, i2, i4, i8, i16, ui8
+from tflq.ir.types import Shape, f32, i2, i4, i8, i16, i32, i64, ui8
+
+BIAS: Final = Types(f32, i32, i64, QUANTIZED)
+"""Element types of biases: of floats, of plain accumulators, and quantized."""
 
 
 class Windowed2D(Operator):
@@ -26,7 +29,7 @@ class Windowed2D(Operator):
 
     input: Value = operand()
     filter: Value = operand()
-    bias: Value | None = operand(optional=True)
+    bias: Value | None = operand(BIAS, optional=True)
     output: Value = result()
     padding: str = attribute(default="SAME")
     stride_w: int = attribute(default=0, positive=True)
@@ -105,7 +108,7 @@ class TransposeConv(Operator, name="tfl.transpose_conv", newest=5):
     output_shape: Value = operand(indices=True)
     filter: Value = operand()
     input: Value = operand()
-    bias: Value | None = operand(optional=True)
+    bias: Value | None = operand(BIAS, optional=True)
     output: Value = result()
     padding: str = attribute(default="SAME")
     stride_w: int = attribute(default=0, positive=True)
@@ -148,7 +151,7 @@ class Conv3D(Windowed3D, name="tfl.conv_3d"):
 
     input: Value = operand()
     filter: Value = operand()
-    bias: Value | None = operand(optional=True)
+    bias: Value | None = operand(BIAS, optional=True)
     output: Value = result()
 
     def infer(self, site: Stated) -> Dims:
@@ -166,7 +169,7 @@ class Conv3DTranspose(Windowed3D, name="tfl.conv_3d_transpose"):
     output_shape: Value = operand(indices=True)
     filter: Value = operand()
     input: Value = operand()
-    bias: Value | None = operand(optional=True)
+    bias: Value | None = operand(BIAS, optional=True)
     output: Value = result()
     traits = (NonNegative(output_shape), SizedBy(output_shape))
 
@@ -184,7 +187,7 @@ class FullyConnected(Operator, name="tfl.fully_connected", newest=14):
 
     input: Value = operand()
     weights: Value = operand()
-    bias: Value | None = operand(optional=True)
+    bias: Value | None = operand(BIAS, optional=True)
     output: Value = result()
     shuffled: Value | None = result(optional=True)
     fused_activation_function: str = attribute(default="NONE")

@@ -74,6 +74,9 @@ class LSTM(Operator, name="tfl.lstm", newest=4):
         """The basic kernel has data, activation, weights, biases and state; its results are activation, state, joined
         input and gates."""
         if self.kernel_type != "BASIC":
+            needed = ("input_to_output", "recurrent_to_forget", "recurrent_to_cell", "recurrent_to_output")
+            if absent := [name for name in needed if getattr(self, name) is None]:
+                raise Misfit(f"it has no '{absent[0]}', which the full kernel reads")
             batch, units = site.dims(self.input, 2)[0], site.dims(self.recurrent_to_output, 2)[1]
             _check_state(site, self.output_state, batch, units)
             return [(batch, units), *[v.type.shape for v in self.results[1:]]]

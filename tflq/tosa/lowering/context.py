@@ -43,8 +43,24 @@ from tflq.dialects.tosa.movement import Gather, Identity, Pad, Tile
 from tflq.dialects.traits import Broadcasts
 from tflq.errors import Refused
 from tflq.ir.core import Module, Op, Value, constant
-from tflq.ir.types import ElementType, ScalarType, Shape, TensorType, element_storage, i4, i8, i16, i32, i64, ui4, ui8
+from tflq.ir.types import (
+    ElementType,
+    ScalarType,
+    Shape,
+    TensorType,
+    element_storage,
+    f8e4m3fn,
+    f8e5m2,
+    i4,
+    i8,
+    i16,
+    i32,
+    i64,
+    ui4,
+    ui8,
+)
 from tflq.light import dataclass
+from tflq.lowering import WITHOUT_NUMBERS, need_elements
 from tflq.numerics.fixed_point import Multiplier
 from tflq.registering import Registry, form_of
 from tflq.tosa.rules import Target
@@ -317,9 +333,15 @@ def same(op: Scast | Identity, t: Tosa) -> Value:
     return t.value(op.input)
 
 
+LACKING: Final = WITHOUT_NUMBERS | {f8e4m3fn, f8e5m2}
+"""Element types that no operator is lowered on."""
+
+
 def lowered(op: Op, t: Tosa) -> Value | Sequence[Value]:
     """What an op becomes. Refused if it has no form in TOSA."""
-    return form_of(lowering, op, "TOSA")(op, t)
+    lower = form_of(lowering, op, "TOSA")
+    need_elements(op, LACKING)
+    return lower(op, t)
 
 
 def lowered_value(op: Op, t: Tosa) -> Value:

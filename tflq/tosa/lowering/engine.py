@@ -19,8 +19,8 @@ from tflq.errors import Reason, Refused, UnsupportedError
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import TensorType, element_storage, i1, i8, i32, i64, is_quantized, ui8
 from tflq.light import dataclass, field
-from tflq.lowering import WITHOUT_NUMBERS, FunctionWalk, entries, lowered_module, own, refuse
-from tflq.tosa.lowering.context import NO_STATE, ONE, NarrowTosa, Scope, Tosa, lowered, narrow
+from tflq.lowering import FunctionWalk, entries, lowered_module, own, refuse
+from tflq.tosa.lowering.context import LACKING, NO_STATE, ONE, NarrowTosa, Scope, Tosa, lowered, narrow
 from tflq.tosa.rules import Target, default_rules
 
 
@@ -58,6 +58,12 @@ def lower(module: Module, target: Target) -> tuple[Module, list[Note]]:
     sizes = "" if all(v.type.is_static for v in inputs) else "state the sizes of the inputs (--batch, --shape), or "
     refuse(walk.refused, "TOSA on this target", sizes)
     return lowered, walk.notes
+
+
+def _need_numbers(value: Value) -> None:
+    """Refused if a constant that is a result is of elements that TOSA has not; what computes other results says so."""
+    if value.producer is None and value.type.storage in LACKING:
+        raise Refused(f"it is {value.type.storage}, which has no form")
 
 
 def _need_boolean(value: Value, lowered: Value) -> None:
@@ -101,8 +107,6 @@ class _Module:
 class _Function(FunctionWalk[Value]):
     """One function's walk. An entry point's arguments and results may be unsigned; those of others are signed, and
     `scope` says their variables."""
-
-    lacking = WITHOUT_NUMBERS
 
     def __init__(self, parent: _Module, function: Function, scope: Scope | None = None) -> None:
         whole = parent.target.rules is default_rules()[0]
@@ -151,6 +155,8 @@ class _Function(FunctionWalk[Value]):
     def _input(self, value: Value) -> Value:
         """The argument, of its storage type or a signed one; the ops read a signed one."""
         storage = element_storage(value.type.element)
+        if storage in LACKING and not is_handle(value):
+            self.refused[Reason(f"input '{value.name}' is {storage}, which has no form", tensor=value.name)] = None
         info = {"quantized": value.type.element} if is_quantized(value.type.element) else {}
         if not self.entry:
             argument = Value(self.t.type(value), value.name, info=info)
@@ -167,7 +173,8 @@ class _Function(FunctionWalk[Value]):
     def _output(self, value: Value, taken: set[Value]) -> Value:
         """The result: a separate value, of its storage type or a signed one, under its name."""
         try:
-            self.need_elements([value] if value.producer is None else [])  # the walk asks of the others
+            if value.producer is None:  # the walk asks of the others
+                _need_numbers(value)
             result = narrow(value, self.t) if value.is_constant else self.t.value(value)
             _need_boolean(value, result)
         except Refused as refusal:
