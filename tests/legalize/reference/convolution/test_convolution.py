@@ -329,7 +329,7 @@ def test_other_kernels_agree(resolver: str, mac: str, storage: ScalarType) -> No
 @pytest.mark.parametrize("constant", [True, False], ids=["constant", "computed"])
 @pytest.mark.parametrize("storage", [i8, i16], ids=str)
 def test_a_zero_point_that_conv_2d_refuses(storage: ScalarType, constant: bool) -> None:
-    """No interpreter runs it: the result is what the parameters say, and nothing is told of a kernel."""
+    """No interpreter runs it: tflq computes what the parameters say, and nothing is told of a kernel."""
     x = argument((1, 4, 4, 2), quantized(storage, 0.05, 0), "x")
     element, scale = UniformQuantizedType.of(i8, 0.02, 17), float(np.float32(0.05) * np.float32(0.02))
     w = random((3, 2, 2, 2), element) if constant else argument((3, 2, 2, 2), element, "w")
