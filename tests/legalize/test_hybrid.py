@@ -87,7 +87,9 @@ def test_without_the_fallback_it_is_refused() -> None:
     weights = const(np.ones((3, 4), np.int16), UniformQuantizedType.of(i16, 0.5), "w")
     x, y = argument((2, 4), f32, "x"), argument((2, 3), f32, "y")
     model = one_op("tfl.fully_connected", [x, weights, None], [y], FULLY_CONNECTED, 1)
-    with pytest.raises(tflq.UnsupportedError, match="no kernel for float activations with i16 constants; without --fallback"):
+    with pytest.raises(
+        tflq.UnsupportedError, match="no kernel for float activations with i16 constants; without --fallback"
+    ):
         tflq.convert(model, fallback="error")
 
 

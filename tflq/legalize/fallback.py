@@ -22,6 +22,7 @@ from tflq.dialects.tfl.activation import Tanh
 from tflq.dialects.tfl.arithmetic import FloorDiv, FloorMod, Maximum, Minimum
 from tflq.dialects.tfl.casts import Bitcast, Cast, Quantize
 from tflq.dialects.tfl.comparison import BitwiseXor, Equal, Less, RightShift, SelectV2
+from tflq.dialects.tfl.convolution import BatchMatMul
 from tflq.dialects.tfl.movement import Concatenation
 from tflq.dialects.tfl.pooling import ReduceProd
 from tflq.dialects.tfl.state import version_info
@@ -63,6 +64,9 @@ def fall_back(op: Op, b: RuleBuilder) -> Sequence[Value]:
 
         if problem := missing_state(op):
             raise NotApplicable(problem)
+    source = op.input.type.storage if isinstance(op, Quantize) else f32
+    if source is not f32 and (source.is_float or not source.numpy):
+        raise NotApplicable(f"QUANTIZE has no kernel on {source}; cast it to f32 first")
     numbers = _numbers(op)
     return through_floats(op, _Casts(op, b, numbers), partial(_computed, op, b, numbers))
 
@@ -134,6 +138,8 @@ def _computed(
         computed = [_merged(op, b, operands, types[0])]
     else:
         emitted = b.op(op.name, operands, types, attributes, version_info(op))
+        if isinstance(op, BatchMatMul) and not emitted.result.type.storage.is_float:
+            raise NotApplicable(f"BATCH_MATMUL of real numbers has no result in {emitted.result.type.storage}")
         if not _of_one_type(emitted):
             raise NotApplicable(f"{kernel_name(op)} takes tensors of one type, and not all of these are quantized")
         computed = emitted.results

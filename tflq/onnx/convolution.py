@@ -436,6 +436,8 @@ def batch_matmul(op: tfl.BatchMatMul, t: Onnx) -> Held:
     if not op.output.type.storage.is_float:
         raise Refused("BATCH_MATMUL of plain integers")
     x, y = _adjoint(t, t.value(op.lhs), op.adj_x), _adjoint(t, factor(op, t, op.rhs), op.adj_y)
+    if not (x.type.storage.is_float and y.type.storage.is_float):
+        raise Refused("BATCH_MATMUL of real numbers and plain integers")
     return t.made(real_sum(op, t.matmul(x, y)), op.output)
 
 

@@ -18,7 +18,8 @@ from tflq.dialects.effects import entry_functions, is_hybrid
 from tflq.dialects.forms import UNQUANTIZED, Form, is_recurrent, kept_reason
 from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.dialects.traits import Calls, ComputesInFloat
-from tflq.errors import Reason, Refused, UnsupportedError, operators
+from tflq.errors import Reason, Refused, UnsupportedError, VerificationError, operators
+from tflq.flatbuffer.tensors import quantization_fields
 from tflq.ir.core import Function, Location, Module, Op, Value
 from tflq.ir.types import QUANTIZED_TYPES, f32
 from tflq.light import dataclass
@@ -153,6 +154,7 @@ def check(module: Module, decisions: Iterable[Decision], mac: Mac = "integer", t
         listed = ", ".join(keys.get(index, f"subgraph {index}") for index in others)
         what = f"the target '{target.name}' runs the first subgraph and what it calls, not {listed}"
         raise UnsupportedError(Reason(what, module.source, remedy="convert a signature alone (--signature KEY)"))
+    _check_interface(module)
     paths = _Paths(decisions)
     illegal = dict.fromkeys(
         reason for function in module.functions for reason in _illegal_in(function, paths, mac, target)
@@ -162,6 +164,16 @@ def check(module: Module, decisions: Iterable[Decision], mac: Mac = "integer", t
         raise UnsupportedError(
             f"the target does not take {operators(len(illegal))} of the result:", list(illegal), remedy=remedy
         )
+
+
+def _check_interface(module: Module) -> None:
+    """UnsupportedError for an input or output of a type that only the text form has."""
+    for function in module.functions:
+        for value in (*function.inputs, *function.outputs):
+            try:
+                quantization_fields(value)
+            except VerificationError as error:
+                raise UnsupportedError(Reason(str(error), module.source, tensor=value.name)) from None
 
 
 class _Paths:

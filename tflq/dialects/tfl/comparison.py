@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Final
 
-from tflq.dialects.declare import Operator, Trait, operand, result
+from tflq.dialects.declare import INTEGER, QUANTIZED, Operator, Trait, Types, operand, result
 from tflq.dialects.inference import Dims, Stated, agree, product
 from tflq.dialects.parameters import Misreads, QuantizedTogether, SameScale
 from tflq.dialects.tfl import Needs
@@ -154,11 +154,14 @@ class Where(Operator, name="tfl.where", newest=2):
 # Bits of integers.
 
 
+_BITS: Final = Types(INTEGER, i1, QUANTIZED)
+
+
 class BitwiseXor(Operator, name="tfl.bitwise_xor"):
     """Bits that differ. Source: kernels/bitwise_xor.cc."""
 
-    lhs: Value = operand()
-    rhs: Value = operand()
+    lhs: Value = operand(_BITS)
+    rhs: Value = operand(_BITS)
     output: Value = result()
     traits = (SameElementType(lhs, rhs, output), Broadcasts(lhs, rhs, output), Misreads("result type"))
 
@@ -166,7 +169,7 @@ class BitwiseXor(Operator, name="tfl.bitwise_xor"):
 class RightShift(Operator, name="tfl.right_shift"):
     """lhs shifted right by rhs bits; the sign stays. Source: kernels/right_shift.cc."""
 
-    lhs: Value = operand()
-    rhs: Value = operand()
+    lhs: Value = operand(_BITS)
+    rhs: Value = operand(_BITS)
     output: Value = result()
     traits = (Broadcasts(lhs, rhs, output), Misreads("result type"))
