@@ -211,7 +211,7 @@ class TflqError(Exception):
             return self.message
         paths = {reason.path for reason in self.reasons}
         path = paths.pop() if len(paths) == 1 else ""
-        head = f"{path}: {self.message}" if path else self.message
+        head = self.message if self.message.startswith(path) else f"{path}: {self.message}"
         lines = _groups(self.reasons, path)
         return "\n  ".join([head, *lines, *([self.remedy] if self.remedy and not self.reasons[0].remedy else [])])
 

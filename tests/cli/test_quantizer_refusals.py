@@ -72,7 +72,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (CALIBRATE.format("empty.npz"), 2, ["has no array 'given'", "np.savez(path, name=array)"]),
         (CALIBRATE.format("nan.npz"), 2, ["sample 0 gives NaN or infinity at 'x'", "--ignore-nonfinite"]),
         (CALIBRATE.format("cut.npz"), 2, ["cut.npz: not an .npz file"]),
-        (CALIBRATE.format("bad"), 2, ["1.npy: not an array"]),
+        (CALIBRATE.format("bad"), 2, ["1.npy: not a readable .npy or .npz file of arrays"]),
         (CALIBRATE.format("images"), 2, ["images need a mean and a scale", "--mean"]),
         (CALIBRATE.format("data.npz --signature run"), 2, ["no signature 'run'", "'serve'"]),
         ("calibrate merge good.json other.json -o out.json", 2, ["'first' differ in digest", "of one model"]),

@@ -57,10 +57,10 @@ def test_with_the_default_delegate_and_in_turns(models: Path, monkeypatch: pytes
     asked: list[tuple[Child, str, str]] = []
     ask = Child.ask
 
-    def recorded(self: Child, request: dict[str, Any], *rest: Any) -> Any:
+    def recorded(self: Child, request: dict[str, Any], *rest: Any, **more: Any) -> Any:
         if request["do"] in ("open", "time"):
             asked.append((self, request["do"], request.get("resolver", "")))
-        return ask(self, request, *rest)
+        return ask(self, request, *rest, **more)
 
     monkeypatch.setattr(Child, "ask", recorded)
     path = models / "pad.tflite"
