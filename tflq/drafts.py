@@ -20,7 +20,8 @@ from contextlib import suppress
 from functools import cache
 from typing import Final
 
-_NAME: Final = re.compile(r"\.tflq-(?P<host>[0-9a-f]+)-(?P<process>\d+)-(?P<start>\d+)-[0-9a-f]{8}")
+_PREFIX: Final = ".tflq-"
+_NAME: Final = r"\.tflq-(?P<host>[0-9a-f]+)-(?P<process>\d+)-(?P<start>\d+)-[0-9a-f]{8}"
 _DESCRIPTORS: Final = "/proc/self/fd"
 _FLAGS: Final = os.O_WRONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 
@@ -126,7 +127,7 @@ class Draft:
     def _beside(self) -> str:
         """A name in the folder that says whose it is; none is longer than 80 bytes."""
         process = os.getpid()
-        name = f".tflq-{_host()}-{process}-{_start(process)}-{os.urandom(4).hex()}"
+        name = f"{_PREFIX}{_host()}-{process}-{_start(process)}-{os.urandom(4).hex()}"
         return os.path.join(self._folder, name)
 
 
@@ -145,7 +146,8 @@ def _resemble(descriptor: int, replaced: os.stat_result) -> None:
 def _remove_dead(folder: str) -> None:
     """Removes drafts of processes of this host that are dead; looked for once by each process."""
     with suppress(OSError), os.scandir(folder) as entries:
-        names = [match for entry in entries if (match := _NAME.fullmatch(entry.name))]
+        drafts = [entry.name for entry in entries if entry.name.startswith(_PREFIX)]
+        names = [match for name in drafts if (match := re.fullmatch(_NAME, name))]
         for match in names:
             if match["host"] == _host() != "0" and _is_dead(int(match["process"]), int(match["start"])):
                 with suppress(OSError):
@@ -166,16 +168,14 @@ def _is_dead(process: int, start: int) -> bool:
 
 @cache
 def _host() -> str:
-    """The boot of this machine and the namespace of its processes as a number of 16 digits; "0" if it is not known."""
+    """The boot of this machine and the namespace of its processes, in digits of base 16; "0" if it is not known."""
     try:
-        with open("/proc/sys/kernel/random/boot_id", "rb") as file:
-            boot = file.read().strip()
-        namespace = os.readlink("/proc/self/ns/pid").encode()
-    except OSError:
+        with open("/proc/sys/kernel/random/boot_id", encoding="utf-8") as file:
+            boot = file.read().replace("-", "")
+        namespace = os.stat("/proc/self/ns/pid").st_ino
+    except (OSError, ValueError):
         return "0"
-    from hashlib import blake2b
-
-    return blake2b(boot + namespace, digest_size=8).hexdigest()
+    return f"{boot[:16]}{namespace:x}"
 
 
 def _start(process: int) -> int:

@@ -228,7 +228,7 @@ class TflqError(Exception):
 
 _SHORT = 100
 _MOST_GROUPS = 10
-_VARIABLE = re.compile(r"'[^']*'|(?<=tensor )\d+")
+_VARIABLE = r"'[^']*'|(?<=tensor )\d+"
 """The parts of a sentence in which reasons of one kind differ: names and numbers of tensors."""
 
 
@@ -237,7 +237,7 @@ def _groups(reasons: Sequence[Reason], path: str) -> list[str]:
     about operators inside of what they become."""
     kinds: dict[tuple[str, str], list[Reason]] = {}
     for reason in reasons:
-        kinds.setdefault((_VARIABLE.sub("", reason.what), reason.remedy), []).append(reason)
+        kinds.setdefault((re.sub(_VARIABLE, "", reason.what), reason.remedy), []).append(reason)
     ordered = sorted(kinds.values(), key=lambda alike: _is_inner(alike[0]))
     lines = [_line(alike, path) for alike in ordered[:_MOST_GROUPS]]
     rest = len(ordered) - _MOST_GROUPS

@@ -29,7 +29,7 @@ KINDS, NUMBERS = 5, 8
 COUNTS = ("integer", "float", "kept")
 
 
-_VARIABLE = re.compile(r"'[^']*'|\b(?:subgraph|operator|tensor) \d+")
+_VARIABLE = r"'[^']*'|\b(?:subgraph|operator|tensor) \d+"
 """The parts of a warning in which those of one kind differ: names, and numbers of operators and tensors."""
 
 
@@ -93,7 +93,7 @@ def _alike(items: Iterable[T], text: Callable[[T], str]) -> Iterable[list[T]]:
     """The items by kind of their texts."""
     kinds: dict[str, list[T]] = {}
     for item in items:
-        kinds.setdefault(_VARIABLE.sub("", text(item)), []).append(item)
+        kinds.setdefault(re.sub(_VARIABLE, "", text(item)), []).append(item)
     return kinds.values()
 
 

@@ -259,7 +259,7 @@ def _outcome(row: CoverageRow) -> list[Cell]:
     return [(row.path, _OF_PATHS.get(row.path, "")), row.reason or row.warning]
 
 
-RULES = output.Place(exists=True, dir_okay=False, path_type=Path)
+RULES = output.PathPlace(exists=True, dir_okay=False)
 
 
 def complete_passes(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:

@@ -7,7 +7,6 @@ what is taken where nothing is said, are those of `tflq.pipelines`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
@@ -68,7 +67,7 @@ def json_option(help: str = "Print the outcome as JSON.") -> _Option:
     return click.option("--json", "as_json", is_flag=True, help=help)
 
 
-DATA: Final = output.Place(exists=True, path_type=Path)
+DATA: Final = output.PathPlace(exists=True)
 """Samples: an .npz or .npy file, or a folder (docs/data.md)."""
 
 

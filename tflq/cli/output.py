@@ -72,6 +72,15 @@ class Place(click.Path):
         return super().convert(value, param, ctx)
 
 
+class PathPlace(Place):
+    """The same, as a `pathlib.Path`."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from pathlib import Path
+
+        return Path(super().convert(value, param, ctx))
+
+
 MODEL = _Model(dir_okay=False, allow_dash=True)
 """The path of a model as text, in which `-` is standard input and `./-` a file of that name."""
 

@@ -37,9 +37,9 @@ SIGNALS = signal.SIGINT, signal.SIGTERM
 CAUSES = 12
 
 OF_MANY = tuple(name for name in PARTS if name not in OF_ONE_MODEL)
-PLACE = output.Place(exists=True, path_type=Path)
+PLACE = output.PathPlace(exists=True)
 FOLDER = click.Path(file_okay=False, path_type=Path)
-SWEPT = output.Place(exists=True, file_okay=False, path_type=Path)
+SWEPT = output.PathPlace(exists=True, file_okay=False)
 
 
 @click.group(
