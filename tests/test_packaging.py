@@ -36,6 +36,21 @@ DATA = [path for folder in ("schema", "rules") for path in (ROOT / folder).rglob
 FILES = sorted(path.relative_to(ROOT).as_posix() for path in DATA)
 
 
+AT_THE_ROOT = {
+    *(".ci", ".gitignore", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md"),
+    *("benchmarks", "docs", "examples", "mkdocs.yml", "models", "pyproject.toml", "rules", "schema", "scripts"),
+    *("tests", "tflq"),
+}
+
+
+def test_the_root_of_the_repository_holds_what_belongs_there() -> None:
+    if not (ROOT / ".git").exists():
+        pytest.skip("not a checkout: no repository to look at")
+    listing = ["git", "ls-files"]
+    files = subprocess.run(listing, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    assert {line.split("/")[0] for line in files.splitlines()} == AT_THE_ROOT
+
+
 @pytest.mark.parametrize("name", FILES)
 def test_checkout(name: str) -> None:
     assert Path(resource(name)).read_bytes() == (ROOT / name).read_bytes()

@@ -123,7 +123,7 @@ def test_what_does_not_fit_is_named(tmp_path: Path, arrays: dict[str, np.ndarray
 
 def test_files_that_are_no_data(tmp_path: Path) -> None:
     (tmp_path / "data.npz").write_bytes(b"PK not a zip")
-    with pytest.raises(FileError, match=r"not an \.npz file"):
+    with pytest.raises(FileError, match=r"not a readable \.npz file: File is not a zip file"):
         lists(tmp_path / "data.npz")
     (tmp_path / "data.txt").write_text("")
     with pytest.raises(OptionError, match=r"not a file of samples; give an \.npz"):

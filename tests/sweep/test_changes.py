@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from support.made_results import passing
 
 import tflq.sweep.baseline as changes_module
 from tflq.cli.main import run
@@ -54,6 +55,14 @@ def test_each_kind_of_change(before: Entry, now: Entry, kinds: list[str]) -> Non
     worse = {"failing", "numbers", "path", "memory"} & {*kinds}
     assert bool(failing(changes)) == bool(worse)
     assert bool(failing(changes, kinds)) == bool(kinds)
+
+
+@pytest.mark.parametrize("static", [True, False, None])
+def test_a_baseline_holds_what_is_compared(tmp_path: Path, static: bool | None) -> None:
+    result = passing(0) | {"static": {} if static is None else {"kept": static}}
+    write_baseline([result], tmp_path / "baseline.json")
+    assert read_entries(tmp_path / "baseline.json") == [entry_of(result)]
+    assert entry_of(result).static is static
 
 
 def test_failures_of_one_cause_have_one_sentence() -> None:

@@ -4,21 +4,30 @@ from __future__ import annotations
 
 import os
 import struct
+import tokenize
 import zipfile
+import zlib
 from abc import ABC
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Self
 
 import numpy as np
 
-from tflq.errors import FileError, OptionError, Reason
+from tflq.errors import FileError, MissingPackageError, OptionError, Reason, TflqError
 from tflq.files import file_errors
 from tflq.samples.inputs import Arrangement, Entry, Input, Sample, as_file_name, dims, fitted, group_of, stacked
 
 IMAGES: Final = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp")
+DAMAGED: Final = (
+    *(EOFError, MemoryError, OverflowError, RuntimeError, SyntaxError, ValueError),
+    *(zipfile.BadZipFile, zlib.error, struct.error, tokenize.TokenError),
+)
+"""Errors of zipfile, numpy and Pillow on a damaged file; RuntimeError stands for encryption and other compressions."""
+_MOST: Final = 200
+"""Characters of such an error that are shown: some have the bytes of the file."""
 Level = float | Sequence[float]
 """One number for all channels, or one for each."""
 
@@ -89,6 +98,18 @@ class Samples:
     names: tuple[str, ...] = ()
 
 
+@contextmanager
+def _reading(path: Path, what: str, *more: type[Exception]) -> Iterator[None]:
+    """Turns an error of the system, or of a file that is not what its name says, into a FileError."""
+    with file_errors(path):
+        try:
+            yield
+        except TflqError:
+            raise
+        except (*DAMAGED, *more) as error:
+            raise FileError(str(path), f"not a readable {what}: {str(error)[:_MOST]}") from error
+
+
 def files_of(data: object) -> list[Path]:
     """The files that samples may be read from; those of a program have none."""
     if not isinstance(data, (str, os.PathLike)):
@@ -113,14 +134,10 @@ def of_npz(path: Path, entry: Entry) -> Samples:
 
 def _arrays(path: Path, entry: Entry) -> list[_Array]:
     """The arrays of an .npz file that are an entry's inputs."""
-    with file_errors(path):
-        try:
-            with zipfile.ZipFile(path) as archive:
-                members = [name for name in archive.namelist() if name.endswith(".npy")]
-                names = entry.names([name.removesuffix(".npy") for name in members], str(path))
-                return [_Array.of(archive, f"{name}.npy", own, path) for own, name in names.items()]
-        except (EOFError, zipfile.BadZipFile) as error:
-            raise FileError(str(path), "not an .npz file") from error
+    with _reading(path, ".npz file"), zipfile.ZipFile(path) as archive:
+        members = [name for name in archive.namelist() if name.endswith(".npy")]
+        names = entry.names([name.removesuffix(".npy") for name in members], str(path))
+        return [_Array.of(archive, f"{name}.npy", own, path) for own, name in names.items()]
 
 
 @dataclass(frozen=True)
@@ -145,13 +162,11 @@ class _Array:
 
     @classmethod
     def of(cls, archive: zipfile.ZipFile, member: str, own: Input, path: Path) -> _Array:
-        with archive.open(member) as stream:
-            try:
-                layout: Any = np.lib.format
-                read = {1: layout.read_array_header_1_0, 2: layout.read_array_header_2_0}[layout.read_magic(stream)[0]]
-                shape, by_column, dtype = read(stream)
-            except (KeyError, ValueError) as error:
-                raise FileError(str(path), f"'{member}' is not an array: {error}") from error
+        with _reading(path, f".npz file, in '{member}'"), archive.open(member) as stream:
+            layout: Any = np.lib.format
+            version = layout.read_magic(stream)[0]
+            read = layout.read_array_header_1_0 if version == 1 else layout.read_array_header_2_0
+            shape, by_column, dtype = read(stream)
             header = stream.tell()
         if (by_column and len(shape) > 1) or dtype.hasobject:
             what = f"'{own.name}' has no first dim of samples that can be read in order"
@@ -195,7 +210,7 @@ class _Rows(Stored):
     arrangement: Arrangement
 
     def __iter__(self) -> Iterator[Sample]:
-        with file_errors(self.path), self.path.open("rb", buffering=0) as stream:
+        with _reading(self.path, ".npz file"), self.path.open("rb", buffering=0) as stream:
             for sample in self.sources:
                 yield _joined([self._row(stream, place) for place in self.arrangement.places(sample)])
 
@@ -213,7 +228,7 @@ def _joined(rows: Sequence[Sample]) -> Sample:
 
 def _inflated(path: Path, arrays: Sequence[_Array], arrangement: Arrangement) -> Iterator[Sample]:
     """The samples in the rows of arrays in an .npz file some of which are compressed."""
-    with ExitStack() as stack, file_errors(path):
+    with _reading(path, ".npz file"), ExitStack() as stack:
         archive = stack.enter_context(zipfile.ZipFile(path))
         streams = [stack.enter_context(archive.open(array.member)) for array in arrays]
         for stream, array in zip(streams, arrays, strict=True):
@@ -313,14 +328,11 @@ class _Files(Stored):
 
 def _loaded(file: Path) -> Any:
     """The array of an .npy file, mapped; the arrays of an .npz file by name."""
-    with file_errors(file):
-        try:
-            if file.suffix == ".npy":
-                return np.load(file, mmap_mode="r", allow_pickle=False)
-            with np.load(file, allow_pickle=False) as arrays:
-                return {name: arrays[name] for name in arrays.files}
-        except (EOFError, ValueError, zipfile.BadZipFile) as error:
-            raise FileError(str(file), f"not a readable .npy or .npz file of arrays: {error}") from error
+    with _reading(file, f"{file.suffix} file"):
+        if file.suffix == ".npy":
+            return np.load(file, mmap_mode="r", allow_pickle=False)
+        with np.load(file, allow_pickle=False) as arrays:
+            return {name: arrays[name] for name in arrays.files}
 
 
 def image_shape(entry: Entry, images: Images | None) -> tuple[int, int, int]:
@@ -340,10 +352,10 @@ def _of_image(file: Path, entry: Entry, images: Images) -> Sample:
     try:
         from PIL import Image
     except ImportError as error:
-        raise OptionError(Reason("images need Pillow", remedy="pip install pillow")) from error
+        raise MissingPackageError("images need Pillow", "images") from error
     height, width, channels = image_shape(entry, images)
     (own,) = entry.inputs
-    with file_errors(file), Image.open(file) as image:
+    with _reading(file, "image", Image.DecompressionBombError), Image.open(file) as image:
         resized = image.convert("L" if channels == 1 else "RGB").resize((width, height), Image.Resampling.BILINEAR)
     pixels = np.asarray(resized, np.float32).reshape(height, width, channels)
     values = (pixels - np.array(images.mean, np.float32)) * np.array(images.scale, np.float32)

@@ -51,8 +51,10 @@ class Entry:
         return self.id, self.target
 
     def to_json(self) -> dict[str, Any]:
-        """Its fields, without those that say nothing."""
-        return {name: value for name, value in asdict(self).items() if value not in ("", None, 0, (), {})}
+        """Its fields, without those that say nothing. `static`, of three values, says something if it is False."""
+        return {
+            name: value for name, value in asdict(self).items() if value or (name == "static" and value is not None)
+        }
 
 
 def entry_of(result: Result) -> Entry:

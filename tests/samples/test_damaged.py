@@ -1,0 +1,69 @@
+"""Files of samples, damaged at random: each is read, or refused in a sentence that names it."""
+
+from __future__ import annotations
+
+import io
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tflq.errors import FileError, OptionError
+from tflq.samples.files import Images
+from tflq.samples.inputs import Entry, Input
+from tflq.samples.reading import samples_of
+
+COUNT = 200
+ROWS = np.arange(8, dtype=np.float32).reshape(4, 2)
+VECTORS = Entry("", 0, (Input("x", "x", (None, 2), np.dtype(np.float32)),), ())
+PICTURES = Entry("", 0, (Input("x", "x", (1, 4, 4, 3), np.dtype(np.float32)),), ())
+HUGE = (b"(4, 2)", b"(4000000000, 2000000000)")
+"""A shape, and one of as many digits that no memory holds."""
+
+
+def saved(save: Callable[[io.BytesIO], None]) -> bytes:
+    stream = io.BytesIO()
+    save(stream)
+    return stream.getvalue()
+
+
+def image(kind: str) -> bytes:
+    pillow = pytest.importorskip("PIL.Image", reason="needs Pillow")
+    return saved(lambda stream: pillow.fromarray(np.zeros((5, 7, 3), np.uint8)).save(stream, kind))
+
+
+def damaged(data: bytes, rng: random.Random) -> bytes:
+    """A file with changed bytes, cut, or with a huge shape in its header."""
+    if rng.random() < 0.2 and HUGE[0] in data:
+        return data.replace(HUGE[0].ljust(len(HUGE[1])), HUGE[1])
+    if rng.random() < 0.2:
+        return data[: rng.randrange(len(data))]
+    changed = bytearray(data)
+    for _ in range(rng.randint(1, 6)):
+        changed[rng.randrange(len(changed))] = rng.randrange(256)
+    return bytes(changed)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", ["stored.npz", "deflated.npz", "rows.npy", "photo.png", "photo.jpg", "photo.bmp"])
+def test_a_damaged_file_of_samples_is_refused_in_a_sentence(tmp_path: Path, kind: str) -> None:
+    stem, suffix = kind.split(".")
+    valid = {
+        "stored": lambda: saved(lambda stream: np.savez(stream, x=ROWS)),
+        "deflated": lambda: saved(lambda stream: np.savez_compressed(stream, x=ROWS)),
+        "rows": lambda: saved(lambda stream: np.save(stream, ROWS)),
+        "photo": lambda: image({"jpg": "JPEG"}.get(suffix, suffix)),
+    }[stem]()
+    path = tmp_path / kind
+    entry, images = (PICTURES, Images((0,), (1,))) if stem == "photo" else (VECTORS, None)
+    rng, refusals = random.Random(kind), []
+    for _ in range(COUNT):
+        path.write_bytes(damaged(valid, rng))
+        try:
+            list(samples_of(tmp_path if images else path, entry, images=images).arrays)
+        except (FileError, OptionError) as error:
+            refusals.append(str(error))
+    assert refusals
+    assert all(str(tmp_path) in refusal and len(refusal) < 700 for refusal in refusals)
