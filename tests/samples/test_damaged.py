@@ -58,7 +58,8 @@ def test_a_damaged_file_of_samples_is_refused_in_a_sentence(tmp_path: Path, kind
     }[stem]()
     path = tmp_path / kind
     entry, images = (PICTURES, Images((0,), (1,))) if stem == "photo" else (VECTORS, None)
-    rng, refusals = random.Random(kind), []
+    rng = random.Random(kind)
+    refusals: list[str] = []
     for _ in range(COUNT):
         path.write_bytes(damaged(valid, rng))
         try:
