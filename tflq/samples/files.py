@@ -21,7 +21,7 @@ from tflq.files import file_errors
 from tflq.samples.inputs import Arrangement, Entry, Input, Sample, as_file_name, dims, fitted, group_of, stacked
 
 IMAGES: Final = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp")
-DAMAGED: Final = (
+DAMAGED: Final[tuple[type[Exception], ...]] = (
     *(EOFError, MemoryError, OverflowError, RuntimeError, SyntaxError, ValueError),
     *(zipfile.BadZipFile, zlib.error, struct.error, tokenize.TokenError),
 )
