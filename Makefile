@@ -17,7 +17,7 @@ help:
 	@echo "make quick    lint, types, and the tests of what differs from main, in under two minutes"
 	@echo "make oldest   start each command with every dependency and extra at its lower bound (PYTHON: the oldest, 3.11)"
 	@echo "make new-op   begin a new operator: make new-op NAME=tfl.foo FAMILY=arithmetic (docs/new-operator.md)"
-	@echo "make index    write tflq/index.py again: the modules of ops, rules and functions"
+	@echo "make index    write tflq/ir/index.py again: the modules of ops, rules and functions"
 	@echo "make docs     make docs/tour.md and docs/proposals.md again"
 	@echo "make golden   write tests/golden again: what an operator of each family becomes"
 	@echo "make site     the documentation as pages, in build/site"

@@ -15,8 +15,8 @@ from claims import Claim, corpus, networks, table
 from networks import network
 
 import tflq
-from tflq.conversion import MOST_GROWTH, SMALL
-from tflq.pipelines import Prefer
+from tflq.conversion.convert import MOST_GROWTH, SMALL
+from tflq.formats.pipeline import Prefer
 
 PREFERENCES: Final[tuple[Prefer, ...]] = ("speed", "size")
 

@@ -21,14 +21,14 @@ from claims import machine
 from run_time import interpreter
 
 import tflq
-from tflq.builder import Builder
-from tflq.contract import Pipeline
+from tflq.dialects.builder import Builder
 from tflq.dialects.quant import RescaleF64, RoundingDivideByPot, Table2D
+from tflq.formats.pipeline import Options, to_kernels
+from tflq.formats.tflite.lowering.cost import Costs, costs, load_costs
 from tflq.ir.core import Function, Module, Op, Value, constant
 from tflq.ir.types import ScalarType, TensorType, i1, i8, i32
 from tflq.numerics.fixed_point import Multiplier
-from tflq.pipelines import Options, to_kernels
-from tflq.select.cost import Costs, costs, load_costs
+from tflq.transforms.pass_manager import Pipeline
 
 SIZES: Final = (200_000, 400_000, 1_200_000)
 REPEAT: Final = 9

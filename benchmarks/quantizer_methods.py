@@ -26,7 +26,7 @@ import numpy as np
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 
 import tflq
-from tflq.quantization.fidelity import decibels
+from tflq.tools.quantize.fidelity import decibels
 
 TRAINED = 1400
 EPOCHS = 30

@@ -38,8 +38,8 @@ from tflq.analysis.statistics import Statistics
 from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.ir.core import Module, Signature, Value
 from tflq.ir.types import CalibratedQuantizedType, is_quantized
-from tflq.quantization.fidelity import shown, signal_to_noise
-from tflq.verification.runner import RunError
+from tflq.tools.quantize.fidelity import shown, signal_to_noise
+from tflq.tools.verify.runner import RunError
 
 ROOT = Path(__file__).resolve().parent.parent
 RECIPES = {

@@ -23,9 +23,9 @@ from typing import Any, NamedTuple
 from measure import in_turns
 
 import tflq
-from tflq.verification.inputs import made_inputs
-from tflq.verification.runner import Resolver
-from tflq.verification.worker import RESOLVERS, describe, load
+from tflq.tools.verify.inputs import made_inputs
+from tflq.tools.verify.runner import Resolver
+from tflq.tools.verify.worker import RESOLVERS, describe, load
 
 
 class Row(NamedTuple):

@@ -3,8 +3,8 @@ with each form.
 
     python benchmarks/smaller_forms.py MODEL.tflite ... [--mac integer|float32] [--repeat N]
 
-    tables     elementwise arithmetic of one or two 8-bit tensors is a table (`passes/tabulate.py`)
-    division   RESCALE is a division in int32 where that is proven (`select/rescale.py`)
+    tables     elementwise arithmetic of one or two 8-bit tensors is a table (`transforms/tabulate.py`)
+    division   RESCALE is a division in int32 where that is proven (`formats/tflite/lowering/rescale.py`)
     clamps     bounds by SUB with RELU instead of MAXIMUM and MINIMUM
     words      the high word of int64 by TRANSPOSE and GATHER of a row instead of GATHER along the last dim
     sharing    equal ops, one CAST of many users among them, are one
@@ -27,13 +27,13 @@ from measure import in_turns
 from run_time import interpreter
 
 import tflq
-from tflq.contract import PassResult
+from tflq.formats.tflite.lowering import rescale as requantize
+from tflq.formats.tflite.lowering import shifts as highword
+from tflq.formats.tflite.lowering.lowering import Kernels
 from tflq.ir.core import Module, Value
-from tflq.passes.canonicalize import CommonSubexpressionElimination
-from tflq.passes.tabulate import Tabulate
-from tflq.select import rescale as requantize
-from tflq.select import shifts as highword
-from tflq.select.lowering import Kernels
+from tflq.transforms.canonicalize import CommonSubexpressionElimination
+from tflq.transforms.pass_manager import PassResult
+from tflq.transforms.tabulate import Tabulate
 
 FORMS = ("tables", "division", "clamps", "words", "sharing")
 

@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 
 import tflq
+from tflq.base.errors import TflqError
 from tflq.dialects.declare import trait_of
 from tflq.dialects.parameters import SameScale
 from tflq.dialects.tfl.casts import Dequantize, Quantize
-from tflq.errors import TflqError
 from tflq.ir.core import Module, Op, Value, constant
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedType
 
@@ -50,7 +50,7 @@ class _Network:
         return [each[0] for each in drawn] if len(inputs) == 1 else drawn
 
     def _decibels(self, path: Path) -> float:
-        from tflq.quantization.fidelity import signal_to_noise
+        from tflq.tools.quantize.fidelity import signal_to_noise
 
         return signal_to_noise(self.path, path, self.judging)
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
-from tflq.sweep import page
+from tflq.tools.sweep import page
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from support.made_results import made

@@ -8,11 +8,11 @@ from typing import ClassVar
 import numpy as np
 
 import tflq
-from tflq.contract import Pass, PassResult
 from tflq.dialects.tfl.movement import Transpose
 from tflq.ir.core import Function, Module, Value, constant
 from tflq.ir.rewriting import remove_unneeded, replace_values
 from tflq.ir.types import i32
+from tflq.transforms.pass_manager import Pass, PassResult
 
 
 class MergeTransposes(Pass):

@@ -40,7 +40,7 @@ from scripts.target_running import (  # noqa: E402
 )
 from tflq.ir.core import Value  # noqa: E402
 from tflq.ir.types import parameters  # noqa: E402
-from tflq.verification.inputs import made_inputs  # noqa: E402
+from tflq.tools.verify.inputs import made_inputs  # noqa: E402
 
 SEEDS: Final = 6
 """Random inputs; three more are all minimum, all maximum and all zero point."""

@@ -14,9 +14,9 @@ from support.real_twin import float_twin, quantized, real_values
 from support.stablehlo_real import REAL
 
 import tflq
+from tflq.conversion.report import Row, short_type
 from tflq.ir.core import Module, Op, Value
 from tflq.ir.types import UniformQuantizedType
-from tflq.report import Row, short_type
 
 __all__ = ["Trial", "measure", "misread_types", "settled_words"]
 

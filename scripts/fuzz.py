@@ -35,12 +35,12 @@ sys.path.insert(0, str(ROOT))
 
 from scripts.fuzz_forms import convert_all, place_of  # noqa: E402
 from scripts.fuzz_mutants import is_tosa, mutant  # noqa: E402
-from tflq.errors import InvalidModelError, UnsupportedError  # noqa: E402
-from tflq.flatbuffer.reader import read  # noqa: E402
-from tflq.flatbuffer.writer import write  # noqa: E402
+from tflq.base.errors import InvalidModelError, UnsupportedError  # noqa: E402
+from tflq.formats.tflite.reader import read  # noqa: E402
+from tflq.formats.tflite.writer import write  # noqa: E402
+from tflq.formats.tosa.read import read_tosa  # noqa: E402
+from tflq.formats.tosa.write import tosa_bytes  # noqa: E402
 from tflq.ir.core import Module  # noqa: E402
-from tflq.tosa.read import read_tosa  # noqa: E402
-from tflq.tosa.write import tosa_bytes  # noqa: E402
 
 SECONDS = 5
 SPARE_MEMORY = 200 << 20

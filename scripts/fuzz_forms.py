@@ -20,8 +20,9 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [path for path in (str(ROOT),) if path not in sys.path]
 
 import tflq  # noqa: E402
+from tflq.formats.sources import is_text, read_any_form  # noqa: E402
 from tflq.ir.core import Module  # noqa: E402
-from tflq.named_passes import parse_pipeline  # noqa: E402
+from tflq.tools.opt import parse_pipeline  # noqa: E402
 
 SECONDS: Final = 10
 LONGEST: Final = 20
@@ -65,7 +66,7 @@ def convert_all(data: bytes) -> tuple[Counter[str], list[str]]:
     if modules:
         for form, options in FORMS.items():
             run(form, partial(_convert, data, options))
-    if tflq.formats.is_text(data):
+    if is_text(data):
         for text in PIPELINES:
             run("opt", partial(_run_passes, data, text))
     return ends, findings
@@ -76,7 +77,7 @@ def _convert(data: bytes, options: Mapping[str, Any]) -> None:
 
 
 def _run_passes(data: bytes, pipeline: str) -> None:
-    parse_pipeline(pipeline).run(tflq.formats.read_any_form(data))
+    parse_pipeline(pipeline).run(read_any_form(data))
 
 
 def _measured(call: Callable[[], Any], size: int, *, may_break: bool) -> tuple[str, str]:

@@ -27,9 +27,9 @@ from matrix import GENERATORS  # noqa: E402
 from matrix.run import case_of  # noqa: E402
 
 from scripts.fuzz_mutants import Tree, changed_field, fields_of, mutate_fields  # noqa: E402
-from tflq.errors import TflqError  # noqa: E402
-from tflq.flatbuffer.codec import decode, encode  # noqa: E402
-from tflq.flatbuffer.layout import TFLITE  # noqa: E402
+from tflq.base.errors import TflqError  # noqa: E402
+from tflq.formats.flatbuffer.codec import decode, encode  # noqa: E402
+from tflq.formats.flatbuffer.layout import TFLITE  # noqa: E402
 
 
 @dataclass
@@ -413,7 +413,7 @@ _PLAIN = re.compile(r"(?<=x)(?:i|f|ui|bf)\d+(?=>)")
 def _text(rng: random.Random) -> bytes:
     """A model as text, with other element types, all alike or one by one."""
     import tflq
-    from tflq.ir.printer import print_module
+    from tflq.ir.text.printer import print_module
 
     is_stored = rng.random() < 0.3
     text = rng.choice(TEXTS).read_text(encoding="utf-8") if is_stored else print_module(tflq.read(_case(rng)))

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from tflq.flatbuffer.codec import decode, encode
-from tflq.flatbuffer.layout import TFLITE, TOSA, Schema
+from tflq.formats.flatbuffer.codec import decode, encode
+from tflq.formats.flatbuffer.layout import TFLITE, TOSA, Schema
 
 Tree = dict[str, Any]
 

@@ -11,11 +11,11 @@ import tflq
 from scripts.kernel_trials import Trial, bias_of, quantized_op, unit_of
 from tflq.dialects.declare import Operator, Trait, trait_of
 from tflq.dialects.parameters import Unbounded
-from tflq.flatbuffer.writer import write
+from tflq.formats.pipeline import Options, lower
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import Module, Op, Value, op_names
 from tflq.ir.types import UniformQuantizedPerAxisType, parameters
 from tflq.legalize import fallback
-from tflq.pipelines import Options, lower
 from tflq.targets.signature import parse_signature
 from tflq.targets.target import Target
 

@@ -25,7 +25,7 @@ import tflq
 from scripts.kernel_ideal import agrees, run
 from scripts.kernel_trials import SAMPLES, WEIGHTS, Trial, bias_of, quantized_op, trials
 from tflq.dialects.declare import Operator, Slot
-from tflq.flatbuffer.writer import write
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import Value
 from tflq.ir.types import ElementType, UniformQuantizedPerAxisType, UniformQuantizedType, i16
 from tflq.targets.signature import Signature, parse_signature

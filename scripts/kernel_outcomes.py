@@ -13,10 +13,10 @@ from scripts.kernel_table import Key, Sample, holds, signature_of
 from scripts.kernel_trials import WEIGHTS, Trial, quantized_op, trials
 from tflq.dialects.declare import Operator
 from tflq.dialects.effects import is_hybrid
-from tflq.flatbuffer.writer import write
+from tflq.formats.pipeline import Options, lower
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import Module, Op, Value
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedType, parameters, ui8
-from tflq.pipelines import Options, lower
 from tflq.targets.target import Target, Verdict
 
 __all__ = ["Outcome", "measure"]

@@ -16,11 +16,9 @@ from matrix.run import case_of
 from support.harness import edge_inputs
 
 import tflq
-from tflq.coverage.samples_of_layers import stored
-from tflq.coverage.table import operators, samples_of
 from tflq.dialects.declare import Operator
 from tflq.dialects.forms import kept_reason
-from tflq.flatbuffer.writer import write
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import Buffer, Module, Value
 from tflq.ir.types import (
     ElementType,
@@ -34,6 +32,8 @@ from tflq.ir.types import (
     i64,
     parameters,
 )
+from tflq.tools.coverage.samples_of_layers import stored
+from tflq.tools.coverage.table import operators, samples_of
 
 __all__ = ["WEIGHTS", "Trial", "bias_of", "quantized_op", "trials", "unit_of", "units"]
 

@@ -14,10 +14,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tflq.backends import of_target  # noqa: E402
-from tflq.coverage import PATHS, SHIPPED, TARGETS, CoverageRow, dump_rows  # noqa: E402
-from tflq.coverage.table import coverage  # noqa: E402
-from tflq.pipelines import asked  # noqa: E402
+from tflq.formats.backend import of_target  # noqa: E402
+from tflq.formats.pipeline import asked  # noqa: E402
+from tflq.tools.coverage import PATHS, SHIPPED, TARGETS, CoverageRow, dump_rows  # noqa: E402
+from tflq.tools.coverage.table import coverage  # noqa: E402
 
 PAGE = ROOT / "docs" / "coverage.md"
 HEAD = """# Coverage

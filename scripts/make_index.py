@@ -1,4 +1,4 @@
-"""Writes tflq/index.py: the module that declares each op, those that say what each stage does with it, and the passes.
+"""Writes tflq/ir/index.py: which module declares each op, which say what a stage does with it, and has each pass.
 
     python scripts/make_index.py
 
@@ -11,7 +11,6 @@ import pkgutil
 import subprocess
 import sys
 import textwrap
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from importlib import import_module
@@ -22,7 +21,7 @@ from types import ModuleType
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-INDEX = ROOT / "tflq" / "index.py"
+INDEX = ROOT / "tflq" / "ir" / "index.py"
 CORE = ("arith", "math", "tensor", "linalg", "shape", "func")
 ORDER = ("tfl", "tosa", "quant", "ext", "fxpmath", "onnx", "stablehlo", *CORE, "tf")
 TEXT = '''"""Which module declares each op, says what a stage does with it, has a pass. Made by `make index`.
@@ -34,7 +33,7 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["ANY", "DIALECTS", "FOLDERS", "PASSES", "ROOMS"]
+__all__ = ["ANY", "DIALECTS", "PACKAGES", "PASSES", "ROOMS"]
 
 ANY: Final = "*"
 """Stands for ops from outside: the modules that have a function for a trait."""
@@ -43,48 +42,49 @@ DIALECTS: Final[dict[str, dict[str, str]]] = {{
 {dialects}}}
 """The ops of each dialect, by the module that declares them."""
 
-FOLDERS: Final = frozenset({{{folders}}})
-"""Dialects whose modules are in a package of their own."""
+PACKAGES: Final[dict[str, str]] = {{
+{packages}}}
+"""The package of each dialect's modules."""
 
 ROOMS: Final[dict[str, dict[str, dict[str, str]]]] = {{
 {rooms}}}
-"""By package and dialect: the ops that each module has a function for. Rules of legalization are tried in this
-order."""
+"""By stage and dialect: the ops that each module has a function for. Rules of legalization are tried in this order."""
 
 PASSES: Final[dict[str, str]] = {{
 {passes}}}
-"""The passes of each module."""
+"""The passes of each module of `tflq`."""
 '''
 
 
-def rooms() -> list[str]:
-    """The packages that declare ops or say what a stage does with them: the stages are those that stand side by side on
-    the floor of `legalize`, in the import contracts."""
-    linter = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
-    floors = [floor.split(" | ") for contract in linter["contracts"] for floor in contract.get("layers", ())]
-    (found,) = [floor for floor in floors if "legalize" in floor]
-    return ["dialects", "evaluate", *found]
+STAGES = ("dialects", "analysis", "transforms", "legalize", "formats", "tools.quantize")
+"""The packages that declare ops, say what a stage does with them, or have passes."""
 
 
 def import_everything() -> None:
     """Imports all modules that declare ops or say what a stage does with them."""
-    for room in rooms():
-        package: ModuleType = import_module(f"tflq.{room}")
+    for stage in STAGES:
+        package: ModuleType = import_module(f"tflq.{stage}")
         for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             import_module(found.name)
-    import_module("tflq.named_passes")
+    import_module("tflq.tools.opt")
 
 
-def dialects() -> dict[str, dict[str, str]]:
-    """By dialect and module, the names of the ops in the order in which they are declared."""
+def dialects() -> tuple[dict[str, dict[str, str]], dict[str, str]]:
+    """By dialect and module, the names of the ops in the order in which they are declared; the package of each."""
     from tflq.ir.core import declared
 
     found: dict[str, dict[str, list[str]]] = {name: {} for name in ORDER}
+    packages: dict[str, str] = dict.fromkeys(ORDER, "")
     for name, kind in declared().items():
         dialect, _, short = name.partition(".")
-        if kind.__module__.startswith("tflq.dialects."):
-            found[dialect].setdefault(kind.__module__.rpartition(".")[2], []).append(short)
-    return {name: {module: " ".join(ops[module]) for module in sorted(ops)} for name, ops in found.items()}
+        package, _, module = kind.__module__.rpartition(".")
+        if package.startswith("tflq."):
+            found[dialect].setdefault(module, []).append(short)
+            if packages[dialect] not in ("", package):
+                raise ValueError(f"the dialect {dialect} is in two packages, {packages[dialect]} and {package}")
+            packages[dialect] = package
+    ops = {name: {module: " ".join(ops[module]) for module in sorted(ops)} for name, ops in found.items()}
+    return ops, packages
 
 
 def _joined(by_module: Mapping[str, Iterable[str]]) -> dict[str, str]:
@@ -93,9 +93,9 @@ def _joined(by_module: Mapping[str, Iterable[str]]) -> dict[str, str]:
 
 def stages() -> dict[str, dict[str, str]]:
     """By package and module, the ops that it has a function for, its own or that of a trait."""
-    from tflq.index import ANY
+    from tflq.dialects.registry import REGISTRIES
     from tflq.ir.core import declared
-    from tflq.registering import REGISTRIES
+    from tflq.ir.index import ANY
 
     found: dict[str, dict[str, set[str]]] = {}
     for registry in REGISTRIES:
@@ -103,9 +103,8 @@ def stages() -> dict[str, dict[str, str]]:
             continue
         places = [(name, registry.place(kind)) for name, kind in declared().items()]
         for name, place in (*places, *((ANY, place) for place in registry.places_of_traits())):
-            if place is not None and place.startswith(f"{registry.package}."):
-                module = place.removeprefix(f"{registry.package}.")
-                found.setdefault(registry.package, {}).setdefault(module, set()).add(name)
+            if place is not None and place.startswith("tflq.") and place != registry.package:
+                found.setdefault(registry.package, {}).setdefault(place, set()).add(name)
     return {p: _joined({m: sorted(found[p][m]) for m in sorted(found[p])}) for p in sorted(found)}
 
 
@@ -114,14 +113,13 @@ def rules() -> dict[str, str]:
     order of the modules, those of one module by their own. ValueError if that is not the order that they declare."""
     from tflq.legalize.rule import DECLARED
 
-    package = "tflq.legalize."
     orders: dict[str, list[tuple[int, str]]] = {}
     for (module, kind), declared in DECLARED.items():
-        if module.startswith(package):
+        if module.startswith("tflq."):
             numbers = [order for order, _ in declared]
             if len(set(numbers)) < len(numbers):
                 raise ValueError(f"two rules of {kind.__name__} in {module} have the same order")
-            orders.setdefault(kind.op_name, []).extend((n, module.removeprefix(package)) for n in numbers)  # type: ignore[attr-defined]
+            orders.setdefault(kind.op_name, []).extend((n, module) for n in numbers)  # type: ignore[attr-defined]
     sorter: TopologicalSorter[str] = TopologicalSorter()
     for name in sorted(orders):
         places = sorted(orders[name])
@@ -140,7 +138,7 @@ def rules() -> dict[str, str]:
 
 def passes() -> dict[str, str]:
     """The modules that have passes, with their names."""
-    from tflq.contract import Pass
+    from tflq.transforms.pass_manager import Pass
 
     found: dict[str, set[str]] = {}
     kinds = [Pass]
@@ -184,10 +182,11 @@ def written() -> str:
     """The text of the index."""
     import_everything()
     functions = stages()
-    functions["tflq.legalize"] = {**rules(), **functions["tflq.legalize"]}
+    functions["tflq.legalize"] = rules()
     rooms = "".join(f"{package!r}: {{{_entries(_of_dialects(functions[package]), 8)}}}," for package in functions)
-    folders = ", ".join(f'"{name}"' for name in sorted(ORDER) if (ROOT / f"tflq/dialects/{name}/__init__.py").is_file())
-    text = TEXT.format(dialects=_entries(dialects(), 4), folders=folders, rooms=rooms, passes=_rows(passes(), 4))
+    declared, packages = dialects()
+    tables = {"dialects": _entries(declared, 4), "packages": _rows(packages, 4), "passes": _rows(passes(), 4)}
+    text = TEXT.format(rooms=rooms, **tables)
     command = [str(Path(sys.executable).with_name("ruff")), "format", "--stdin-filename", str(INDEX), "-"]
     return subprocess.run(command, input=text, capture_output=True, text=True, check=True, cwd=ROOT).stdout
 

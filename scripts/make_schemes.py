@@ -22,8 +22,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from tflq.base.files import content  # noqa: E402
 from tflq.dialects.tfl import op_name  # noqa: E402
-from tflq.files import content  # noqa: E402
 from tflq.ir.core import op_class  # noqa: E402
 from tflq.targets.target import split  # noqa: E402
 

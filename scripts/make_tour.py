@@ -16,17 +16,17 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from scripts.short_text import shortened  # noqa: E402
-from tflq.backends import backend  # noqa: E402
-from tflq.contract import (  # noqa: E402
+from tflq.analysis.evaluate.registry import evaluate_function  # noqa: E402
+from tflq.formats.backend import backend  # noqa: E402
+from tflq.formats.pipeline import asked, narrowing  # noqa: E402
+from tflq.formats.sources import read, read_any_form  # noqa: E402
+from tflq.formats.tflite.writer import write  # noqa: E402
+from tflq.ir.core import Function, Module, Op, Value  # noqa: E402
+from tflq.ir.types import TensorType, UniformQuantizedType, i8  # noqa: E402
+from tflq.transforms.pass_manager import (  # noqa: E402
     Dump,
     Pipeline,
 )
-from tflq.evaluate.registry import evaluate_function  # noqa: E402
-from tflq.flatbuffer.writer import write  # noqa: E402
-from tflq.formats import read, read_any_form  # noqa: E402
-from tflq.ir.core import Function, Module, Op, Value  # noqa: E402
-from tflq.ir.types import TensorType, UniformQuantizedType, i8  # noqa: E402
-from tflq.pipelines import asked, narrowing  # noqa: E402
 
 PAGE = ROOT / "docs" / "tour.md"
 HEAD = """# A tour: one ADD from bytes to bytes
@@ -41,13 +41,13 @@ FOLDER` writes it. Locations, and what only concerns the file, are left out here
 | `y` | 0.1 (stored + 7) |
 | `sum` | 0.12 (stored - 10) |
 """
-READ = """The file is {size} bytes: a flatbuffer, `TFL3` at byte 4. `flatbuffer/structure.py` checks every offset before
-anything is decoded. The reader makes one op per operator: an `Add` (`dialects/tfl/arithmetic.py`), whose operands are
-`op.lhs` and `op.rhs`. The traits of the declaration check the file: here that all three tensors have quantization
-parameters, and that shapes broadcast."""
+READ = """The file is {size} bytes: a flatbuffer, `TFL3` at byte 4. `formats/flatbuffer/structure.py` checks every
+offset before anything is decoded. The reader makes one op per operator: an `Add` (`dialects/tfl/arithmetic.py`), whose
+operands are `op.lhs` and `op.rhs`. The traits of the declaration check the file: here that all three tensors have
+quantization parameters, and that shapes broadcast."""
 SAID = {
     "legalize": """\
-`tflq/index.py` lists the modules with rules of `Add`: first `legalize/arithmetic.py`, whose rule writes what the
+`tflq/ir/index.py` lists the modules with rules of `Add`: first `legalize/arithmetic.py`, whose rule writes what the
 reference kernel computes: `z + m (((x - z1) << 20) m1 + ((y - z2) << 20) m2)`, products by m and m1 rounded twice.
 Multipliers and shifts come from `numerics/elementwise.py`. `y` has the larger scale, and its multiplier m2 is
 exactly one half: with the shift by 20, `y` is multiplied by 2^19, which rounds nothing. The fused RELU is a clamp

@@ -23,15 +23,15 @@ import numpy as np
 import tflq
 from tflq.dialects.regions import Region
 from tflq.dialects.tfl.casts import Dequantize, Quantize
-from tflq.flatbuffer.writer import write
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import Function, Module, Op, Value
-from tflq.ir.print_types import type_text
+from tflq.ir.text.print_types import type_text
 from tflq.ir.types import BareType, UniformQuantizedPerAxisType
-from tflq.passes.canonicalize import DeadCodeElimination
-from tflq.passes.regions.fusion import KernelFusion
-from tflq.passes.regions.lookup import Port, is_fully_quantized, is_quantizable, ports, regions_of, report
-from tflq.passes.regions.materialize import QuantMaterialize
-from tflq.passes.regions.propagate import QuantPropagate
+from tflq.tools.quantize.regions.fusion import KernelFusion
+from tflq.tools.quantize.regions.lookup import Port, is_fully_quantized, is_quantizable, ports, regions_of, report
+from tflq.tools.quantize.regions.materialize import QuantMaterialize
+from tflq.tools.quantize.regions.propagate import QuantPropagate
+from tflq.transforms.canonicalize import DeadCodeElimination
 
 __all__ = ["PAIRS", "TARGET", "Twin", "found", "rebuilt"]
 

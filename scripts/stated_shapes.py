@@ -37,8 +37,8 @@ sys.path.insert(0, str(ROOT))
 
 import tflq  # noqa: E402
 from tflq.dialects.effects import entry_functions  # noqa: E402
-from tflq.flatbuffer.codec import decode, encode  # noqa: E402
-from tflq.shapes.inference import Inference, stored_shape  # noqa: E402
+from tflq.formats.flatbuffer.codec import decode, encode  # noqa: E402
+from tflq.transforms.shape_inference import Inference, stored_shape  # noqa: E402
 
 SECONDS = 15
 MOST_BYTES = 1 << 20
@@ -65,7 +65,7 @@ Tree = dict[str, Any]
 
 def seeds(match: str = "") -> dict[str, Callable[[], bytes]]:
     """Names of models, and what loads each."""
-    from tflq.coverage.table import samples
+    from tflq.tools.coverage.table import samples
 
     found: dict[str, Callable[[], bytes]] = {name: lambda data=data: data for name, data in samples()}  # type: ignore[misc]
     corpus = Path(os.environ.get("TFLQ_CORPUS", ROOT.parent / "shared"))

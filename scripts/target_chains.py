@@ -1,5 +1,5 @@
 """Models of what a runtime may put together (measure_target.py): QUANTIZE and DEQUANTIZE, and builtins in a row, among
-them the forms of `tflq/select/portable_edges.py` and `portable_movement.py`."""
+them the forms of `tflq/formats/tflite/lowering/portable_edges.py` and `portable_movement.py`."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import numpy as np
 
 from scripts.target_trials import PLAIN, SHAPE, Make, Trial, depthwise, made, plain, whole
 from tflq.dialects.tfl import activation, arithmetic, casts, convolution
+from tflq.formats.tflite.lowering import portable_movement as moved
+from tflq.formats.tflite.lowering.lowering import KernelBuilder
+from tflq.formats.tflite.lowering.portable_edges import levels
+from tflq.formats.tflite.lowering.rescale_float import on_whole
 from tflq.ir.core import Value
 from tflq.ir.types import TensorType, UniformQuantizedType, f32, i8, i32, ui8
 from tflq.numerics.fixed_point import quantize_multipliers
 from tflq.numerics.float_falling import fit_distance, fit_split
 from tflq.numerics.staircase import rescale_thresholds
-from tflq.select import portable_movement as moved
-from tflq.select.lowering import KernelBuilder
-from tflq.select.portable_edges import levels
-from tflq.select.rescale_float import on_whole
 
 
 def edges() -> Iterator[Trial]:

@@ -28,12 +28,12 @@ import tflq  # noqa: E402
 from scripts.measure_target import MEASURED, MICRO, PORTABLE, settle  # noqa: E402
 from scripts.target_running import ENVIRONMENTS, REFERENCE, Job, differing, environment, outcomes  # noqa: E402
 from scripts.target_trials import made, plain, whole  # noqa: E402
-from tflq.coverage import samples_of_layers as layers  # noqa: E402
-from tflq.coverage.samples_of_layers import model_of  # noqa: E402
 from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D, FullyConnected, TransposeConv  # noqa: E402
 from tflq.dialects.tfl.movement import SpaceToBatchND  # noqa: E402
+from tflq.formats.tflite.lowering.lowering import KernelBuilder  # noqa: E402
 from tflq.ir.types import f32, i1  # noqa: E402
-from tflq.select.lowering import KernelBuilder  # noqa: E402
+from tflq.tools.coverage import samples_of_layers as layers  # noqa: E402
+from tflq.tools.coverage.samples_of_layers import model_of  # noqa: E402
 
 NEAR: Final = 1e-3
 """The largest difference of an element, on numbers about 1."""

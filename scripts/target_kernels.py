@@ -18,12 +18,13 @@ import numpy as np
 from scripts.kernel_trials import quantized_op, units
 from scripts.kernel_trials import trials as kernel_trials
 from scripts.target_trials import MOST, PLAIN, Trial, made
+from tflq.base.errors import InvalidModelError
+from tflq.base.files import content
 from tflq.dialects.declare import Operator
 from tflq.dialects.effects import is_hybrid
 from tflq.dialects.tfl import activation, arithmetic, convolution, movement, pooling
-from tflq.errors import InvalidModelError
-from tflq.files import content
-from tflq.flatbuffer.reader import read
+from tflq.formats.tflite.lowering.lowering import KernelBuilder
+from tflq.formats.tflite.reader import read
 from tflq.ir.core import Buffer, Value
 from tflq.ir.types import (
     ElementType,
@@ -35,7 +36,6 @@ from tflq.ir.types import (
     i8,
     i32,
 )
-from tflq.select.lowering import KernelBuilder
 from tflq.targets.constraints import CONSTRAINTS
 from tflq.targets.signature import Signature, parse_signature
 from tflq.targets.target import split

@@ -19,9 +19,9 @@ import tflq
 from tflq.dialects.declare import Operator
 from tflq.dialects.tfl import activation, arithmetic, casts, comparison, convolution, movement, pooling
 from tflq.dialects.tfl.state import AssignVariable, Call, CallOnce, If, ReadVariable, VarHandle, While, state_version
+from tflq.formats.tflite.lowering.lowering import KernelBuilder
 from tflq.ir.core import Buffer, Function, Module, Op, Value
 from tflq.ir.types import ScalarType, TensorType, f32, i1, i8, i16, i32, i64, ui8, ui32
-from tflq.select.lowering import KernelBuilder
 
 SHAPE: Final = (1, 6, 5, 12)
 MOVED: Final = (f32, i32, i8, ui8, i16, i64)

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 import tflq
-from tflq import backends
 from tflq.cli import main
+from tflq.formats import backend as backends
 
 PAGE = Path(__file__).parents[1] / "docs" / "new-backend.md"
 MODEL = Path(__file__).parents[1] / "models" / "cnn_int8.tflite"
@@ -108,7 +108,7 @@ def test_a_sweep_converts_and_verifies_with_it(tmp_path: Path) -> None:
     (line,) = (tmp_path / "s" / "results.jsonl").read_text().splitlines()
     found = json.loads(line)
     assert (found["target"], found["status"]) == ("ints", "ok")
-    assert "tflq.evaluate" in found["verification"]["interpreter"]
+    assert "tflq.analysis.evaluate" in found["verification"]["interpreter"]
 
 
 def test_it_is_verified(tmp_path: Path, ints: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from support.one_op import arg
 
-from tflq.builder import Builder, Emitter
+from tflq.dialects.builder import Builder, Emitter
 from tflq.dialects.declare import Operator
 from tflq.dialects.tfl.comparison import SelectV2
 from tflq.dialects.tosa.elementwise import Add, BitwiseXor, Equal, IntDiv, LogicalNot, Select
 from tflq.dialects.tosa.movement import ArgMax
+from tflq.formats.tflite.lowering.lowering import KernelBuilder
+from tflq.formats.tosa.lowering.context import TosaBuilder
 from tflq.ir.types import ScalarType, f32, i1, i8, i32, i64
-from tflq.select.lowering import KernelBuilder
-from tflq.tosa.lowering.context import TosaBuilder
 
 
 @pytest.mark.parametrize(

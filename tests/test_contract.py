@@ -8,16 +8,16 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from tflq import contract
-from tflq.contract import Pass, PassResult, Pipeline
+from tflq.base.errors import VerificationError
+from tflq.base.light import dataclass
 from tflq.dialects.tosa.elementwise import Add, Sub
 from tflq.dialects.traits import InPlace, View
-from tflq.errors import VerificationError
-from tflq.flatbuffer.reader import read
+from tflq.formats.pipeline import asked, form_of, narrowing
+from tflq.formats.tflite.reader import read
 from tflq.ir.core import Function, Module, Op
-from tflq.ir.parser import parse_module
-from tflq.light import dataclass
-from tflq.pipelines import asked, form_of, narrowing
+from tflq.ir.text.parser import parse_module
+from tflq.transforms import pass_manager as contract
+from tflq.transforms.pass_manager import Pass, PassResult, Pipeline
 
 TEXT = """func.func @f(%a: tensor<4xi32>, %b: tensor<4xi32>) -> tensor<4xi32> {
   %0 = tosa.add %a, %b : (tensor<4xi32>, tensor<4xi32>) -> tensor<4xi32>

@@ -15,8 +15,8 @@ from support.corpus import models, needs_corpus
 from support.harness import interpret
 
 import tflq
+from tflq.conversion.report import Report
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedType
-from tflq.report import Report
 
 pytestmark = needs_corpus
 

@@ -17,10 +17,10 @@ import pytest
 from support.corpus import models, needs_corpus
 from support.mlir_oracle import needs_mlir, run
 
-from tflq.conversion import convert
-from tflq.errors import TflqError, UnsupportedError
-from tflq.flatbuffer.reader import read
-from tflq.ir.printer import print_module
+from tflq.base.errors import TflqError, UnsupportedError
+from tflq.conversion.convert import convert
+from tflq.formats.tflite.reader import read
+from tflq.ir.text.printer import print_module
 
 pytestmark = [*needs_corpus, needs_mlir]
 

@@ -13,7 +13,7 @@ from support.harness import argument, const
 
 import tflq
 from tflq.analysis.arena import arena_of
-from tflq.cost import Cost, total
+from tflq.conversion.cost import Cost, total
 from tflq.dialects.tfl.comparison import Where
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import TensorType, UniformQuantizedType, i1, i8, i16, i32, i64

@@ -12,8 +12,8 @@ from support.growing import GROWING
 from support.hostile import in_child
 
 import tflq
-from tflq.contract import Searches
 from tflq.ir.core import Module
+from tflq.transforms.pass_manager import Searches
 
 SMALL = 40
 FORMS: dict[str, dict[str, Any]] = {

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from scripts.marked import marked, replaced
-from tflq.errors import UnsupportedError
+from tflq.base.errors import UnsupportedError
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -55,7 +55,7 @@ def test_the_readme_has_it() -> None:
 
 def test_a_network_is_measured(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
-    monkeypatch.setattr("tflq.verification.timing.TURNS", 3)
+    monkeypatch.setattr("tflq.tools.verify.timing.TURNS", 3)
     costs = script()
     assert costs.measured(models / "pad.tflite") == "no quantized network"
     found = costs.measured(models / "cnn_int8.tflite")

@@ -11,10 +11,10 @@ from support.harness import argument, interpret, one_op
 
 import tflq
 from tflq import Extension
+from tflq.base.errors import Refused
 from tflq.cli import main
 from tflq.dialects.tfl.activation import Relu
-from tflq.errors import Refused
-from tflq.flatbuffer.writer import write
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import UniformQuantizedType, f32, i8
 from tflq.legalize.rule import NotApplicable, RuleBuilder
@@ -59,9 +59,9 @@ def test_by_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_rules_of_installed_packages(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tflq.extensions import extension_of
+    from tflq.conversion.extensions import extension_of
 
-    monkeypatch.setattr("tflq.extensions.installed", lambda: (extension_of(EXAMPLE),))
+    monkeypatch.setattr("tflq.conversion.extensions.installed", lambda: (extension_of(EXAMPLE),))
     (row,) = tflq.convert(model()).report.rows
     assert row.path == "integer"
 

@@ -15,24 +15,24 @@ from support.damaging import damaged_json, damaged_lines, damaged_toml
 from support.made_results import differing, passing, refused
 
 from tflq.analysis.statistics import PointStatistics, Statistics, read_statistics, write_statistics
-from tflq.documents import DocumentError, parse_json
-from tflq.errors import FileError, InvalidModelError, OptionError
-from tflq.files import resource
-from tflq.passes.regions.fusion import patterns
-from tflq.passes.regions.tensor_constraints import constrain_by_file, named_in
-from tflq.quantization.recipe import Settings, read_recipe
-from tflq.select.cost import load_costs
-from tflq.sweep.baseline import compare, entry_of, merge, options_of, read_entries, write_baseline
-from tflq.sweep.fields import Answer
-from tflq.sweep.manifest import find_models, pin
-from tflq.sweep.page import markdown, summary_of, write, write_junit
-from tflq.sweep.store import Selection, read_results
-from tflq.sweep.task import Ending, Model, from_ending, new_result
+from tflq.base.documents import DocumentError, parse_json
+from tflq.base.errors import FileError, InvalidModelError, OptionError
+from tflq.base.files import resource
+from tflq.formats.tflite.lowering.cost import load_costs
+from tflq.formats.tosa.rules import load_target as load_tosa_target
 from tflq.targets.load import load_kernels, load_target
-from tflq.tosa.rules import load_target as load_tosa_target
-from tflq.verification.interface import reported
-from tflq.verification.runner import _Head
-from tflq.verification.runtimes import _Metadata
+from tflq.tools.quantize.recipe import Settings, read_recipe
+from tflq.tools.quantize.regions.fusion import patterns
+from tflq.tools.quantize.regions.tensor_constraints import constrain_by_file, named_in
+from tflq.tools.sweep.baseline import compare, entry_of, merge, options_of, read_entries, write_baseline
+from tflq.tools.sweep.fields import Answer
+from tflq.tools.sweep.manifest import find_models, pin
+from tflq.tools.sweep.page import markdown, summary_of, write, write_junit
+from tflq.tools.sweep.store import Selection, read_results
+from tflq.tools.sweep.task import Ending, Model, from_ending, new_result
+from tflq.tools.verify.interface import reported
+from tflq.tools.verify.runner import _Head
+from tflq.tools.verify.runtimes import _Metadata
 
 COUNT = 200
 REFUSED = (FileError, InvalidModelError, OptionError)

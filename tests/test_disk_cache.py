@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tflq import caches as disk_cache
-from tflq.caches import DiskCache
-from tflq.errors import FileError
+from tflq.base import caches as disk_cache
+from tflq.base.caches import DiskCache
+from tflq.base.errors import FileError
 
 SIZE = 32 + 30
 """Bytes of an entry of 30."""

@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal, Required, TypedDict
 
 import pytest
 
-from tflq.documents import Check, DocumentError, TomlFile, checked, exactly, parse_json, read_json, read_json_lines
-from tflq.errors import OptionError
+from tflq.base.documents import Check, DocumentError, TomlFile, checked, exactly, parse_json, read_json, read_json_lines
+from tflq.base.errors import OptionError
 
 Size = Annotated[int, Check("a size, from 1 on", lambda size: size > 0)]
 

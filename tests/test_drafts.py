@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import tflq
-from tflq import drafts, files
+from tflq.base import drafts, files
 from tflq.cli import main
 
 KILLED = """

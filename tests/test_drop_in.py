@@ -17,10 +17,10 @@ from support.memory import memory
 
 import tflq
 from tflq.dialects.tfl.state import state_version
-from tflq.flatbuffer.writer import write
+from tflq.formats.tflite.lowering.lowering import KernelBuilder
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import Buffer, Function, Metadata, Module, Op, Value
 from tflq.ir.types import TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, f32, i8, i16, i32, i64, ui8
-from tflq.select.lowering import KernelBuilder
 
 MODELS = Path(__file__).parent.parent / "models"
 NETWORKS = ["cnn_int8", "cnn_uint8", "cnn_int16x8", "two_signatures"]

@@ -12,11 +12,11 @@ import pytest
 from support.harness import argument, one_op
 
 import tflq
-from tflq.errors import InvalidModelError, ParseError, Reason, Refused, TflqError, VerificationError
+from tflq.base.errors import InvalidModelError, ParseError, Reason, Refused, TflqError, VerificationError
 from tflq.ir.core import Location
-from tflq.ir.parser import parse_module
+from tflq.ir.text.parser import parse_module
 from tflq.ir.types import UniformQuantizedType, i16
-from tflq.verification.runner import RunError
+from tflq.tools.verify.runner import RunError
 
 MODELS = Path(__file__).parent.parent / "models"
 

@@ -11,20 +11,20 @@ import pytest
 
 from tflq import Extension
 from tflq.cli import main
-from tflq.contract import Pipeline
+from tflq.conversion.extensions import extension_of
 from tflq.dialects.tfl.movement import Transpose
-from tflq.extensions import extension_of
+from tflq.formats.mlir.lower_quant import LowerQuantOps
 from tflq.ir.core import Module, dialect, op_class
-from tflq.ir.parser import parse_module
-from tflq.named_passes import named_passes
-from tflq.passes.canonicalize import CommonSubexpressionElimination, DeadCodeElimination
-from tflq.passes.lower_quant import LowerQuantOps
-from tflq.passes.quant_types import StripFuncQuantTypes
+from tflq.ir.text.parser import parse_module
+from tflq.tools.opt import named_passes
+from tflq.tools.quantize.quant_types import StripFuncQuantTypes
+from tflq.transforms.canonicalize import CommonSubexpressionElimination, DeadCodeElimination
+from tflq.transforms.pass_manager import Pipeline
 
 FILE = """
 from dataclasses import dataclass
 import tflq
-from tflq.contract import Pass, PassResult
+from tflq.transforms.pass_manager import Pass, PassResult
 
 @dataclass(frozen=True)
 class Rename(Pass):

@@ -9,7 +9,7 @@ import tflq
 from scripts import fuzz
 from scripts.fuzz_forms import FORMS, convert_all
 from scripts.fuzz_models import MOST_DEPTH, drawn, nest
-from tflq.flatbuffer.codec import encode
+from tflq.formats.flatbuffer.codec import encode
 
 COUNT = 24
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from tflq import light
+from tflq.base import light
 
 
 def _classes(dataclass: Any, field: Any) -> dict[str, type]:

@@ -13,8 +13,8 @@ import pytest
 from support.harness import interpret
 
 import tflq
+from tflq.conversion.report import short_type
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedType
-from tflq.report import short_type
 
 FOLDER = Path(__file__).resolve().parents[1] / "models"
 NETWORKS = ["cnn_int8", "cnn_uint8", "cnn_int16x8", "two_signatures"]

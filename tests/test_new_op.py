@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scripts.new_op import ROOT, attribute, begin, camel, families
-from tflq.flatbuffer.layout import table
+from tflq.formats.flatbuffer.layout import table
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import tflq
-from tflq.files import resource
+from tflq.base.files import resource
 
 EXTRAS = {
     "PIL",
@@ -105,7 +105,7 @@ def test_the_wheel_converts_in_an_environment_of_its_own(built: Path, tmp_path: 
     run(sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps", "--no-index", wheel)
     site = Path(run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip())
     (site / "dependencies.pth").write_text(sysconfig.get_path("purelib"))
-    code = f"import tflq.files as r\nfor name in {FILES!r}: print(r.resource(name))"
+    code = f"import tflq.base.files as r\nfor name in {FILES!r}: print(r.resource(name))"
     assert run(python, "-P", "-c", code, cwd=tmp_path).split() == [str(site / "tflq" / name) for name in FILES]
     command = tmp_path / "env" / "bin" / "tflq"
     assert tflq.__version__ in run(command, "--version", cwd=tmp_path)

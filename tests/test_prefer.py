@@ -11,9 +11,9 @@ from support.harness import edge_inputs, interpret
 from support.sums import sums, tables
 
 import tflq
-from tflq.conversion import MOST_GROWTH, SMALL
+from tflq.conversion.convert import MOST_GROWTH, SMALL
 from tflq.dialects.tfl.indexing import Gather
-from tflq.pipelines import Prefer
+from tflq.formats.pipeline import Prefer
 
 TWO = (0.1, 0.2)
 PREFERENCES: tuple[Prefer, ...] = ("speed", "size")
@@ -63,7 +63,7 @@ def test_a_source_that_is_read_once_is_read_again(tmp_path: Path) -> None:
 
 
 def test_the_dump_is_of_the_conversion_that_counts(tmp_path: Path) -> None:
-    from tflq.conversion import observed
+    from tflq.conversion.convert import observed
 
     observed(sums(*TWO), dump_ir=tmp_path / "ir")
     texts = [path.read_text() for path in sorted((tmp_path / "ir").glob("*.mlir"))]

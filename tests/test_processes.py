@@ -16,8 +16,8 @@ import pytest
 from support.finalizers import finalized
 
 import tflq
-from tflq.processes import Died, call, how_ended, in_processes, last_words
-from tflq.verification.runner import Child, RunError
+from tflq.base.processes import Died, call, how_ended, in_processes, last_words
+from tflq.tools.verify.runner import Child, RunError
 
 NAMELESS = 35
 """A real-time signal for which `signal.Signals` has no name."""
@@ -97,7 +97,9 @@ def test_the_last_words_of_a_log() -> None:
 
 def test_a_script_without_a_guard_can_start_them(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
-    script.write_text("from tflq.processes import in_processes\nprint(sorted(in_processes(abs, [-1, -2, -3], 2)))\n")
+    script.write_text(
+        "from tflq.base.processes import in_processes\nprint(sorted(in_processes(abs, [-1, -2, -3], 2)))\n"
+    )
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True)
     assert done.stdout == "[(0, 1), (1, 2), (2, 3)]\n"
 
@@ -106,7 +108,7 @@ def test_no_process_has_the_current_folder_on_its_path(tmp_path: Path) -> None:
     """Even where a program has it: `python -m`. PYTHONPATH and what this process added stay, in their order."""
     (tmp_path / "more").mkdir()
     (tmp_path / "program.py").write_text(
-        "import sys\nfrom tflq.processes import in_processes\n"
+        "import sys\nfrom tflq.base.processes import in_processes\n"
         "sys.path.insert(1, sys.argv[1])\n"
         "[(_, path)] = in_processes(eval, ['__import__(\"sys\").path'], 1)\n"
         "assert sys.path[0] not in path\nprint(*path, sep='\\n')"

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import tflq
-from tflq import caches as proof_cache
-from tflq.caches import ProofCache
+from tflq.base import caches as proof_cache
+from tflq.base.caches import ProofCache
 from tflq.numerics.results import Arrays, has_form, is_result, returns
 
 MODEL = Path(__file__).parents[1] / "models" / "cnn_int8.tflite"

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from tflq.dialects.registry import Registry
 from tflq.dialects.tfl.activation import Prelu, Relu, Softmax
 from tflq.dialects.tfl.arithmetic import Add, Sub
 from tflq.dialects.traits import Broadcasts, Elementwise, SameShape
-from tflq.registering import Registry
 
 
 def test_an_own_function_goes_before_a_trait() -> None:

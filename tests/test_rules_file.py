@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tflq.errors import TflqError
+from tflq.base.errors import TflqError
 from tflq.targets.target import RulesFile
 
 TEXT = """# a comment

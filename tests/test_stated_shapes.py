@@ -14,7 +14,7 @@ from support.harness import argument, const, convert_and_compare
 
 import tflq
 from scripts import stated_shapes as drawing
-from tflq.flatbuffer.writer import write
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import ElementType, Shape, TensorType, UniformQuantizedType, f32, i1, i8, i16, i32, i64, ui8
 

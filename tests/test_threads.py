@@ -16,10 +16,10 @@ from support.import_graph import circle, waits
 import tflq
 from scripts.make_index import import_everything
 from scripts.threads import answer, differences, jobs
+from tflq.dialects.registry import REGISTRIES, Registry, modules_of
 from tflq.dialects.tfl.arithmetic import Add
-from tflq.index import ROOMS
 from tflq.ir.core import dialect, dialects
-from tflq.registering import REGISTRIES, Registry, modules_of
+from tflq.ir.index import ROOMS
 
 SMALL = ("add_per_axis", "cnn_int8", "split")
 
@@ -82,7 +82,7 @@ def test_a_lookup_finds_the_same_whatever_else_is_imported(stage: str) -> None:
     for registry in (each for each in REGISTRIES if each.package == stage):
         for op in (each for prefix in dialects() for each in dialect(prefix).classes()):  # type: ignore[union-attr]
             if registry.get(op) is not None:
-                own = [f"{stage}.{module}" for module in modules_of(stage, op.op_name)]
+                own = modules_of(stage, op.op_name)
                 assert registry.place(op) in own, op
 
 
@@ -105,9 +105,9 @@ def slow_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Re
         "time.sleep(0.2)\n"
         "stage(Add)('its own')\n"
     )
-    (folder / "registry.py").write_text("from tflq.registering import Registry\nstage = Registry('slow_stage')\n")
+    (folder / "registry.py").write_text("from tflq.dialects.registry import Registry\nstage = Registry('slow_stage')\n")
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setitem(ROOMS, "slow_stage", {"tfl": {"arithmetic": "add", "generic": "add sub"}})
+    monkeypatch.setitem(ROOMS, "slow_stage", {"tfl": {"slow_stage.arithmetic": "add", "slow_stage.generic": "add sub"}})
     yield import_module("slow_stage.registry").stage
     for module in [name for name in sys.modules if name.partition(".")[0] == "slow_stage"]:
         del sys.modules[module]

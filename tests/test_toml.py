@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tflq.files import _plain, content, read_toml
+from tflq.base.files import _plain, content, read_toml
 
 ROOT = Path(__file__).resolve().parents[1]
 FILES = sorted(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from tflq.base.errors import InvalidModelError, UnsupportedError
 from tflq.dialects.quant import verify_casts
-from tflq.errors import InvalidModelError, UnsupportedError
 from tflq.ir.core import Module
-from tflq.ir.parser import parse_module
-from tflq.ir.printer import print_module
+from tflq.ir.text.parser import parse_module
+from tflq.ir.text.printer import print_module
 from tflq.ir.verifier import verify
-from tflq.named_passes import named_passes, parse_pipeline
+from tflq.tools.opt import named_passes, parse_pipeline
 
 T = "tensor<2x3x!q>"
 

@@ -11,16 +11,16 @@ import pytest
 from support.harness import interpret
 
 import tflq
-from tflq.contract import Pass
+from tflq.conversion.extensions import extension_of
 from tflq.dialects.quant import Scast
-from tflq.extensions import extension_of
 from tflq.ir.core import Module
 from tflq.ir.facts import walk
-from tflq.ir.parser import parse_module
-from tflq.ir.printer import print_module
 from tflq.ir.rewriting import difference
-from tflq.named_passes import parse_pipeline
+from tflq.ir.text.parser import parse_module
+from tflq.ir.text.printer import print_module
 from tflq.numerics.fixed_point import Rounding, round_float
+from tflq.tools.opt import parse_pipeline
+from tflq.transforms.pass_manager import Pass
 
 ROUNDINGS: list[Rounding | None] = [None, "half_even", "half_away", "half_up", "toward_zero"]
 

@@ -25,17 +25,11 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from tflq.collector import collected_rarely
+from tflq.conversion.collector import collected_rarely
 
 if TYPE_CHECKING:
     from tflq.analysis.arena import Arena
-    from tflq.bisection import Bisection, bisect
-    from tflq.calibration.calibrating import Calibration, calibrate
-    from tflq.conversion import Conversion, convert
-    from tflq.cost import Cost
-    from tflq.debugging.debugging import debug
-    from tflq.debugging.outcome import Debugging, DebugRow
-    from tflq.errors import (
+    from tflq.base.errors import (
         FileError,
         InvalidModelError,
         MissingPackageError,
@@ -45,62 +39,68 @@ if TYPE_CHECKING:
         UnsupportedError,
         VerificationError,
     )
-    from tflq.extensions import Extension
-    from tflq.formats import read, write
-    from tflq.inspection import Inspection, inspect
+    from tflq.conversion.convert import Conversion, convert
+    from tflq.conversion.cost import Cost
+    from tflq.conversion.extensions import Extension
+    from tflq.conversion.report import Report, Row
+    from tflq.formats.sources import read, write
     from tflq.ir.core import Module
     from tflq.legalize.rule import NotApplicable, RuleBuilder
-    from tflq.quantization.quantizing import quantize
-    from tflq.quantization.report import Quantization, QuantizedRow
-    from tflq.reduction import Reduction, reduce
-    from tflq.report import Report, Row
-    from tflq.sweep.sweeping import run_sweep
-    from tflq.verification.comparison import verify
-    from tflq.verification.outcome import Difference, Run, RunTime, Verification
+    from tflq.tools.debug.bisection import Bisection, bisect
+    from tflq.tools.debug.reduction import Reduction, reduce
+    from tflq.tools.inspect import Inspection, inspect
+    from tflq.tools.quantize.calibration.calibrate import Calibration, calibrate
+    from tflq.tools.quantize.debugging.debugging import debug
+    from tflq.tools.quantize.debugging.outcome import Debugging, DebugRow
+    from tflq.tools.quantize.quantize import quantize
+    from tflq.tools.quantize.report import Quantization, QuantizedRow
+    from tflq.tools.sweep.sweeping import run_sweep
+    from tflq.tools.verify.comparison import verify
+    from tflq.tools.verify.outcome import Difference, Run, RunTime, Verification
 
 __version__ = "2.0.0"
 
 _HOME = {
     "Arena": "tflq.analysis.arena",
-    "Bisection": "tflq.bisection",
-    "Calibration": "tflq.calibration.calibrating",
-    "Conversion": "tflq.conversion",
-    "Cost": "tflq.cost",
-    "DebugRow": "tflq.debugging.outcome",
-    "Debugging": "tflq.debugging.outcome",
-    "Difference": "tflq.verification.outcome",
-    "Extension": "tflq.extensions",
-    "FileError": "tflq.errors",
-    "Inspection": "tflq.inspection",
-    "InvalidModelError": "tflq.errors",
-    "MissingPackageError": "tflq.errors",
+    "Bisection": "tflq.tools.debug.bisection",
+    "Calibration": "tflq.tools.quantize.calibration.calibrate",
+    "Conversion": "tflq.conversion.convert",
+    "Cost": "tflq.conversion.cost",
+    "DebugRow": "tflq.tools.quantize.debugging.outcome",
+    "Debugging": "tflq.tools.quantize.debugging.outcome",
+    "Difference": "tflq.tools.verify.outcome",
+    "Extension": "tflq.conversion.extensions",
+    "FileError": "tflq.base.errors",
+    "Inspection": "tflq.tools.inspect",
+    "InvalidModelError": "tflq.base.errors",
+    "MissingPackageError": "tflq.base.errors",
     "Module": "tflq.ir.core",
     "NotApplicable": "tflq.legalize.rule",
-    "OptionError": "tflq.errors",
-    "Quantization": "tflq.quantization.report",
-    "QuantizedRow": "tflq.quantization.report",
-    "Reason": "tflq.errors",
-    "Reduction": "tflq.reduction",
-    "Report": "tflq.report",
-    "Row": "tflq.report",
+    "OptionError": "tflq.base.errors",
+    "Quantization": "tflq.tools.quantize.report",
+    "QuantizedRow": "tflq.tools.quantize.report",
+    "Reason": "tflq.base.errors",
+    "Reduction": "tflq.tools.debug.reduction",
+    "Report": "tflq.conversion.report",
+    "Row": "tflq.conversion.report",
     "RuleBuilder": "tflq.legalize.rule",
-    "Run": "tflq.verification.outcome",
-    "RunTime": "tflq.verification.outcome",
-    "TflqError": "tflq.errors",
-    "UnsupportedError": "tflq.errors",
-    "Verification": "tflq.verification.outcome",
-    "VerificationError": "tflq.errors",
-    "bisect": "tflq.bisection",
-    "calibrate": "tflq.calibration.calibrating",
-    "convert": "tflq.conversion",
-    "debug": "tflq.debugging.debugging",
-    "inspect": "tflq.inspection",
-    "quantize": "tflq.quantization.quantizing",
-    "read": "tflq.formats",
-    "reduce": "tflq.reduction",
-    "run_sweep": "tflq.sweep.sweeping",
-    "verify": "tflq.verification.comparison",
-    "write": "tflq.formats",
+    "Run": "tflq.tools.verify.outcome",
+    "RunTime": "tflq.tools.verify.outcome",
+    "TflqError": "tflq.base.errors",
+    "UnsupportedError": "tflq.base.errors",
+    "Verification": "tflq.tools.verify.outcome",
+    "VerificationError": "tflq.base.errors",
+    "bisect": "tflq.tools.debug.bisection",
+    "calibrate": "tflq.tools.quantize.calibration.calibrate",
+    "convert": "tflq.conversion.convert",
+    "debug": "tflq.tools.quantize.debugging.debugging",
+    "inspect": "tflq.tools.inspect",
+    "quantize": "tflq.tools.quantize.quantize",
+    "read": "tflq.formats.sources",
+    "reduce": "tflq.tools.debug.reduction",
+    "run_sweep": "tflq.tools.sweep.sweeping",
+    "verify": "tflq.tools.verify.comparison",
+    "write": "tflq.formats.sources",
 }
 
 __all__ = [

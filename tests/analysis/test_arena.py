@@ -12,7 +12,7 @@ from support.memory import addresses
 
 import tflq
 from tflq.analysis.arena import Arena, arena_of, arenas, offsets
-from tflq.flatbuffer.writer import write
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import f16, f32, i8, i32
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tflq.analysis.statistics import PointStatistics, Statistics, read_statistics, write_in_form
-from tflq.errors import FileError, OptionError
+from tflq.base.errors import FileError, OptionError
 
 SEEN = Statistics(
     {

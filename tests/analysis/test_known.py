@@ -12,7 +12,7 @@ from support.harness import argument, const
 from tflq.analysis.known import Known, weight_sums
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, f32, i8, i32, i64
-from tflq.shapes.inference import Inference
+from tflq.transforms.shape_inference import Inference
 
 MASKS = {f"{name}_mask": 0 for name in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")} | {"offset": False}
 NONE = {"fused_activation_function": "NONE"}

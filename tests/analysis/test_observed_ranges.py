@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tflq.analysis.statistics import Method, PointStatistics, observed_range
-from tflq.errors import OptionError
+from tflq.base.errors import OptionError
 from tflq.numerics.ranges import finite_bins, histogram
 
 VALUES = np.array([[-1.0, 3.0], [0.0, 1.0], [-2.0, 0.5]], np.float32)

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from support.harness import argument
 from support.lowered import draw
 
+from tflq.analysis.evaluate.registry import evaluate_function
 from tflq.analysis.known import Ranges, value_range
-from tflq.builder import Builder
-from tflq.evaluate.registry import evaluate_function
+from tflq.dialects.builder import Builder
 from tflq.ir.core import Function, Value
 from tflq.ir.types import f32, i8, i16, i32
 from tflq.numerics.fixed_point import Multiplier

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tflq.analysis.statistics import PointStatistics, Statistics, read_statistics, write_statistics
-from tflq.errors import FileError, OptionError
+from tflq.base.errors import FileError, OptionError
 
 POINTS = {
     "conv/1": PointStatistics(24, -1.5, 2.5),

@@ -10,18 +10,18 @@ from typing import Any, ClassVar
 import pytest
 from support.planted import plant, wrong_table_entry
 
-from tflq import pipelines
-from tflq.bisection import Bisection, bisect
+from tflq.base.errors import OptionError
 from tflq.cli import main
-from tflq.contract import Pass, PassResult
 from tflq.dialects.tfl.arithmetic import Add
-from tflq.errors import OptionError
+from tflq.formats import pipeline as pipelines
+from tflq.formats.tflite.lowering import engine
+from tflq.formats.tflite.lowering.engine import Select
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import TensorType
 from tflq.legalize import arithmetic as elementwise
 from tflq.legalize.rule import RuleBuilder, rules_of
-from tflq.select import engine
-from tflq.select.engine import Select
+from tflq.tools.debug.bisection import Bisection, bisect
+from tflq.transforms.pass_manager import Pass, PassResult
 
 
 def names(found: Bisection) -> dict[str, bool | None]:

@@ -16,9 +16,9 @@ from support.float_nets import net, samples, written
 
 import tflq
 from tflq.analysis.statistics import PointStatistics, Statistics, merge_statistics, read_statistics, write_statistics
-from tflq.calibration.calibrating import digests
-from tflq.errors import FileError, InvalidModelError, OptionError
+from tflq.base.errors import FileError, InvalidModelError, OptionError
 from tflq.numerics.ranges import finite_bins, histogram
+from tflq.tools.quantize.calibration.calibrate import digests
 
 pytest.importorskip("ai_edge_litert", reason="needs the interpreter")
 POINTS = ["x", "first", "positive", "second", "y"]
@@ -74,7 +74,7 @@ def test_a_run_that_is_killed_goes_on(tmp_path: Path) -> None:
     np.savez(tmp_path / "data.npz", given=samples(400))
     whole = calibrated(model, tmp_path / "data.npz", tmp_path / "whole.json")
     script = (
-        "import sys, tflq.calibration.calibrating as c\n"
+        "import sys, tflq.tools.quantize.calibration.calibrate as c\n"
         "if __name__ == '__main__':\n"
         "    c.SAVED_EVERY = 0\n"
         "    import tflq; tflq.calibrate(*sys.argv[1:], resume=True)\n"

@@ -10,9 +10,9 @@ from support.float_nets import net, samples, written
 
 import tflq
 from tflq.analysis.statistics import read_statistics
-from tflq.ir.printer import print_module
-from tflq.named_passes import parse_pipeline
-from tflq.passes.regions.lookup import is_fully_quantized
+from tflq.ir.text.printer import print_module
+from tflq.tools.opt import parse_pipeline
+from tflq.tools.quantize.regions.lookup import is_fully_quantized
 
 pytest.importorskip("ai_edge_litert", reason="needs the interpreter")
 

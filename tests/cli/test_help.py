@@ -17,9 +17,9 @@ from support.float_nets import net, samples
 import tflq
 from scripts import make_cli_docs
 from tflq.analysis.statistics import PointStatistics, Statistics, write_statistics
+from tflq.base.files import resource
 from tflq.cli import main
 from tflq.cli.main import EXAMPLES, GROUPS
-from tflq.files import resource
 
 ROOT = Path(__file__).resolve().parents[2]
 LINES = [(command, line) for command, examples in EXAMPLES.items() for _, line in examples]

@@ -11,13 +11,13 @@ import pytest
 from support.harness import argument
 
 import tflq
+from tflq.base.errors import Reason, plain_numbers
 from tflq.cli import main
 from tflq.cli.output import size
-from tflq.errors import Reason, plain_numbers
-from tflq.flatbuffer.writer import write
-from tflq.inspection import Summary
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import Function, Module, Op
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedSubChannelType, f64, i8
+from tflq.tools.inspect import Summary
 
 FIELDS = {"what", "path", "subgraph", "operator", "opcode", "tensor", "place", "value", "remedy"}
 

@@ -13,7 +13,7 @@ from support.harness import argument, one_op
 import tflq
 from tflq.cli import main
 from tflq.ir.types import UniformQuantizedType, f32, i32
-from tflq.named_passes import named_passes
+from tflq.tools.opt import named_passes
 
 Cli = Callable[..., tuple[int, str, str]]
 

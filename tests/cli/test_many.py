@@ -15,7 +15,7 @@ import pytest
 
 import tflq
 from tflq.cli import main
-from tflq.cost import total
+from tflq.conversion.cost import total
 
 NAMES = ("pad", "split", "mul_per_axis", "atan2_int16")
 

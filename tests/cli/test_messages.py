@@ -12,9 +12,9 @@ import pytest
 from support.harness import argument, const, one_op
 
 import tflq
+from tflq.base.errors import Reason, UnsupportedError
 from tflq.cli.main import run
-from tflq.errors import Reason, UnsupportedError
-from tflq.flatbuffer.writer import write
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import TensorType, UniformQuantizedType, f32, i8
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tflq.base.files import resource
 from tflq.cli import main
-from tflq.files import resource
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:

@@ -22,7 +22,7 @@ import pytest
 from support.float_nets import net, samples
 
 import tflq
-from tflq import files
+from tflq.base import files
 from tflq.cli import main
 from tflq.cli import output as streams
 from tflq.cli.main import GROUPS

@@ -12,11 +12,11 @@ import pytest
 
 import tflq
 from tflq.cli import main
-from tflq.contract import Pipeline
-from tflq.flatbuffer.writer import write
-from tflq.ir.parser import parse_module
-from tflq.ir.printer import print_module
-from tflq.named_passes import READERS, named_passes, parse_pipeline
+from tflq.formats.tflite.writer import write
+from tflq.ir.text.parser import parse_module
+from tflq.ir.text.printer import print_module
+from tflq.tools.opt import READERS, named_passes, parse_pipeline
+from tflq.transforms.pass_manager import Pipeline
 
 
 def pipeline(text: str) -> Pipeline:

@@ -14,8 +14,8 @@ import pytest
 from support.float_nets import net, samples
 
 import tflq
+from tflq.base.files import replace_file, text_bytes
 from tflq.cli import main
-from tflq.files import replace_file, text_bytes
 
 BYTES = b"n\xffme"
 TFLQ = [sys.executable, "-m", "tflq"]
@@ -151,7 +151,7 @@ def test_a_link_to_itself_is_called_that(tmp_path: Path, models: Path, capsys: p
 
 
 def test_a_suffix_in_capitals_is_seen_in_a_folder(models: Path, tmp_path: Path) -> None:
-    from tflq.sweep.manifest import find_models
+    from tflq.tools.sweep.manifest import find_models
 
     folder = tmp_path / "folder [1]"
     folder.mkdir()

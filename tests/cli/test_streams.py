@@ -19,7 +19,7 @@ TFLQ = [sys.executable, "-m", "tflq"]
 DURING_A_WRITE = """
 import os, signal, sys
 from tflq.cli import main
-from tflq.conversion import Conversion
+from tflq.conversion.convert import Conversion
 
 def pieces(self, function):
     yield b"half"

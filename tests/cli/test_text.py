@@ -10,8 +10,8 @@ from support import corpus
 
 import tflq
 from tflq.cli import main
-from tflq.formats import read_any_form
-from tflq.ir.printer import print_module
+from tflq.formats.sources import Source, read_any_form
+from tflq.ir.text.printer import print_module
 
 OWN = sorted((Path(__file__).resolve().parents[2] / "models").glob("*.tflite"))
 Q = "!quant.uniform<i8:f32, 0.5:3>"
@@ -78,7 +78,7 @@ def test_passes(models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 def test_hand_written_text_is_a_model(source: str, tmp_path: Path) -> None:
     path = tmp_path / ("x" if source == "no suffix" else "x.mlir")
     path.write_text(GOOD)
-    others: dict[str, tflq.formats.Source] = {"bytes": GOOD.encode(), "stream": io.BytesIO(GOOD.encode())}
+    others: dict[str, Source] = {"bytes": GOOD.encode(), "stream": io.BytesIO(GOOD.encode())}
     assert tflq.convert(others.get(source, path)).report.counts["integer"] == 1
 
 

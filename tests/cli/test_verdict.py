@@ -11,12 +11,12 @@ import tflq
 from tflq.analysis.arena import Arena
 from tflq.cli import main, output
 from tflq.cli.convert import print_cost, types
-from tflq.cost import Cost
-from tflq.flatbuffer.writer import write
+from tflq.conversion.cost import Cost
+from tflq.conversion.report import Report, Row
+from tflq.conversion.report_text import details, verdict, warnings
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import Function, Module, Op
 from tflq.ir.types import UniformQuantizedType, f32, i8
-from tflq.report import Report, Row
-from tflq.report_text import details, verdict, warnings
 
 Q = UniformQuantizedType(i8, f32, 0.5, 0, -128, 127)
 

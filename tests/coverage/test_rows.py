@@ -22,12 +22,12 @@ from support.stablehlo_real import REAL, Real
 
 import tflq
 from scripts import make_coverage
-from tflq.coverage import PATHS, SHIPPED, CoverageRow, dump_rows
-from tflq.coverage.table import converted, operators, samples_of, unquantized
-from tflq.flatbuffer.writer import write
+from tflq.formats.pipeline import Options
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import Module, Op, Value
-from tflq.pipelines import Options
 from tflq.targets.load import load_target
+from tflq.tools.coverage import PATHS, SHIPPED, CoverageRow, dump_rows
+from tflq.tools.coverage.table import converted, operators, samples_of, unquantized
 
 WITHOUT_REFERENCE = {"CEIL", "ELU", "ROUND", "SEGMENT_SUM", "SUM"}
 """Operators that the reference resolver lacks, and SUM, whose reference kernel gives a constant."""

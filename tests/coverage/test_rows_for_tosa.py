@@ -12,10 +12,10 @@ from support.harness import interpret
 from support.running import reference
 
 import tflq
-from tflq.coverage.table import converted, operators, samples_of, unquantized
-from tflq.flatbuffer.writer import write
+from tflq.formats.pipeline import Options, asked
+from tflq.formats.tflite.writer import write
 from tflq.ir.types import i64
-from tflq.pipelines import Options, asked
+from tflq.tools.coverage.table import converted, operators, samples_of, unquantized
 
 EXACT = ("integer", "table")
 

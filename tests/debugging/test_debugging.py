@@ -15,11 +15,11 @@ import pytest
 from support.float_nets import SIZE, net, samples, written
 
 import tflq
+from tflq.base.errors import FileError, OptionError
 from tflq.cli import main
-from tflq.debugging.pairing import Side, paired
-from tflq.errors import FileError, OptionError
 from tflq.ir.core import Function, Module, Op, Value, constant
 from tflq.ir.types import TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, f32
+from tflq.tools.quantize.debugging.pairing import Side, paired
 
 pytest.importorskip("ai_edge_litert", reason="needs the interpreter")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tflq.debugging.debugging import ALONE, grouped, shares
+from tflq.tools.quantize.debugging.debugging import ALONE, grouped, shares
 
 
 def test_the_worst_are_taken_alone_and_the_others_together() -> None:

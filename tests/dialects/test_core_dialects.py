@@ -6,10 +6,10 @@ from __future__ import annotations
 import pytest
 from support.mlir_oracle import needs_mlir, run
 
-from tflq.errors import VerificationError
-from tflq.ir.parser import parse_module
-from tflq.ir.printer import print_module
+from tflq.base.errors import VerificationError
 from tflq.ir.rewriting import difference
+from tflq.ir.text.parser import parse_module
+from tflq.ir.text.printer import print_module
 from tflq.ir.verifier import verify
 
 F, I8, T = "tensor<2x3xf32>", "tensor<2x3xi8>", "tensor<?x3xf32>"

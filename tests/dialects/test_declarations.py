@@ -7,16 +7,16 @@ from typing import ClassVar
 
 import pytest
 
+from tflq.analysis.evaluate.registry import evaluator, running
 from tflq.dialects.declare import Operator, Trait, attribute, operand, result
 from tflq.dialects.parameters import MultiplyAccumulate, SameScale
 from tflq.dialects.tfl.convolution import Conv2D
 from tflq.dialects.tfl.movement import Concatenation
 from tflq.dialects.tosa.movement import VariableRead
-from tflq.evaluate.registry import evaluator, running
-from tflq.flatbuffer.layout import enum, options_of, table
+from tflq.formats.flatbuffer.layout import enum, options_of, table
+from tflq.formats.tflite.lowering.lowering import lowering
 from tflq.ir.core import Op, Value, dialect, op_class, op_names
 from tflq.ir.types import TensorType, i8
-from tflq.select.lowering import lowering
 
 INTEGER_FORM = op_names("tosa") | op_names("ext")
 

@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from tflq.builder import Builder
-from tflq.contract import Pass, PassResult, Pipeline
+from tflq.base.errors import VerificationError
+from tflq.dialects.builder import Builder
 from tflq.dialects.forms import Form, kept_reason, verify_form
-from tflq.errors import VerificationError
 from tflq.ir.core import Function, Location, Module, Op, Value, constant, op_names
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, f32, i1, i8, i16, i32, i64, ui8
 from tflq.numerics.fixed_point import Multiplier
+from tflq.transforms.pass_manager import Pass, PassResult, Pipeline
 
 Q8 = UniformQuantizedType.of(i8, 0.5)
 PLACE = Location("m.tflite", 0, 7, "CONV_2D", "features")
@@ -264,7 +264,7 @@ class Stumbles(Pass):
         raise KeyError(f"shape of {module.main.name}")
 
 
-Compare.__module__ = Stumbles.__module__ = "tflq.passes"  # tflq's own: a fault of a user's pass is told as such
+Compare.__module__ = Stumbles.__module__ = "tflq.transforms"  # tflq's own: a fault of a user's pass is told as such
 
 
 def test_passes_of_a_form_are_verified_together() -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tflq.dialects.fxpmath import OPCODES
-from tflq.errors import VerificationError
-from tflq.ir.parser import parse_module
-from tflq.ir.printer import print_module
+from tflq.base.errors import VerificationError
+from tflq.formats.mlir.dialects.fxpmath import OPCODES
+from tflq.ir.text.parser import parse_module
+from tflq.ir.text.printer import print_module
 from tflq.ir.verifier import verify
 
 F, G = "tensor<4xf32>", "tensor<4xf16>"

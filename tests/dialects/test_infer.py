@@ -12,7 +12,7 @@ from support.one_op import CASES as ONE_OP
 from support.raised import outputs_of
 from support.running import reference
 
-from tflq.builder import Emitter
+from tflq.dialects.builder import Emitter
 from tflq.dialects.declare import Operator
 from tflq.dialects.inference import STATED, Misfit, broadcast
 from tflq.dialects.quant import Dcast, Qcast, Scast

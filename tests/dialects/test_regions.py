@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tflq.errors import ParseError, VerificationError
-from tflq.ir.parser import parse_module
-from tflq.ir.printer import print_module
+from tflq.base.errors import ParseError, VerificationError
+from tflq.ir.text.parser import parse_module
+from tflq.ir.text.printer import print_module
 from tflq.ir.verifier import verify
-from tflq.named_passes import parse_pipeline
+from tflq.tools.opt import parse_pipeline
 
 Q = "!quant.uniform<i8:f32, 0.5:-3>"
 BODY = """^bb0(%x: tensor<4xf32>):

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from tflq.errors import InvalidModelError
-from tflq.formats import read_text
+from tflq.base.errors import InvalidModelError
+from tflq.formats.sources import read_text
 
 Q = "!quant.uniform<i8:f32, 0.5>"
 Q3 = "!quant.uniform<i8:f32, 0.5:3>"

@@ -5,11 +5,11 @@ import re
 import pytest
 from support.reductions import reduction
 
-from tflq.errors import InvalidModelError
-from tflq.formats import read_text
+from tflq.base.errors import InvalidModelError
+from tflq.formats.sources import read_text
 from tflq.ir.core import Module
-from tflq.ir.printer import print_module
-from tflq.named_passes import parse_pipeline
+from tflq.ir.text.printer import print_module
+from tflq.tools.opt import parse_pipeline
 
 U8 = "!quant.uniform<u8:f32, 0.5:10>"
 I8 = "!quant.uniform<i8:f32, 0.5>"

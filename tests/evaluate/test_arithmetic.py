@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support.harness import argument, const, interpret, one_op
 
-from tflq.evaluate.registry import evaluate_op
+from tflq.analysis.evaluate.registry import evaluate_op
 from tflq.ir.core import Op
 from tflq.ir.types import ScalarType, f32, i1, i32
 

@@ -7,12 +7,12 @@ import re
 import numpy as np
 import pytest
 
-from tflq.evaluate.registry import evaluate_op, floats, held_floats
+from tflq.analysis.evaluate.registry import evaluate_op, floats, held_floats
 from tflq.ir.core import Op, Value
-from tflq.ir.parser import parse_module
-from tflq.ir.printer import print_module
+from tflq.ir.text.parser import parse_module
+from tflq.ir.text.printer import print_module
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, bf16, f16, i8, i16, ui8
-from tflq.passes.canonicalize import Fold
+from tflq.transforms.canonicalize import Fold
 
 DIGITS = {f16: (11, -13), bf16: (8, -125)}
 """Of each type: binary digits, and the exponent of the least normal number, as numpy.frexp counts."""

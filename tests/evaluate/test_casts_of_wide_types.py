@@ -10,13 +10,13 @@ from support.harness import interpret
 from support.running import reference
 
 import tflq
-from tflq.evaluate.registry import held_array
-from tflq.ir.parser import parse_module
+from tflq.analysis.evaluate.registry import held_array
+from tflq.formats.tosa.lowering.engine import lower
+from tflq.formats.tosa.rules import Target
+from tflq.ir.text.parser import parse_module
 from tflq.legalize.deciding import Policy
 from tflq.legalize.engine import legalize
-from tflq.named_passes import parse_pipeline
-from tflq.tosa.lowering.engine import lower
-from tflq.tosa.rules import Target
+from tflq.tools.opt import parse_pipeline
 
 BITS = [2, 7, 8, 9, 12, 15, 16, 17, 24, 31, 32, 33, 48]
 EXPRESSED = ["f16", "bf16", "f32"]

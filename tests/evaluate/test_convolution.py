@@ -7,8 +7,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from tflq.builder import Builder
-from tflq.evaluate.registry import evaluate_op
+from tflq.analysis.evaluate.registry import evaluate_op
+from tflq.dialects.builder import Builder
 from tflq.ir.core import Value, constant
 from tflq.ir.types import TensorType, i8, i32
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support.harness import argument, const, interpret, one_op
 
-from tflq.evaluate.registry import evaluate_op, evaluator
+from tflq.analysis.evaluate.registry import evaluate_op, evaluator
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, TensorType, i1, i8, i32, i64, ui8
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tflq.analysis.evaluate.registry import evaluate_op
 from tflq.dialects.quant import Dcast, Qcast
-from tflq.evaluate.registry import evaluate_op
 from tflq.ir.core import Op, Value
 from tflq.ir.types import (
     AnyQuantizedType,
@@ -23,7 +23,7 @@ from tflq.ir.types import (
     i16,
     ui8,
 )
-from tflq.passes.regions.ranges import Range, parameters
+from tflq.tools.quantize.regions.ranges import Range, parameters
 
 STORAGES = [i8, ui8, i16]
 SCALES = st.floats(2.0**-20, 2.0**10, width=32)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tflq.evaluate.registry import evaluate_op
+from tflq.analysis.evaluate.registry import evaluate_op
 from tflq.ir.core import Op, Value, constant
 from tflq.ir.types import TensorType, i8, i32
 

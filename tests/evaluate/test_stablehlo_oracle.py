@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from support.mlir_oracle import evaluated, needs_mlir
 
-from tflq.evaluate.registry import evaluate_function
-from tflq.formats import read_text
+from tflq.analysis.evaluate.registry import evaluate_function
+from tflq.formats.sources import read_text
 
 
 def _drawn(r: random.Random, name: str, shape: list[int], kind: str = "f32") -> tuple[str, str]:

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from support.reductions import random_schedule, reduction
 
-from tflq.evaluate.registry import Run, evaluate_function
-from tflq.evaluate.stablehlo_reduction import BODY, INIT, left_to_right, order_dependence
-from tflq.formats import read_text
+from tflq.analysis.evaluate.registry import Run, evaluate_function
+from tflq.analysis.evaluate.stablehlo_reduction import BODY, INIT, left_to_right, order_dependence
+from tflq.formats.sources import read_text
 
 U8 = "!quant.uniform<u8:f32, 0.5:10>"
 COARSE = "!quant.uniform<u8:f32, 2.5:5>"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tflq.coverage.table import samples_of
+from tflq.tools.coverage.table import samples_of
 
 _STEPS = (
     "abs div exp fake_quant gelu hard_swish leaky_relu log mean mul neg prelu reduce_prod relu relu6 relu_0_to_1 "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from exception_cases.case import Case, cases
-from tflq.coverage.table import samples_of
+from tflq.tools.coverage.table import samples_of
 
 __all__: list[str] = []
 

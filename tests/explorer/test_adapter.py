@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from tflq.explorer import explore
+from tflq.tools.explorer import explore
 
 pytest.importorskip("model_explorer", reason="needs Model Explorer: pip install '.[explorer]'")
 
@@ -29,7 +29,7 @@ def server() -> Iterator[str]:
     with socket.socket() as free:
         free.bind(("localhost", 0))
         port = free.getsockname()[1]
-    options = ["--extensions=tflq.explorer", "--no_open_in_browser", "--skip_health_check", f"--port={port}"]
+    options = ["--extensions=tflq.tools.explorer", "--no_open_in_browser", "--skip_health_check", f"--port={port}"]
     process = subprocess.Popen(
         [sys.executable, "-m", "model_explorer", *options],
         env=os.environ | {"PYTHONPATH": str(ROOT)},

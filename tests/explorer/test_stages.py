@@ -10,9 +10,9 @@ import pytest
 from support.harness import argument, const, one_op
 
 import tflq
-from tflq.explorer import COLOURS, explore, graphs
 from tflq.ir.core import Function, Module, Op
 from tflq.ir.types import UniformQuantizedSubChannelType, f32, i1, i4, i32
+from tflq.tools.explorer import COLOURS, explore, graphs
 
 Json = dict[str, Any]
 

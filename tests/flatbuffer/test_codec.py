@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.structure import structural_difference
 
-from tflq.flatbuffer.codec import LONG_VECTOR, decode, encode
+from tflq.formats.flatbuffer.codec import LONG_VECTOR, decode, encode
 
 INT32 = st.integers(-(2**31), 2**31 - 1)
 

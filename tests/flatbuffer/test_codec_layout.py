@@ -14,9 +14,9 @@ import flatbuffers
 import pytest
 import tflite
 
-from tflq.files import resource
-from tflq.flatbuffer.codec import decode, encode
-from tflq.flatbuffer.layout import Field, enum, options_of, table, union
+from tflq.base.files import resource
+from tflq.formats.flatbuffer.codec import decode, encode
+from tflq.formats.flatbuffer.layout import Field, enum, options_of, table, union
 
 ROOT = Path(__file__).resolve().parents[2]
 MODULES = {

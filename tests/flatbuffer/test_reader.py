@@ -11,10 +11,10 @@ import pytest
 from support.handmade import FEATURES, PAIR, operator
 from support.structure import structural_difference
 
-from tflq.errors import InvalidModelError
-from tflq.flatbuffer.codec import decode, encode
-from tflq.flatbuffer.reader import read
-from tflq.flatbuffer.writer import write
+from tflq.base.errors import InvalidModelError
+from tflq.formats.flatbuffer.codec import decode, encode
+from tflq.formats.tflite.reader import read
+from tflq.formats.tflite.writer import write
 from tflq.ir.types import TensorType, UniformQuantizedSubChannelType, UniformQuantizedType, f32, i4, i8
 
 

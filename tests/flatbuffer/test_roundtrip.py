@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from support.handmade import FEATURES
 from support.structure import structural_difference
 
-from tflq.errors import InvalidModelError
-from tflq.flatbuffer.reader import read
-from tflq.flatbuffer.writer import write
+from tflq.base.errors import InvalidModelError
+from tflq.formats.tflite.reader import read
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import constant
 
 

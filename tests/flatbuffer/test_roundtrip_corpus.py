@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from support.structure import structural_difference
 
-from tflq.flatbuffer.reader import read
-from tflq.flatbuffer.writer import write
+from tflq.formats.tflite.reader import read
+from tflq.formats.tflite.writer import write
 
 CORPUS = Path(os.environ.get("TFLQ_CORPUS") or Path(__file__).resolve().parents[3] / "shared")
 FOLDERS = ("zoo", "ops", "ops_unsupported")

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from support.corpus import CORPUS
 
-from tflq.flatbuffer.codec import decode
-from tflq.flatbuffer.layout import Field, enum, table, union
-from tflq.flatbuffer.reader import read
-from tflq.flatbuffer.writer import write
+from tflq.formats.flatbuffer.codec import decode
+from tflq.formats.flatbuffer.layout import Field, enum, table, union
+from tflq.formats.tflite.reader import read
+from tflq.formats.tflite.writer import write
 
 schema: Any = pytest.importorskip("ai_edge_litert.schema_py_generated", reason="needs ai-edge-litert")
 

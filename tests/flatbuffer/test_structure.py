@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tflq.errors import InvalidModelError
-from tflq.flatbuffer.codec import decode, encode
-from tflq.flatbuffer.layout import table
-from tflq.flatbuffer.structure import check
+from tflq.base.errors import InvalidModelError
+from tflq.formats.flatbuffer.codec import decode, encode
+from tflq.formats.flatbuffer.layout import table
+from tflq.formats.flatbuffer.structure import check
 
 MODELS = Path(__file__).resolve().parents[2] / "models"
 SMALL = (MODELS / "pad.tflite").read_bytes()

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from tflq.flatbuffer.codec import decode, encode
-from tflq.flatbuffer.layout import enum, options_of, table, unstated_attributes
-from tflq.flatbuffer.reader import read
-from tflq.flatbuffer.writer import write
+from tflq.formats.flatbuffer.codec import decode, encode
+from tflq.formats.flatbuffer.layout import enum, options_of, table, unstated_attributes
+from tflq.formats.tflite.reader import read
+from tflq.formats.tflite.writer import write
 
 MODEL = Path(__file__).resolve().parents[2] / "models" / "cnn_int8.tflite"
 MEAN = 6

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from support.model_tree import Tree, options, refused, tree
 
-from tflq.flatbuffer.codec import encode
-from tflq.flatbuffer.layout import enum
-from tflq.flatbuffer.reader import read
+from tflq.formats.flatbuffer.codec import encode
+from tflq.formats.flatbuffer.layout import enum
+from tflq.formats.tflite.reader import read
 
 ATTRIBUTES: list[tuple[str, str, Callable[[Tree], Any], str, str]] = [
     ("cnn_int8", "stride", lambda m: options(m, 0).update(stride_w=0), "operator 0 (CONV_2D)", "stride_w is 0"),

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from support.model_tree import Tree, options, tensor, tree
 
-from tflq.errors import InvalidModelError
-from tflq.flatbuffer.codec import encode
-from tflq.flatbuffer.reader import read
+from tflq.base.errors import InvalidModelError
+from tflq.formats.flatbuffer.codec import encode
+from tflq.formats.tflite.reader import read
 
 CASES: list[tuple[str, str, Callable[[Tree], Any], str, str]] = [
     ("type", "pad", lambda m: tensor(m, 2).update(type="UINT8"), "PAD", "'x' is i8 and 'y' is ui8"),

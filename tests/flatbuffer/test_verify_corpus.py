@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tflq.flatbuffer.reader import read
+from tflq.formats.tflite.reader import read
 
 CORPUS = Path(os.environ.get("TFLQ_CORPUS", Path(__file__).resolve().parents[3] / "shared"))
 FILES = sorted((*CORPUS.glob("zoo/*/*.tflite"), *CORPUS.glob("ops*/*.tflite")))

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from support.model_tree import MODELS, Tree, refused, tree
 
-from tflq.flatbuffer.codec import encode
-from tflq.flatbuffer.reader import read
+from tflq.formats.flatbuffer.codec import encode
+from tflq.formats.tflite.reader import read
 
 
 def graph(model: Tree) -> Tree:

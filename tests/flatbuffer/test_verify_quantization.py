@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from support.model_tree import Tree, refused, tree
 
-from tflq.flatbuffer.codec import decode, encode
-from tflq.flatbuffer.reader import read
-from tflq.flatbuffer.writer import write
+from tflq.formats.flatbuffer.codec import decode, encode
+from tflq.formats.tflite.reader import read
+from tflq.formats.tflite.writer import write
 
 
 def quantization(model: Tree, index: int) -> Tree:

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from support.model_tree import Tree, refused, tensor, tree
 
-from tflq.errors import InvalidModelError
-from tflq.flatbuffer.codec import encode
-from tflq.flatbuffer.reader import read
+from tflq.base.errors import InvalidModelError
+from tflq.formats.flatbuffer.codec import encode
+from tflq.formats.tflite.reader import read
 
 SHAPES: list[tuple[str, Callable[[Tree], Any], str]] = [
     ("negative dim", lambda t: t.update(shape=(-1, 2)), "negative dim"),

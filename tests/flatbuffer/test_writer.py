@@ -13,11 +13,11 @@ from support.handmade import FEATURES, Fields, new_module
 from support.harness import renamed
 from support.structure import structural_difference
 
-from tflq.errors import InvalidModelError, VerificationError
-from tflq.flatbuffer import writer
-from tflq.flatbuffer.codec import decode
-from tflq.flatbuffer.reader import read
-from tflq.flatbuffer.writer import write
+from tflq.base.errors import InvalidModelError, VerificationError
+from tflq.formats.flatbuffer.codec import decode
+from tflq.formats.tflite import writer
+from tflq.formats.tflite.reader import read
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import NO_DATA, Buffer, Function, Op, Value
 from tflq.ir.types import (
     TensorType,

@@ -7,12 +7,12 @@ import math
 import numpy as np
 import pytest
 
-from tflq.errors import ParseError
+from tflq.base.errors import ParseError
 from tflq.ir.attributes import AffineMap, TypedArray, TypedFloat, TypedInt
 from tflq.ir.core import Module
-from tflq.ir.parser import parse_module
-from tflq.ir.printer import print_module
 from tflq.ir.rewriting import attribute_key, difference
+from tflq.ir.text.parser import parse_module
+from tflq.ir.text.printer import print_module
 from tflq.ir.types import f32, i32
 from tflq.numerics.signless import bfloat16_bits, bfloat16_values
 

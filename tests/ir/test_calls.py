@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tflq.errors import InvalidModelError, VerificationError
-from tflq.formats import read_any_form
-from tflq.ir.parser import parse_module
+from tflq.base.errors import InvalidModelError, VerificationError
+from tflq.formats.sources import read_any_form
+from tflq.ir.text.parser import parse_module
 from tflq.ir.verifier import verify
 
 HEAD = "func.func private @g(i8) -> i16\nfunc.func @f(%x: i8, %w: i16) -> i16 {\n"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from support.mlir_oracle import needs_mlir, run
 
-from tflq.errors import ParseError
-from tflq.ir.parser import parse_module
-from tflq.ir.printer import print_module
+from tflq.base.errors import ParseError
 from tflq.ir.rewriting import difference
+from tflq.ir.text.parser import parse_module
+from tflq.ir.text.printer import print_module
 from tflq.ir.verifier import verify
 
 X = "tensor<2x3x4xf32>"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tflq.errors import ParseError
-from tflq.ir.parser import parse_module
-from tflq.ir.printer import print_module
+from tflq.base.errors import ParseError
+from tflq.ir.text.parser import parse_module
+from tflq.ir.text.printer import print_module
 from tflq.ir.verifier import verify
 
 CUSTOM = """

@@ -17,11 +17,11 @@ from support.mlir_oracle import needs_mlir, run
 from support.random_stablehlo import random_products, random_reductions
 from support.random_types import random_types
 
+from tflq.base.errors import TflqError
 from tflq.dialects.quant import verify_casts
-from tflq.errors import TflqError
 from tflq.ir.core import Module
-from tflq.ir.parser import parse_module
-from tflq.ir.printer import print_module
+from tflq.ir.text.parser import parse_module
+from tflq.ir.text.printer import print_module
 from tflq.ir.verifier import verify
 
 COUNT = int(os.environ.get("TFLQ_MLIR_COUNT", "300"))

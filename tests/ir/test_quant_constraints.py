@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tflq.errors import ParseError, VerificationError
+from tflq.base.errors import ParseError, VerificationError
 from tflq.ir.core import op_class
-from tflq.ir.parser import parse_module
-from tflq.ir.printer import print_module
+from tflq.ir.text.parser import parse_module
+from tflq.ir.text.printer import print_module
 from tflq.ir.verifier import verify
 
 VALID = [

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tflq.ir.parser import parse_module
-from tflq.ir.printer import print_module
+from tflq.ir.text.parser import parse_module
+from tflq.ir.text.printer import print_module
 
 U8 = "tensor<3x!quant.uniform<u8:f32, 0.5:10>>"
 GENERIC = f'%0 = "stablehlo.constant"() {{value = dense<[10, -1, 127]> : tensor<3xi8>}} : () -> {U8}'

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from tflq.errors import ParseError, VerificationError
+from tflq.base.errors import ParseError, VerificationError
 from tflq.ir.core import Module
-from tflq.ir.parser import parse_module
-from tflq.ir.printer import print_module
 from tflq.ir.rewriting import difference
+from tflq.ir.text.parser import parse_module
+from tflq.ir.text.printer import print_module
 from tflq.ir.verifier import verify
-from tflq.named_passes import parse_pipeline
+from tflq.tools.opt import parse_pipeline
 
 GENERIC = """
 #map = affine_map<(d0) -> (d0)>

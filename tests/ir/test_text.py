@@ -13,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from tflq.errors import ParseError
+from tflq.base.errors import ParseError
 from tflq.ir.core import Buffer, Function, Location, Metadata, Module, Op, Signature, Value, constant
-from tflq.ir.parse_types import TypeParser
-from tflq.ir.parser import parse_module
-from tflq.ir.print_types import type_text
-from tflq.ir.printer import print_module
 from tflq.ir.rewriting import difference
+from tflq.ir.text.parse_types import TypeParser
+from tflq.ir.text.parser import parse_module
+from tflq.ir.text.print_types import type_text
+from tflq.ir.text.printer import print_module
 from tflq.ir.types import (
     AnyQuantizedType,
     CalibratedQuantizedType,
@@ -250,7 +250,7 @@ def test_equality_is_structural() -> None:
 @pytest.mark.skipif(not CORPUS.is_dir(), reason=f"NO CORPUS at {CORPUS}: set TFLQ_CORPUS to the folder of models")
 @pytest.mark.parametrize("folder", ["zoo", "ops", "ops_unsupported"])
 def test_models_come_back(folder: str) -> None:
-    from tflq.flatbuffer.reader import read
+    from tflq.formats.tflite.reader import read
 
     paths = sorted((CORPUS / folder).rglob("*.tflite"))
     assert paths, f"no models in {CORPUS / folder}"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tflq.errors import ParseError
-from tflq.ir.parser import parse_module
-from tflq.ir.print_types import type_text
+from tflq.base.errors import ParseError
+from tflq.ir.text.parser import parse_module
+from tflq.ir.text.print_types import type_text
 from tflq.ir.types import TensorType
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tflq.errors import VerificationError
+from tflq.base.errors import VerificationError
 from tflq.ir.core import Function, Location, Module, Op, Value, constant
 from tflq.ir.types import TensorType, UniformQuantizedType, f32, i8
 from tflq.ir.verifier import verify

@@ -10,16 +10,16 @@ from support.harness import interpret
 from support.running import reference
 
 import tflq
-from tflq.backends import backend
-from tflq.flatbuffer.writer import write
+from tflq.conversion.report import Report
+from tflq.formats.backend import backend
+from tflq.formats.pipeline import Options, lower
+from tflq.formats.tflite.writer import write
+from tflq.formats.tosa.rules import load_target as tosa_target
 from tflq.ir.core import Module
-from tflq.ir.parser import parse_module
+from tflq.ir.text.parser import parse_module
 from tflq.ir.types import ScalarType, f32
 from tflq.ir.verifier import verify
-from tflq.pipelines import Options, lower
-from tflq.report import Report
 from tflq.targets.load import load_target
-from tflq.tosa.rules import load_target as tosa_target
 
 ADD = 'fused_activation_function = "NONE", pot_scale_int16 = false, tflq.info = {version = 2}'
 PER_LAYER = "!quant.uniform<i8{}:f32, 0.0625:3>"

@@ -10,10 +10,10 @@ import pytest
 import tflq
 from tflq.dialects.declare import Operator
 from tflq.dialects.regions import CoupledRef, Stats, StatsRef
+from tflq.formats.mlir.annotations import drop_annotations
 from tflq.ir.core import Op, Value
-from tflq.ir.parser import parse_module
-from tflq.ir.printer import print_module
-from tflq.legalize.annotations import drop_annotations
+from tflq.ir.text.parser import parse_module
+from tflq.ir.text.printer import print_module
 
 MODELS = Path(__file__).resolve().parents[2] / "models"
 ATTRIBUTES = {

@@ -11,10 +11,10 @@ from support.harness import argument, const, convert_and_compare, interpret
 from support.recurrent import per_layer
 
 from tflq import UnsupportedError
-from tflq.conversion import Conversion, convert
+from tflq.conversion.convert import Conversion, convert
 from tflq.dialects.effects import callees, entry_functions
-from tflq.flatbuffer.reader import read
-from tflq.flatbuffer.writer import write
+from tflq.formats.tflite.reader import read
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import Function, Module, Op, Signature, Value
 from tflq.ir.types import ElementType, i1, i8, i16, i32, ui8
 

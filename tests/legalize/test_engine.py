@@ -7,13 +7,13 @@ import pytest
 from support.harness import argument, const, interpret
 
 import tflq
-from tflq.contract import verify_stage
-from tflq.errors import UnsupportedError
+from tflq.base.errors import UnsupportedError
+from tflq.formats.pipeline import Options, lower
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import ElementType, TensorType, UniformQuantizedType, f32, f64, i8, i32
 from tflq.legalize.deciding import Policy
 from tflq.legalize.engine import legalize
-from tflq.pipelines import Options, lower
+from tflq.transforms.pass_manager import verify_stage
 
 Q8 = UniformQuantizedType.of(i8, 0.5)
 FULLY_CONNECTED = {

@@ -7,7 +7,7 @@ import pytest
 from support.harness import argument, const, convert_and_compare, edge_inputs, interpret, one_op
 
 import tflq
-from tflq.flatbuffer.writer import write
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import SCALARS, UniformQuantizedPerAxisType, UniformQuantizedType, f32, i4, i8, i16, i32
 

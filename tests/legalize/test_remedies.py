@@ -12,7 +12,7 @@ from support.harness import argument, const
 from support.recurrent import svdf_model
 
 import tflq
-from tflq.flatbuffer.writer import write
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import Function, Module, Op
 from tflq.ir.types import UniformQuantizedType, f32, i8, i16
 from tflq.ir.verifier import Notes

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tflq import convert
-from tflq.flatbuffer.codec import decode, encode
+from tflq.formats.flatbuffer.codec import decode, encode
 
 MODEL = Path(__file__).resolve().parents[2] / "models" / "split.tflite"
 

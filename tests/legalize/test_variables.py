@@ -8,9 +8,9 @@ from support.harness import argument, const, interpret
 from support.recurrent import per_layer
 from support.running import reference
 
-from tflq.conversion import convert
-from tflq.errors import UnsupportedError
-from tflq.flatbuffer.writer import write
+from tflq.base.errors import UnsupportedError
+from tflq.conversion.convert import convert
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import (
     ElementType,

@@ -14,7 +14,7 @@ from support.harness import argument, const, edge_inputs
 
 from matrix.chains import Graph, renamed
 from matrix.draw import Case, Draw, describe, generator
-from tflq.flatbuffer.writer import write
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import Function, Module, Op, Signature, Value
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, i1, i8, i16, i32, ui8
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from support.harness import argument, const, edge_inputs, one_op
 
-from tflq.flatbuffer.writer import write
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, i8, i16, i32, ui8
 

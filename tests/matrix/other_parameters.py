@@ -12,7 +12,7 @@ from support.harness import argument, const, edge_inputs
 import tflq
 from matrix import movement, pooling, rows, stored
 from matrix.draw import GENERATORS, Case, Draw, generator, single
-from tflq.flatbuffer.writer import write
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import Buffer, Function, Module, Op, Value
 from tflq.ir.types import (
     QuantizedType,

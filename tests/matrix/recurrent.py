@@ -10,7 +10,7 @@ from support.harness import argument, const, edge_inputs
 from support.recurrent import state
 
 from matrix.draw import Case, Draw, describe, generator
-from tflq.flatbuffer.writer import write
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import ScalarType, UniformQuantizedType, i8, i16, i32, ui8
 

@@ -9,7 +9,7 @@ import numpy as np
 from support.harness import argument, const, edge_inputs
 
 from matrix.draw import Case, Draw, describe, generator
-from tflq.flatbuffer.writer import write
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import (
     ElementType,

@@ -11,10 +11,10 @@ from support.harness import edge_inputs, interpret
 import tflq
 from matrix.draw import GENERATORS, Case, Draw
 from tflq.dialects.effects import callees, entry_functions
-from tflq.flatbuffer.writer import write
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import Module, Value
 from tflq.ir.types import parameters
-from tflq.passes.source import extract
+from tflq.transforms.source import extract
 
 
 @dataclass

@@ -15,7 +15,7 @@ from support.running import invalid
 import tflq
 from matrix.draw import Case
 from matrix.run import Outcome, alone, results_of
-from tflq.conversion import Conversion
+from tflq.conversion.convert import Conversion
 from tflq.dialects.effects import entry_functions
 from tflq.ir.core import Value
 from tflq.legalize.deciding import Semantics

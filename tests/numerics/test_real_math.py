@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from support.core_ops import evaluated
 
-from tflq.dialects.fxpmath import OPCODES
-from tflq.ir.parser import parse_module
+from tflq.formats.mlir.dialects.fxpmath import OPCODES
+from tflq.formats.mlir.real_math import LowerRealMath
+from tflq.ir.text.parser import parse_module
 from tflq.ir.types import UniformQuantizedType
 from tflq.ir.verifier import verify
 from tflq.numerics.real_math import FUNCTIONS, NoFactor, Steps, combined, power_of_two, product_factors, sum_factors
-from tflq.passes.real_math import LowerRealMath
 
 CHUNKS, SCALES = 8, 25
 BINARIES = ("add", "sub", "mul", "div")

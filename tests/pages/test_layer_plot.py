@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from tflq.pages import Row, axis_for, plots
-from tflq.verification.outcome import Difference, difference
+from tflq.tools.pages import Row, axis_for, plots
+from tflq.tools.verify.outcome import Difference, difference
 
 
 def row(operator: int, found: Difference | None, entry: str = "") -> Row:

@@ -13,9 +13,9 @@ from support.planted import plant, wrong_shift
 
 import tflq
 from tflq.cli import main
+from tflq.formats.pipeline import integer_form
 from tflq.ir.types import f32
-from tflq.pages import formula, layers_page, parameters, real_multipliers, steps
-from tflq.pipelines import integer_form
+from tflq.tools.pages import formula, layers_page, parameters, real_multipliers, steps
 
 VOID = {"meta", "input", "br"}
 

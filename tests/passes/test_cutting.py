@@ -9,7 +9,7 @@ import pytest
 from support.harness import argument, const, edge_inputs, in_child
 
 import tflq
-from tflq.flatbuffer.writer import write
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import Function, Module, Op, Signature, Value
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, i8, i32, resource
 

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from support.harness import argument, edge_inputs, interpret
 
-from tflq.contract import verify_stage
-from tflq.errors import TflqError
-from tflq.flatbuffer.reader import read
-from tflq.flatbuffer.writer import write
+from tflq.base.errors import TflqError
+from tflq.formats.tflite.reader import read
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import Function, Module, Op, Signature, Value
 from tflq.ir.types import f32
-from tflq.passes.source import entries, extract
+from tflq.transforms.pass_manager import verify_stage
+from tflq.transforms.source import entries, extract
 
 
 def function(*callees: int) -> Function:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from tflq.ir.core import Module
 from tflq.ir.facts import walk
-from tflq.ir.parser import parse_module
-from tflq.ir.printer import print_module
+from tflq.ir.text.parser import parse_module
+from tflq.ir.text.printer import print_module
 from tflq.ir.verifier import verify
-from tflq.named_passes import parse_pipeline
+from tflq.tools.opt import parse_pipeline
 
 Q = "!quant.uniform<i8:f32, 0.5:-3>"
 

@@ -11,16 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tflq.analysis.evaluate.registry import evaluate_function
+from tflq.base.errors import OptionError, UnsupportedError
 from tflq.dialects.quant import verify_casts
-from tflq.errors import OptionError, UnsupportedError
-from tflq.evaluate.registry import evaluate_function
 from tflq.ir.core import Function, Module
 from tflq.ir.facts import walk
-from tflq.ir.parser import parse_module
-from tflq.ir.printer import print_module
 from tflq.ir.rewriting import difference
+from tflq.ir.text.parser import parse_module
+from tflq.ir.text.printer import print_module
 from tflq.ir.verifier import verify
-from tflq.named_passes import parse_pipeline
+from tflq.tools.opt import parse_pipeline
 
 ROUNDINGS = {
     "half_even": lambda x: round(x),

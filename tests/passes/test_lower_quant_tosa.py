@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from support.harness import interpret
 
 import tflq
-from tflq.errors import UnsupportedError
-from tflq.evaluate.registry import evaluate_function
+from tflq.analysis.evaluate.registry import evaluate_function
+from tflq.base.errors import UnsupportedError
 from tflq.ir.core import Module
-from tflq.ir.parser import parse_module
-from tflq.ir.printer import print_module
+from tflq.ir.text.parser import parse_module
+from tflq.ir.text.printer import print_module
 from tflq.ir.verifier import verify
-from tflq.named_passes import parse_pipeline
 from tflq.numerics.fixed_point import ROUNDINGS, Rounding, round_float
+from tflq.tools.opt import parse_pipeline
 
 
 def qcast(shape: str, quantized: str) -> str:

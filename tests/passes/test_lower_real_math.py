@@ -7,12 +7,12 @@ import pytest
 from support.mlir_oracle import needs_mlir
 from support.mlir_oracle import run as mlir
 
-from tflq.errors import UnsupportedError
+from tflq.base.errors import UnsupportedError
+from tflq.formats.mlir.real_math import LowerRealMath
 from tflq.ir.core import Module
-from tflq.ir.parser import parse_module
-from tflq.ir.printer import print_module
+from tflq.ir.text.parser import parse_module
+from tflq.ir.text.printer import print_module
 from tflq.ir.verifier import verify
-from tflq.passes.real_math import LowerRealMath
 
 F = "tensor<4xf32>"
 

@@ -7,20 +7,20 @@ import pytest
 from support.harness import argument, interpret
 from support.running import reference
 
-from tflq.builder import Builder
-from tflq.errors import UnsupportedError
-from tflq.evaluate.registry import evaluate_function
-from tflq.flatbuffer.writer import write
+from tflq.analysis.evaluate.registry import evaluate_function
+from tflq.base.errors import UnsupportedError
+from tflq.dialects.builder import Builder
+from tflq.formats.mlir.lower_quant import LowerQuantOps
+from tflq.formats.tflite.lowering.engine import select
+from tflq.formats.tflite.writer import write
+from tflq.formats.tosa.lowering.engine import lower
+from tflq.formats.tosa.rules import Target
 from tflq.ir.core import Function, Module, Value
-from tflq.ir.parser import parse_module
-from tflq.ir.printer import print_module
+from tflq.ir.text.parser import parse_module
+from tflq.ir.text.printer import print_module
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, f32, i8, i16, i32, i64, ui8
 from tflq.numerics.fixed_point import ROUNDINGS, Rounding
-from tflq.passes.lower_quant import LowerQuantOps
-from tflq.passes.lower_rounding import LowerRounding
-from tflq.select.engine import select
-from tflq.tosa.lowering.engine import lower
-from tflq.tosa.rules import Target
+from tflq.transforms.lower_rounding import LowerRounding
 
 FORMS = [(i8, i8), (ui8, i8), (i16, i16), (i16, i8), (i32, i8), (i32, i16), (i32, i32)]
 

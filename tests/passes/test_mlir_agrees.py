@@ -10,14 +10,14 @@ from contextlib import suppress
 
 from support.mlir_oracle import needs_mlir, random_calls, random_casts, random_chains, random_judged, run
 
+from tflq.base.errors import TflqError, UnsupportedError
 from tflq.dialects.quant import verify_casts
-from tflq.errors import TflqError, UnsupportedError
 from tflq.ir.core import Module, Op, Value
 from tflq.ir.facts import walk
-from tflq.ir.parser import parse_module
-from tflq.ir.printer import print_module
+from tflq.ir.text.parser import parse_module
+from tflq.ir.text.printer import print_module
 from tflq.ir.verifier import verify
-from tflq.named_passes import parse_pipeline
+from tflq.tools.opt import parse_pipeline
 
 COUNT = int(os.environ.get("TFLQ_MLIR_COUNT", "300"))
 

@@ -11,7 +11,7 @@ from support.harness import argument, const, interpret
 import tflq
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import f32, i32
-from tflq.passes.source import part
+from tflq.transforms.source import part
 
 
 def chain() -> Module:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from tflq.ir.core import Signature
-from tflq.ir.parser import parse_module
-from tflq.ir.print_types import type_text
-from tflq.ir.printer import print_module
+from tflq.ir.text.parser import parse_module
+from tflq.ir.text.print_types import type_text
+from tflq.ir.text.printer import print_module
 from tflq.ir.verifier import verify
-from tflq.named_passes import parse_pipeline
+from tflq.tools.opt import parse_pipeline
 
 PREDICT = """!qalias = !quant.uniform<i8:f32, 1.0>
 func.func @predict(%arg0: tensor<3x!qalias>, %arg1: tensor<3x!qalias>) -> tensor<3x!qalias> {

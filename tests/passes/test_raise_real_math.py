@@ -8,11 +8,11 @@ from support.core_ops import evaluated
 from support.harness import interpret
 
 import tflq
+from tflq.formats.mlir.real_math import RaiseRealMath
 from tflq.ir.core import Module
-from tflq.ir.parser import parse_module
-from tflq.ir.printer import print_module
+from tflq.ir.text.parser import parse_module
+from tflq.ir.text.printer import print_module
 from tflq.ir.verifier import verify
-from tflq.passes.real_math import RaiseRealMath
 
 F = "tensor<4x6xf32>"
 NONE = '{fused_activation_function = "NONE"}'

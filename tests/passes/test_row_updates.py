@@ -9,10 +9,10 @@ import pytest
 from support.harness import argument, const, interpret
 
 import tflq
-from tflq.flatbuffer.writer import write
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import Shape, TensorType, UniformQuantizedType, f32, i8, i32
-from tflq.passes.floats import RowUpdates
+from tflq.transforms.floats import RowUpdates
 
 ROWS = 5
 QUANTIZED = UniformQuantizedType.of(i8, 0.5, 3)

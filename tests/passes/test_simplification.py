@@ -7,15 +7,15 @@ from dataclasses import MISSING, fields
 import numpy as np
 import pytest
 
-from tflq.contract import Pass, PassResult, Pipeline
+from tflq.base.errors import OptionError, TflqError
 from tflq.dialects.effects import is_pure
-from tflq.errors import OptionError, TflqError
 from tflq.ir.core import Function, Module, Op, Signature, Value
-from tflq.ir.parser import parse_module
-from tflq.ir.printer import print_module
+from tflq.ir.text.parser import parse_module
+from tflq.ir.text.printer import print_module
 from tflq.ir.types import TensorType, f32
 from tflq.ir.verifier import verify
-from tflq.named_passes import named_passes, parse_pipeline
+from tflq.tools.opt import named_passes, parse_pipeline
+from tflq.transforms.pass_manager import Pass, PassResult, Pipeline
 
 HEADER = "!q = !quant.uniform<i8:f32, 2.0>\n!r = !quant.uniform<i8:f32, 3.0>\n"
 
@@ -198,7 +198,7 @@ def test_what_a_signature_names_is_alive_and_stays_named() -> None:
 
 def test_removed_results_leave_the_tensor_table() -> None:
     module = parse_module(
-        """func.func @f(%x: f32 {tflq.index = 1}) -> f32 {
+        """func.func @f(%x: f32 {tflq.ir.index = 1}) -> f32 {
   %0 = "tfl.abs"(%x) {tflq.tensors = [{index = 0}]} : (f32) -> f32
   return %x : f32
 }"""

@@ -7,18 +7,18 @@ import pytest
 from support.mlir_oracle import needs_mlir
 from support.mlir_oracle import run as made_by_mlir
 
+from tflq.base.errors import ParseError, UnsupportedError, VerificationError
 from tflq.dialects.quant import Dcast, Qcast
 from tflq.dialects.tfl.casts import Dequantize, Quantize
-from tflq.errors import ParseError, UnsupportedError, VerificationError
 from tflq.ir.core import Module
 from tflq.ir.facts import walk
-from tflq.ir.parser import parse_module
-from tflq.ir.print_types import type_text
-from tflq.ir.printer import print_module
+from tflq.ir.text.parser import parse_module
+from tflq.ir.text.print_types import type_text
+from tflq.ir.text.printer import print_module
 from tflq.ir.types import BareType, UniformQuantizedType
 from tflq.ir.verifier import verify
-from tflq.named_passes import parse_pipeline
 from tflq.numerics.ranges import simulated
+from tflq.tools.opt import parse_pipeline
 
 CONVERT = "convert-simulated-quantization"
 ONE = "(tensor<4x2xf32>) -> tensor<4x2xf32>"

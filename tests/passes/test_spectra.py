@@ -7,10 +7,10 @@ import pytest
 from support.harness import argument, const, interpret
 
 import tflq
-from tflq.flatbuffer.writer import write
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import TensorType, complex64, f32, i32
-from tflq.passes.floats import Spectra, fourier
+from tflq.transforms.floats import Spectra, fourier
 
 
 def spectrum(length: int, reader: str, rows: int = 1) -> Module:

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from support.harness import argument
 
-from tflq.builder import Builder
-from tflq.evaluate.registry import evaluate_function
+from tflq.analysis.evaluate.registry import evaluate_function
+from tflq.dialects.builder import Builder
+from tflq.formats.tflite.lowering.cost import table_pays
 from tflq.ir.core import Function, Module, Value
 from tflq.ir.types import ScalarType, f32, i8, i16, i32, ui8
 from tflq.numerics.fixed_point import Multiplier
-from tflq.passes.canonicalize import DeadCodeElimination
-from tflq.passes.tabulate import Tabulate
-from tflq.select.cost import table_pays
+from tflq.transforms.canonicalize import DeadCodeElimination
+from tflq.transforms.tabulate import Tabulate
 
 SHAPE = (2, 3, 5)
 TWICE = Multiplier(1 << 30, 21)

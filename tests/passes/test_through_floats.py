@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tflq.builder import Emitter, through_floats
-from tflq.ir.parser import parse_module
-from tflq.ir.printer import print_module
-from tflq.named_passes import parse_pipeline
-from tflq.passes.floats import QuantCasts
+from tflq.dialects.builder import Emitter, through_floats
+from tflq.ir.text.parser import parse_module
+from tflq.ir.text.printer import print_module
+from tflq.tools.opt import parse_pipeline
+from tflq.transforms.floats import QuantCasts
 
 Q = "tensor<2x3x!quant.uniform<i8:f32, 0.5>>"
 H = "tensor<2x3x!quant.uniform<i8:f16, 0.5>>"

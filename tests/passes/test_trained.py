@@ -17,12 +17,12 @@ from support.harness import interpret
 
 import tflq
 from tflq.ir.core import Function, Module, Op, Value, constant
-from tflq.ir.parser import parse_module
-from tflq.ir.printer import print_module
+from tflq.ir.text.parser import parse_module
+from tflq.ir.text.printer import print_module
 from tflq.ir.types import ElementType, UniformQuantizedPerAxisType, UniformQuantizedType, i32
 from tflq.ir.verifier import verify
-from tflq.named_passes import parse_pipeline
-from tflq.passes.regions.ranges import is_dequantizing, is_quantizing, other_sign, simulated_type
+from tflq.tools.opt import parse_pipeline
+from tflq.tools.quantize.regions.ranges import is_dequantizing, is_quantizing, other_sign, simulated_type
 
 FOLDER = Path(__file__).with_name("simulated")
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "make_simulated.py"

@@ -9,7 +9,7 @@ from support.peer import STORAGES, assert_exact, assert_real, image, q
 from support.running import reference
 
 import tflq
-from tflq.flatbuffer.writer import write
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import Function, Module, Op, Signature
 from tflq.ir.types import ScalarType, UniformQuantizedType, i1, i8, i16, i32, ui8
 

@@ -10,8 +10,8 @@ from support.harness import argument, const, edge_inputs, one_op
 from support.peer import STORAGES, assert_exact, assert_real, image, q
 from support.recurrent import assert_same_states, lstm_model, svdf_model
 
-from tflq.conversion import convert
-from tflq.errors import UnsupportedError
+from tflq.base.errors import UnsupportedError
+from tflq.conversion.convert import convert
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, UniformQuantizedPerAxisType, UniformQuantizedType, i1, i8, i16, i32, ui8
 

@@ -8,7 +8,7 @@ from support.harness import argument, const, interpret, one_op
 from support.peer import STORAGES, assert_exact, image, parameters, q, weights
 
 import tflq
-from tflq.flatbuffer.writer import write
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import Buffer, Function, Metadata, Module, Op, Signature, Value
 from tflq.ir.types import ScalarType, UniformQuantizedPerAxisType, UniformQuantizedType, f32, i8, i16, i32, i64, ui8
 

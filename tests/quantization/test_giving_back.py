@@ -14,10 +14,10 @@ import pytest
 from support.float_nets import net, samples, written
 
 import tflq
+from tflq.base.errors import OptionError
 from tflq.cli.quantize import print_quantization
-from tflq.errors import OptionError
-from tflq.quantization.fidelity import signal_to_noise
-from tflq.verification.tflite_runner import TfliteRunner
+from tflq.tools.quantize.fidelity import signal_to_noise
+from tflq.tools.verify.tflite_runner import TfliteRunner
 
 pytest.importorskip("ai_edge_litert", reason="needs the interpreter")
 

@@ -11,7 +11,7 @@ from support.float_nets import SIZE, dense, samples, written
 import tflq
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import TensorType, f32
-from tflq.quantization.recipe import BETWEEN
+from tflq.tools.quantize.recipe import BETWEEN
 
 pytest.importorskip("ai_edge_litert", reason="needs the interpreter")
 ROOT = Path(__file__).resolve().parents[2]

@@ -11,12 +11,12 @@ from support.float_nets import SIZE, dense, net, samples, written
 
 import tflq
 from tflq.analysis.statistics import PointStatistics, Statistics
-from tflq.errors import FileError, InvalidModelError, OptionError
+from tflq.base.errors import FileError, InvalidModelError, OptionError
 from tflq.ir.core import Function, Module, Op, Signature, Value, constant
 from tflq.ir.types import TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, f32, i1, i8, i16, i32, ui8
-from tflq.named_passes import parse_pipeline
-from tflq.quantization.fidelity import signal_to_noise
-from tflq.verification.comparison import verify
+from tflq.tools.opt import parse_pipeline
+from tflq.tools.quantize.fidelity import signal_to_noise
+from tflq.tools.verify.comparison import verify
 
 pytest.importorskip("ai_edge_litert", reason="needs the interpreter")
 STATIC = ["int8", "int16x8"]
@@ -219,7 +219,7 @@ def test_without_a_histogram_only_where_a_range_needs_it(tmp_path: Path, monkeyp
         asked.append(histogram)
         return own(*given, histogram=histogram, **options)
 
-    monkeypatch.setattr("tflq.quantization.quantizing.calibrate", noted)
+    monkeypatch.setattr("tflq.tools.quantize.quantize.calibrate", noted)
     for range_of in ("minmax", "mse"):
         tflq.quantize(model, calibration=list(samples(4)), range=range_of)
     tflq.quantize(model, calibration=list(samples(4)), recipe=[{"name": "second", "range": "percentile:99"}])

@@ -10,12 +10,12 @@ import pytest
 from support.float_nets import SIZE, dense, net, samples, written
 
 import tflq
-from tflq.errors import OptionError
+from tflq.base.errors import OptionError
 from tflq.ir.core import Function, Module, Op, Value, constant
 from tflq.ir.types import TensorType, UniformQuantizedType, f32
-from tflq.quantization.fidelity import signal_to_noise
-from tflq.quantization.recipe import Choices, Settings, read_recipe
-from tflq.verification.comparison import verify
+from tflq.tools.quantize.fidelity import signal_to_noise
+from tflq.tools.quantize.recipe import Choices, Settings, read_recipe
+from tflq.tools.verify.comparison import verify
 
 pytest.importorskip("ai_edge_litert", reason="needs the interpreter")
 DEFAULT = Settings("int8")

@@ -12,11 +12,11 @@ import pytest
 from support.float_nets import dense, written
 
 import tflq
-from tflq.errors import OptionError
+from tflq.base.errors import OptionError
 from tflq.ir.core import Function, Module, Op, Signature, Value, constant
 from tflq.ir.types import TensorType, UniformQuantizedPerAxisType, UniformQuantizedSubChannelType, f32, i4
-from tflq.quantization.fidelity import signal_to_noise
-from tflq.quantization.weights import KEPT, NOT_BETTER, NOT_SEEN, moments_of
+from tflq.tools.quantize.fidelity import signal_to_noise
+from tflq.tools.quantize.weights import KEPT, NOT_BETTER, NOT_SEEN, moments_of
 
 pytest.importorskip("ai_edge_litert", reason="needs the interpreter")
 SIZES = (256, 128, 16)

@@ -8,7 +8,7 @@ import pytest
 from support.corpus import CORPUS
 from support.planted import FAULTS, Fault, plant
 
-from tflq.reduction import reduce
+from tflq.tools.debug.reduction import reduce
 
 pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
 

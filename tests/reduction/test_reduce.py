@@ -16,8 +16,8 @@ import tflq
 from tflq.cli import main
 from tflq.ir.core import Function, Module, Op
 from tflq.ir.types import UniformQuantizedType, f32, i1, i8, resource
-from tflq.reduction import Conversion, Inputs, Interpreter, build, input_sets, record, reduce
-from tflq.verification.runner import opened_whole
+from tflq.tools.debug.reduction import Conversion, Inputs, Interpreter, build, input_sets, record, reduce
+from tflq.tools.verify.runner import opened_whole
 
 needs_interpreter = pytest.mark.skipif(
     not pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'"), reason=""

@@ -13,10 +13,10 @@ from resizing.computed import COMPUTED
 from resizing.heads import HEADS
 from resizing.layers import LAYERS, activation
 from resizing.sketch import NONE, Sketch
-from tflq.flatbuffer.writer import write
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import Function, Module, Op, Signature, Value
 from tflq.ir.types import TensorType, i1, i8, i16, i32, resource, ui8
-from tflq.shapes.inference import Inference
+from tflq.transforms.shape_inference import Inference
 
 Sizes = tuple[tuple[int, ...], ...]
 """A shape for each input."""

@@ -11,7 +11,7 @@ from support.harness import const
 
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import ElementType, ScalarType, Shape, TensorType, UniformQuantizedType, i8, i16, i32, i64, ui8
-from tflq.shapes.inference import Inference
+from tflq.transforms.shape_inference import Inference
 
 NONE = {"fused_activation_function": "NONE"}
 

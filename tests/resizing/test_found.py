@@ -10,10 +10,10 @@ from support.harness import argument, const, convert_and_compare, edge_inputs, i
 from support.memory import memory
 
 import tflq
-from tflq.flatbuffer.writer import write
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import Function, Module, Op, Signature, Value
 from tflq.ir.types import Shape, TensorType, UniformQuantizedType, i8, i32, resource
-from tflq.shapes.settling import settle
+from tflq.transforms.shape_settling import settle
 
 Q, R = UniformQuantizedType.of(i8, 0.05, 3), UniformQuantizedType.of(i8, 0.04, -7)
 FORMS: list[dict[str, Any]] = [{}, {"mac": "float32"}, {"target": "kernels"}]

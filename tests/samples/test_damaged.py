@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tflq.errors import FileError, OptionError
-from tflq.samples.files import Images
-from tflq.samples.inputs import Entry, Input
-from tflq.samples.reading import samples_of
+from tflq.base.errors import FileError, OptionError
+from tflq.tools.samples.files import Images
+from tflq.tools.samples.inputs import Entry, Input
+from tflq.tools.samples.reading import samples_of
 
 COUNT = 200
 ROWS = np.arange(8, dtype=np.float32).reshape(4, 2)

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tflq.errors import FileError, OptionError
-from tflq.samples.files import Images
-from tflq.samples.inputs import Entry, Input
-from tflq.samples.reading import Batches, drawn, samples_of
+from tflq.base.errors import FileError, OptionError
+from tflq.tools.samples.files import Images
+from tflq.tools.samples.inputs import Entry, Input
+from tflq.tools.samples.reading import Batches, drawn, samples_of
 
 
 def entry(*inputs: Input, key: str = "", signatures: tuple[str, ...] = ()) -> Entry:

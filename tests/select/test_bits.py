@@ -9,13 +9,13 @@ import pytest
 from support.harness import interpret
 from support.lowered import assert_lowered, draw, kernels_of
 
-from tflq.builder import Builder
-from tflq.errors import UnsupportedError
-from tflq.evaluate.registry import evaluate_function
-from tflq.flatbuffer.writer import write
+from tflq.analysis.evaluate.registry import evaluate_function
+from tflq.base.errors import UnsupportedError
+from tflq.dialects.builder import Builder
+from tflq.formats.tflite.lowering.engine import select
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import Function, Module, Value
 from tflq.ir.types import Shape, TensorType, i32, ui8
-from tflq.select.engine import select
 
 SHAPE = (2, 3, 5, 7)
 DEEP = (2, 3, 4, 5, 6)

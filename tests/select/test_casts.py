@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from support.harness import argument, convert_and_compare, edge_inputs, interpret, one_op
 
-from tflq.builder import Builder
-from tflq.flatbuffer.writer import write
+from tflq.dialects.builder import Builder
+from tflq.formats.tflite.lowering.engine import select
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import Function, Module, Op
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, f32, i8, i16, ui8
-from tflq.select.engine import select
 
 QuantizedType = UniformQuantizedType | UniformQuantizedPerAxisType
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support.lowered import assert_lowered, draw
 
-from tflq.builder import Builder
+from tflq.dialects.builder import Builder
 from tflq.ir.types import ScalarType, i8, i16, i32, i64, ui8
 
 SHAPE = (2, 3, 5, 7)

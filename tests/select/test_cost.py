@@ -8,12 +8,12 @@ import pytest
 from support.harness import argument
 
 import tflq
-from tflq.builder import Builder
+from tflq.base.files import resource
+from tflq.dialects.builder import Builder
 from tflq.dialects.tosa.elementwise import Add
-from tflq.files import resource
+from tflq.formats.tflite.lowering.cost import arithmetic, costs, load_costs, table_pays
 from tflq.ir.types import i8, i32
 from tflq.numerics.fixed_point import Multiplier
-from tflq.select.cost import arithmetic, costs, load_costs, table_pays
 
 HALF = Multiplier(1 << 30, 0)
 TWICE = Multiplier(1 << 30, 2)

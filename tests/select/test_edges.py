@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from support.harness import argument
 
+from tflq.formats.tflite.lowering.lowering import KernelBuilder
+from tflq.formats.tflite.lowering.naming import TrimEdges
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import TensorType, UniformQuantizedType, i8, i32
-from tflq.select.lowering import KernelBuilder
-from tflq.select.naming import TrimEdges
 
 QUANTIZED = UniformQuantizedType.of(i8, 0.5, 3)
 SHAPE = (2, 4, 6)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from support.harness import argument
 
 import tflq
-from tflq.flatbuffer.writer import write
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import Function, Module, Op, Signature
 from tflq.ir.types import UniformQuantizedType, f32, i8
 

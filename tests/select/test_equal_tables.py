@@ -7,7 +7,7 @@ from support.harness import edge_inputs, interpret
 from support.sums import sums, tables
 
 import tflq
-from tflq.select.tables import ShareTables
+from tflq.formats.tflite.lowering.tables import ShareTables
 
 
 def test_tables_of_one_function() -> None:

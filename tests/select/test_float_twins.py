@@ -9,19 +9,19 @@ import pytest
 from support.harness import argument, interpret
 from support.lowered import RESOLVERS, draw
 
-from tflq.builder import Builder
-from tflq.contract import Pipeline
+from tflq.analysis.evaluate.registry import evaluate_function
+from tflq.dialects.builder import Builder
 from tflq.dialects.quant import Table2D
 from tflq.dialects.tosa.convolution import MaxPool2D
 from tflq.dialects.tosa.movement import ArgMax, Pad, Resize, Slice
-from tflq.evaluate.registry import evaluate_function
-from tflq.flatbuffer.writer import write
+from tflq.formats.tflite.lowering.engine import CheckLegality, Select
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import Function, Module, Value
 from tflq.ir.types import ScalarType, TensorType, f32, i8, i32, ui8
 from tflq.numerics.convolution import integer_steps, rational_steps
 from tflq.numerics.fixed_point import quantize_multipliers
-from tflq.passes.canonicalize import CommonSubexpressionElimination, DeadCodeElimination
-from tflq.select.engine import CheckLegality, Select
+from tflq.transforms.canonicalize import CommonSubexpressionElimination, DeadCodeElimination
+from tflq.transforms.pass_manager import Pipeline
 
 SHAPE = (2, 6, 5, 4)
 NUMBERS = np.arange(-128, 128)

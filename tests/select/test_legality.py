@@ -9,18 +9,18 @@ import numpy as np
 import pytest
 from support.harness import argument
 
-from tflq.contract import Decision
+from tflq.base.errors import TflqError, UnsupportedError
+from tflq.base.files import resource
 from tflq.dialects.tfl.arithmetic import Add
 from tflq.dialects.tfl.casts import Cast
 from tflq.dialects.tfl.movement import Reshape
 from tflq.dialects.tosa import elementwise as tosa
-from tflq.errors import TflqError, UnsupportedError
-from tflq.files import resource
+from tflq.formats.tflite.lowering.engine import check
+from tflq.formats.tflite.lowering.lowering import KernelBuilder
 from tflq.ir.core import Function, Location, Module, Op, Value
 from tflq.ir.types import SCALARS, TensorType, UniformQuantizedType, f32, i8, i16, i32, i64, ui8
-from tflq.select.engine import check
-from tflq.select.lowering import KernelBuilder
 from tflq.targets.target import load_rules
+from tflq.transforms.pass_manager import Decision
 
 QUANTIZED = UniformQuantizedType.of(i8, 0.5, 3)
 SHAPE = (2, 3)

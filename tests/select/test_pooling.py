@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support.lowered import assert_lowered, draw
 
-from tflq.builder import Builder
+from tflq.dialects.builder import Builder
 from tflq.dialects.tosa.convolution import AvgPool2D, MaxPool2D, Pool
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, TensorType, i8, i16, ui8

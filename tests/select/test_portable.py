@@ -13,7 +13,8 @@ from support.lowered import RESOLVERS, draw
 from support.portable import PORTABLE, assert_portable, lowered, words
 
 import tflq
-from tflq.builder import Builder
+from tflq.base.errors import OptionError, UnsupportedError
+from tflq.dialects.builder import Builder
 from tflq.dialects.quant import RescaleF64, Table2D, Table16Bit
 from tflq.dialects.tfl import arithmetic
 from tflq.dialects.tfl.arithmetic import Add, Sub
@@ -21,8 +22,7 @@ from tflq.dialects.tfl.casts import Dequantize
 from tflq.dialects.tfl.indexing import Gather as TflGather
 from tflq.dialects.tosa.convolution import AvgPool2D
 from tflq.dialects.tosa.elementwise import Mul
-from tflq.errors import OptionError, UnsupportedError
-from tflq.flatbuffer.reader import read
+from tflq.formats.tflite.reader import read
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, i8, i16, i32, ui8
 from tflq.numerics.fixed_point import quantize_multipliers
@@ -305,7 +305,7 @@ def test_no_choice_of_arithmetic() -> None:
 
 def listing(folder: Path, without: str) -> Path:
     """The target's file less one builtin."""
-    from tflq.files import resource
+    from tflq.base.files import resource
 
     lines = Path(resource("rules/portable.toml")).read_text().splitlines(keepends=True)
     kept = [line for line in lines if not line.startswith(f"{without} = ")]

@@ -11,12 +11,12 @@ from support.harness import argument, const, convert_and_compare, one_op
 from support.lowered import draw
 from support.portable import assert_portable
 
-from tflq.builder import Builder
+from tflq.dialects.builder import Builder
 from tflq.dialects.tfl.movement import Concatenation, Pack, PadV2, Split, Unpack
 from tflq.dialects.tfl.pooling import ResizeNearestNeighbor
 from tflq.dialects.tosa.movement import Gather
-from tflq.flatbuffer.reader import read
-from tflq.flatbuffer.writer import write
+from tflq.formats.tflite.reader import read
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import Function, Module, Op, Value, constant
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, f32, i8, i32, ui8
 from tflq.numerics.fixed_point import quantize_multipliers

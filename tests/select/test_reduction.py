@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.lowered import assert_lowered, draw, kernels_of
 
-from tflq.builder import Builder
+from tflq.dialects.builder import Builder
 from tflq.dialects.tosa.elementwise import BitwiseNot
 from tflq.dialects.tosa.movement import ArgMax
 from tflq.ir.core import Value

@@ -9,10 +9,10 @@ import pytest
 from support.harness import argument, const, interpret, one_op
 
 import tflq
-from tflq.flatbuffer.writer import write
+from tflq.formats.tflite.lowering.naming import KeepApart, MergeViews
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import TensorType, UniformQuantizedType, f32, i32, resource, ui8
-from tflq.select.naming import KeepApart, MergeViews
 
 SHAPE = (2, 3, 4)
 RESOLVERS = ("BUILTIN_REF", "BUILTIN_WITHOUT_DEFAULT_DELEGATES", "AUTO")

@@ -11,17 +11,17 @@ from support.harness import argument, const, edge_inputs, interpret
 from support.memory import memory
 
 import tflq
-from tflq.builder import Builder
+from tflq.analysis.evaluate.registry import evaluate_function
+from tflq.dialects.builder import Builder
 from tflq.dialects.tfl.indexing import Gather
 from tflq.dialects.tfl.movement import Concatenation
 from tflq.dialects.tosa.movement import Concat, Resize
-from tflq.evaluate.registry import evaluate_function
+from tflq.formats.tflite.lowering.strips import SplitRows
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, i8, i32
 from tflq.ir.verifier import verify
 from tflq.numerics.convolution import integer_steps
 from tflq.numerics.fixed_point import Multiplier
-from tflq.select.strips import SplitRows
 
 HALF = Multiplier(1 << 30, -6)
 IMAGE = (2, 24, 90, 3)

@@ -12,13 +12,13 @@ import pytest
 from support.harness import argument, const, convert_and_compare, edge_inputs, one_op
 
 import tflq
-from tflq.coverage.table import samples_of
-from tflq.errors import UnsupportedError
-from tflq.flatbuffer.reader import read
-from tflq.flatbuffer.writer import write
+from tflq.base.errors import UnsupportedError
+from tflq.formats.tflite.reader import read
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import ElementType, TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, i8, i32, ui8
 from tflq.targets.load import load_target
+from tflq.tools.coverage.table import samples_of
 
 MODELS: Final = Path(__file__).parents[2] / "models"
 MICRO: Final = find_spec("tflite_micro") is not None and find_spec("ai_edge_litert") is not None
@@ -136,7 +136,7 @@ def test_what_it_lacks_is_refused_by_name() -> None:
 
 
 def test_a_kernel_less_is_lowered_to_the_same_numbers(tmp_path: Path) -> None:
-    from tflq.files import resource
+    from tflq.base.files import resource
 
     text = Path(resource("rules/tflm.toml")).read_text()
     assert 'softmax = "qi8' in text

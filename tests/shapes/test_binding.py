@@ -11,14 +11,14 @@ import pytest
 from matrix.run import case_of
 from support.harness import argument, const, edge_inputs, interpret
 
-from tflq.contract import verify_stage
-from tflq.errors import TflqError, UnsupportedError
-from tflq.flatbuffer.reader import read
-from tflq.flatbuffer.writer import write
+from tflq.base.errors import TflqError, UnsupportedError
+from tflq.formats.tflite.reader import read
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import Function, Module, Op, Signature, Value
 from tflq.ir.types import Shape, TensorType, f32, i1, i32
-from tflq.shapes.binding import bind_batch
-from tflq.shapes.inference import Inference, infer, stale
+from tflq.transforms.pass_manager import verify_stage
+from tflq.transforms.shape_binding import bind_batch
+from tflq.transforms.shape_inference import Inference, infer, stale
 
 MASKS = {f"{name}_mask": 0 for name in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")} | {"offset": False}
 

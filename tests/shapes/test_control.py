@@ -11,8 +11,8 @@ from support.harness import argument, const
 from tflq.analysis.known import Accesses
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import Shape, TensorType, f32, i1, i32
-from tflq.shapes.binding import bind_batch
-from tflq.shapes.inference import Inference
+from tflq.transforms.shape_binding import bind_batch
+from tflq.transforms.shape_inference import Inference
 
 CONCATENATE = {"axis": 0, "fused_activation_function": "NONE"}
 

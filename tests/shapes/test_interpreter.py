@@ -13,8 +13,8 @@ from support.corpus import models
 from support.memory import result_shapes
 
 from tflq.dialects.tfl.state import VarHandle
-from tflq.flatbuffer.reader import read
-from tflq.shapes.inference import Inference
+from tflq.formats.tflite.reader import read
+from tflq.transforms.shape_inference import Inference
 
 COUNT = 3
 

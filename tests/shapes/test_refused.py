@@ -11,7 +11,7 @@ import pytest
 from support.harness import argument, const, edge_inputs, interpret, one_op
 
 import tflq
-from tflq.flatbuffer.writer import write
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import (
     SCALARS,

@@ -9,10 +9,10 @@ import pytest
 from support.harness import argument, const, interpret
 
 import tflq
-from tflq.flatbuffer.writer import write
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import SCALARS, Shape, TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, f32, i8, i32
-from tflq.shapes.settling import settle
+from tflq.transforms.shape_settling import settle
 
 Q = UniformQuantizedType.of(i8, 0.5, 3)
 PER_AXIS = UniformQuantizedPerAxisType.of(i8, 1, [0.5, 0.25, 0.125])

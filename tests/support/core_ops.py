@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from tflq.evaluate.registry import Run, evaluate_function, held_array
+from tflq.analysis.evaluate.registry import Run, evaluate_function, held_array
 from tflq.ir.core import Module, Op, Value
-from tflq.ir.parser import parse_module
+from tflq.ir.text.parser import parse_module
 from tflq.ir.types import TensorType, named_scalar
 from tflq.ir.verifier import verify
 
@@ -18,7 +18,7 @@ def one(
     name: str, arrays: Sequence[np.ndarray], types: Sequence[str], results: Sequence[str], **attributes: Any
 ) -> Any:
     """What an op makes of arrays of these element types; elements of bf16 are bits. One array, or a list of them."""
-    from tflq.evaluate.registry import evaluate_op
+    from tflq.analysis.evaluate.registry import evaluate_op
 
     operands: list[Value | None] = [Value(_typed(a, t)) for a, t in zip(arrays, types, strict=True)]
     shape = np.broadcast_shapes(*(np.shape(a) for a in arrays))

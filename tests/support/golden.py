@@ -15,10 +15,10 @@ import numpy as np
 
 from scripts.short_text import with_sums
 from support.harness import argument, const
-from tflq.contract import Pipeline
-from tflq.errors import UnsupportedError
+from tflq.base.errors import UnsupportedError
+from tflq.formats.pipeline import asked, integer_form, narrowing
 from tflq.ir.core import Function, Module, Op, Value
-from tflq.ir.printer import print_module
+from tflq.ir.text.printer import print_module
 from tflq.ir.types import (
     ElementType,
     ScalarType,
@@ -34,7 +34,7 @@ from tflq.ir.types import (
     resource,
     ui8,
 )
-from tflq.pipelines import asked, integer_form, narrowing
+from tflq.transforms.pass_manager import Pipeline
 
 FOLDER = Path(__file__).resolve().parent.parent / "golden"
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tflq.flatbuffer.codec import encode
+from tflq.formats.flatbuffer.codec import encode
 from tflq.ir.core import Function, Module, Op, Value, constant
 from tflq.ir.types import TensorType, f32
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tflq.flatbuffer.writer import write
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import Buffer, Function, Module, Op, Value
 from tflq.ir.types import ElementType, ScalarType, TensorType, UniformQuantizedType, element_storage, parameters
 

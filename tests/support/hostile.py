@@ -24,8 +24,7 @@ from typing import Any, Final
 import numpy as np
 
 import tflq
-from tflq.coverage.table import operators, samples_of
-from tflq.flatbuffer.writer import write
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import Buffer, Function, Module, Op, Value
 from tflq.ir.types import (
     ScalarType,
@@ -37,7 +36,8 @@ from tflq.ir.types import (
     i32,
     i64,
 )
-from tflq.shapes.inference import Inference
+from tflq.tools.coverage.table import operators, samples_of
+from tflq.transforms.shape_inference import Inference
 
 SECONDS: Final = 10
 MEMORY: Final = 500 << 20

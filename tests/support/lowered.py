@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from support.harness import argument, interpret
-from tflq.builder import Builder
-from tflq.evaluate.registry import evaluate_function
-from tflq.flatbuffer.writer import write
+from tflq.analysis.evaluate.registry import evaluate_function
+from tflq.dialects.builder import Builder
+from tflq.formats.tflite.lowering.engine import select
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import Function, Module, Value
 from tflq.ir.types import ScalarType
-from tflq.select.engine import select
 
 RESOLVERS = ("BUILTIN_REF", "BUILTIN_WITHOUT_DEFAULT_DELEGATES", "AUTO")
 

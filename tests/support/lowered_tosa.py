@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from tflq.evaluate.registry import evaluate_function
+from tflq.analysis.evaluate.registry import evaluate_function
+from tflq.formats.tosa.lowering.engine import lower
+from tflq.formats.tosa.rules import Target
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import ui8
-from tflq.tosa.lowering.engine import lower
-from tflq.tosa.rules import Target
 
 
 def run(function: Function, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:

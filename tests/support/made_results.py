@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tflq.sweep.task import Model, Result, new_result
+from tflq.tools.sweep.task import Model, Result, new_result
 
 FINGERPRINT = {"tflq": "2.0.0", "cpu": "a CPU", "seeds": 2}
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tflq.errors import InvalidModelError
-from tflq.flatbuffer.codec import decode, encode
-from tflq.flatbuffer.reader import read
+from tflq.base.errors import InvalidModelError
+from tflq.formats.flatbuffer.codec import decode, encode
+from tflq.formats.tflite.reader import read
 
 MODELS = Path(__file__).resolve().parents[2] / "models"
 Tree = dict[str, Any]

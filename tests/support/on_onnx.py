@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from tflq.evaluate.registry import evaluate_function, held_array
+from tflq.analysis.evaluate.registry import evaluate_function, held_array
 from tflq.ir.core import Function, Module, Op, Value
 
 LEVELS: Final = ("ORT_DISABLE_ALL", "ORT_ENABLE_BASIC", "ORT_ENABLE_ALL")
@@ -25,8 +25,8 @@ def file_of(module: Module, function: int = 0, *, given: bool = False) -> bytes:
     """The file of an entry of a module in the integer form, which the checker accepts with all its checks."""
     import onnx
 
-    from tflq.onnx.engine import lower
-    from tflq.onnx.write import onnx_model
+    from tflq.formats.onnx.engine import lower
+    from tflq.formats.onnx.write import onnx_model
 
     model = onnx_model(lower(module, given=given), function)
     onnx.checker.check_model(model, full_check=True)

@@ -8,16 +8,16 @@ import numpy as np
 
 from support.harness import argument, interpret
 from support.running import reference
-from tflq.builder import Builder
-from tflq.evaluate.registry import evaluate_function
-from tflq.flatbuffer.reader import read
+from tflq.analysis.evaluate.registry import evaluate_function
+from tflq.dialects.builder import Builder
+from tflq.formats.tflite.reader import read
+from tflq.formats.tosa.check import check
+from tflq.formats.tosa.lowering.engine import lower
+from tflq.formats.tosa.rules import Target
 from tflq.ir.core import Function, Module, Value
 from tflq.ir.types import ElementType, Shape
 from tflq.legalize.deciding import Policy
 from tflq.legalize.engine import legalize
-from tflq.tosa.check import check
-from tflq.tosa.lowering.engine import lower
-from tflq.tosa.rules import Target
 
 INTEGER = Target(profiles=frozenset({"pro_int"}))
 """Integers alone, with the usual extensions."""

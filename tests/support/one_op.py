@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from tflq.dialects.tosa.elementwise import IntDiv
+from tflq.formats.tosa.lowering.context import TosaBuilder
 from tflq.ir.core import Function, Module, Op, Value, constant, op_class
 from tflq.ir.types import SCALARS, ScalarType, TensorType, i1, i4, i8, i16, i32, i64, ui8
-from tflq.tosa.lowering.context import TosaBuilder
 
 f32 = SCALARS["f32"]
 CASES: dict[str, Callable[[], Module]] = {}

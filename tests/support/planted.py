@@ -14,9 +14,9 @@ from typing import ClassVar, TypeAlias
 import numpy as np
 import pytest
 
-from tflq import pipelines
-from tflq.contract import Pass, PassResult
+from tflq.formats import pipeline as pipelines
 from tflq.ir.core import Function, Module, Op, constant
+from tflq.transforms.pass_manager import Pass, PassResult
 
 Fault: TypeAlias = Callable[[Op, Function], None]
 

@@ -9,16 +9,16 @@ import numpy as np
 
 from support.harness import argument, interpret
 from support.lowered import RESOLVERS, Emit
-from tflq.builder import Builder
-from tflq.contract import Pipeline
-from tflq.evaluate.registry import evaluate_function
-from tflq.flatbuffer.writer import write
+from tflq.analysis.evaluate.registry import evaluate_function
+from tflq.dialects.builder import Builder
+from tflq.formats.tflite.lowering.engine import CheckLegality, Select
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import Function, Module, Value
 from tflq.ir.types import ScalarType, i32
-from tflq.passes.canonicalize import CommonSubexpressionElimination, DeadCodeElimination
-from tflq.passes.lower_rounding import LowerRounding
-from tflq.select.engine import CheckLegality, Select
 from tflq.targets.load import load_target
+from tflq.transforms.canonicalize import CommonSubexpressionElimination, DeadCodeElimination
+from tflq.transforms.lower_rounding import LowerRounding
+from tflq.transforms.pass_manager import Pipeline
 
 PORTABLE: Final = load_target("portable")
 WORDS: Final = np.concatenate(

@@ -9,11 +9,11 @@ import numpy as np
 
 from support.harness import argument, interpret
 from support.running import reference
-from tflq.evaluate.registry import Run, evaluate_function
-from tflq.flatbuffer.writer import write
+from tflq.analysis.evaluate.registry import Run, evaluate_function
+from tflq.formats.pipeline import Options, lower
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import Function, Location, Module, Op, Value, constant
 from tflq.ir.types import ScalarType, TensorType, i64
-from tflq.pipelines import Options, lower
 
 RESOLVERS = ("BUILTIN_REF", "BUILTIN_WITHOUT_DEFAULT_DELEGATES", "AUTO")
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 import tflq
-from tflq.builder import Emitter
+from tflq.dialects.builder import Emitter
 from tflq.dialects.tfl.stablehlo import StablehloConvolution
-from tflq.flatbuffer.writer import write
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import Buffer, Function, Module, Value, constant
 from tflq.ir.types import QuantizedType, TensorType, f32, parameters
 from tflq.legalize.stablehlo_contractions import Contractions, spread

@@ -9,10 +9,10 @@ import numpy as np
 
 from support.harness import argument, const, interpret
 from support.running import reference
-from tflq.conversion import convert
-from tflq.evaluate.registry import Run, evaluate_function
-from tflq.flatbuffer.reader import read
-from tflq.flatbuffer.writer import write
+from tflq.analysis.evaluate.registry import Run, evaluate_function
+from tflq.conversion.convert import convert
+from tflq.formats.tflite.reader import read
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, f32, i8, i16, i32
 from tflq.legalize.deciding import Policy

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tflq.evaluate.stablehlo_reduction import BODY, INIT, Schedule
+from tflq.analysis.evaluate.stablehlo_reduction import BODY, INIT, Schedule
 
 
 def _conversion(given: str, made: str) -> str:

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from support.harness import argument, interpret
-from tflq.evaluate.registry import evaluate_function
-from tflq.flatbuffer.reader import read
+from tflq.analysis.evaluate.registry import evaluate_function
+from tflq.formats.tflite.reader import read
 from tflq.ir.core import Module, Op
 from tflq.ir.types import ElementType, ScalarType, UniformQuantizedType
 from tflq.legalize.deciding import Policy

@@ -9,7 +9,7 @@ from typing import Final
 
 from tflq.dialects.regions import Region, Rescale
 from tflq.ir.core import Function, Module, Op, Value
-from tflq.ir.print_types import type_text
+from tflq.ir.text.print_types import type_text
 from tflq.ir.types import BareType, ElementType
 
 A, B, C = "!quant.uniform<i8:f32, 0.5:-3>", "!quant.uniform<i8:f32, 2.0:7>", "!quant.uniform<i8:f32, 0.25>"

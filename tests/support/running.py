@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tflq.formats.tosa.write import tosa_bytes
 from tflq.ir.core import Module
-from tflq.tosa.write import tosa_bytes
 
 
 def reference(module: Module, inputs: Sequence[np.ndarray], function: int = 0) -> list[np.ndarray]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from support.harness import argument, const
-from tflq.flatbuffer.writer import write
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import Function, Module, Op, Signature, Value
 from tflq.ir.types import (
     ElementType,

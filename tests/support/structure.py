@@ -11,8 +11,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from tflq.flatbuffer.codec import decode
-from tflq.flatbuffer.structure import find_archive, place_archive
+from tflq.formats.flatbuffer.codec import decode
+from tflq.formats.flatbuffer.structure import find_archive, place_archive
 
 Bytes: TypeAlias = bytes | bytearray | memoryview
 _OUTSIDE = (("offset", "size"), ("large_custom_options_offset", "large_custom_options_size"))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import tflq
 from support.harness import argument
-from tflq.flatbuffer.writer import write
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import Function, Module, Op, Signature, Value
 from tflq.ir.types import UniformQuantizedType, i8
 

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from support.running import reference
-from tflq.builder import Builder
+from tflq.analysis.evaluate.registry import evaluate_function
+from tflq.dialects.builder import Builder
 from tflq.dialects.forms import verify_form
-from tflq.evaluate.registry import evaluate_function
+from tflq.formats.tosa.lowering.engine import lower
+from tflq.formats.tosa.rules import Target
 from tflq.ir.core import Function, Module, Value
 from tflq.ir.types import ScalarType, TensorType, element_storage
-from tflq.tosa.lowering.engine import lower
-from tflq.tosa.rules import Target
 
 Body = Callable[..., Value]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tflq.legalize import convolution
-from tflq.sweep.measure import measure
+from tflq.tools.sweep.measure import measure
 
 NAME = "double_scales"
 Stage = Callable[[str], None]

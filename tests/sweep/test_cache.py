@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tflq.sweep import task as cache
-from tflq.sweep.store import read_results
-from tflq.sweep.sweeping import Plan, sweep
-from tflq.sweep.task import Cache, Originals, Result, Settings
-from tflq.verification.comparison import compare_models
-from tflq.verification.inputs import Options
+from tflq.tools.sweep import task as cache
+from tflq.tools.sweep.store import read_results
+from tflq.tools.sweep.sweeping import Plan, sweep
+from tflq.tools.sweep.task import Cache, Originals, Result, Settings
+from tflq.tools.verify.comparison import compare_models
+from tflq.tools.verify.inputs import Options
 
 INPUTS: list[np.ndarray] = [np.arange(6, dtype=np.int8).reshape(2, 3), np.array(2.5, np.float32)]
 OUTPUTS: list[np.ndarray] = [

@@ -10,17 +10,17 @@ from pathlib import Path
 import pytest
 from support.made_results import passing
 
-import tflq.sweep.baseline as changes_module
+import tflq.tools.sweep.baseline as changes_module
+from tflq.base.errors import OptionError
 from tflq.cli.main import run
-from tflq.errors import OptionError
-from tflq.sweep import driver as comparing
-from tflq.sweep import sweeping
-from tflq.sweep.baseline import Entry, compare, entry_of, failing, is_slower, merge, read_entries, write_baseline
-from tflq.sweep.driver import slower, suspects
-from tflq.sweep.server import Ended, Event
-from tflq.sweep.store import Selection, read_results
-from tflq.sweep.sweeping import Plan, sweep
-from tflq.sweep.task import Ending, Limits, Settings, Task, cause_of, key_of
+from tflq.tools.sweep import driver as comparing
+from tflq.tools.sweep import sweeping
+from tflq.tools.sweep.baseline import Entry, compare, entry_of, failing, is_slower, merge, read_entries, write_baseline
+from tflq.tools.sweep.driver import slower, suspects
+from tflq.tools.sweep.server import Ended, Event
+from tflq.tools.sweep.store import Selection, read_results
+from tflq.tools.sweep.sweeping import Plan, sweep
+from tflq.tools.sweep.task import Ending, Limits, Settings, Task, cause_of, key_of
 
 OK = Entry("net", "integer", "ok", True, "", "", "a" * 64, 10, 100, "c" * 64, (), {"ADD": {"integer": 2}}, True, 1.0)
 OFF = replace(

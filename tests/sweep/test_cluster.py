@@ -13,16 +13,16 @@ from typing import Any
 import pytest
 from support.sweeps import stable
 
-from tflq.errors import OptionError
-from tflq.sweep.store import read_results
-from tflq.sweep.sweeping import Plan, sweep
-from tflq.sweep.task import Key, Limits, Settings, key_of
+from tflq.base.errors import OptionError
+from tflq.tools.sweep.store import read_results
+from tflq.tools.sweep.sweeping import Plan, sweep
+from tflq.tools.sweep.task import Key, Limits, Settings, key_of
 
 pytest.importorskip("distributed", reason="THE CLUSTER IS NOT TESTED: pip install 'dask[distributed]'")
 
-from tflq.sweep.cluster import ClusterExecutor
-from tflq.sweep.server import Ended
-from tflq.sweep.task import Task
+from tflq.tools.sweep.cluster import ClusterExecutor
+from tflq.tools.sweep.server import Ended
+from tflq.tools.sweep.task import Task
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
 ROOT = Path(__file__).parents[2]
@@ -157,7 +157,7 @@ def test_a_task_whose_workers_all_die_ends(cluster: Any, models: Path, tmp_path:
 def test_a_worker_keeps_the_files_that_were_used_last(
     cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tflq.sweep.cluster.KEPT", 2)
+    monkeypatch.setattr("tflq.tools.sweep.cluster.KEPT", 2)
     source = tmp_path / "models"
     source.mkdir()
     for i in range(9):

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from tflq.processes import resident_bytes
-from tflq.sweep.server import LocalExecutor
-from tflq.sweep.store import read_results
-from tflq.sweep.sweeping import Plan, sweep
-from tflq.sweep.task import Limits, Result
+from tflq.base.processes import resident_bytes
+from tflq.tools.sweep.server import LocalExecutor
+from tflq.tools.sweep.store import read_results
+from tflq.tools.sweep.sweeping import Plan, sweep
+from tflq.tools.sweep.task import Limits, Result
 
 FOLDER = Path(__file__).parent
 KINDS = ("abort", "allocate", "exit", "fine", "flaky", "hang", "raise", "realtime")
@@ -85,8 +85,8 @@ def _is_sleeper(group: int) -> bool:
 
 
 def test_a_server_that_dies_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tflq.sweep.server import Ended
-    from tflq.sweep.task import Task
+    from tflq.tools.sweep.server import Ended
+    from tflq.tools.sweep.task import Task
 
     monkeypatch.setenv("PYTHONPATH", str(FOLDER))
     executor = LocalExecutor(tmp_path / "work", 1, "jobs:fault")

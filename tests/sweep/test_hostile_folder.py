@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from support.made_results import differing, passing
 
+from tflq.base.errors import FileError
 from tflq.cli.main import run
-from tflq.errors import FileError
-from tflq.sweep.store import Store
-from tflq.sweep.sweeping import Plan, sweep
+from tflq.tools.sweep.store import Store
+from tflq.tools.sweep.sweeping import Plan, sweep
 
 SETTINGS = {"format": "tflq.sweep", "version": 1, "settings": {}, "fingerprint": {}, "sources": [], "jobs": []}
 

@@ -13,9 +13,9 @@ import pytest
 from sweep.kaggle_server import TOKEN, Kaggle, serving
 
 from tflq.cli.main import run
-from tflq.sweep.manifest import KaggleFetcher, UnavailableError
-from tflq.sweep.store import read_results
-from tflq.sweep.task import Model
+from tflq.tools.sweep.manifest import KaggleFetcher, UnavailableError
+from tflq.tools.sweep.store import read_results
+from tflq.tools.sweep.task import Model
 
 pytest.importorskip("kagglehub", reason="KAGGLE IS NOT TESTED: pip install kagglehub")
 
@@ -199,8 +199,8 @@ def test_a_sweep_pins_what_it_fetched(
 
 @pytest.mark.parametrize("text", ["model = [{ kaggle = 'a/b/tfLite/c/1' }]", "[['model']]\nkaggle = 'a/b/tfLite/c/1'"])
 def test_a_manifest_that_is_not_plain_stays_as_it_is(text: str, tmp_path: Path) -> None:
-    from tflq.errors import FileError
-    from tflq.sweep.manifest import pin
+    from tflq.base.errors import FileError
+    from tflq.tools.sweep.manifest import pin
 
     path = tmp_path / "m.toml"
     path.write_text(text)

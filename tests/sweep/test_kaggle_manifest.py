@@ -8,9 +8,9 @@ from urllib.parse import urlparse
 
 import pytest
 
-from tflq.errors import OptionError
-from tflq.sweep.manifest import read_manifest
-from tflq.sweep.task import Model
+from tflq.base.errors import OptionError
+from tflq.tools.sweep.manifest import read_manifest
+from tflq.tools.sweep.task import Model
 
 KINDS = {"audio", "classification", "detection", "image", "pose", "segmentation", "text", "video"}
 QUANTIZED = ("int8", "uint8", "quant", "metadata")

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tflq.sweep.store import read_results
+from tflq.tools.sweep.store import read_results
 
 pytest.importorskip("kagglehub", reason="KAGGLE IS NOT TESTED: pip install kagglehub")
 

@@ -13,17 +13,17 @@ from support.harness import argument, one_op
 from support.sweeps import stable
 
 import tflq
+from tflq.base.errors import OptionError
 from tflq.cli import convert, sweep
 from tflq.cli.main import run
 from tflq.cli.options import OF_ONE_MODEL
-from tflq.errors import OptionError
+from tflq.formats.pipeline import Fallback, Prefer, Semantics, State, asked, changed
+from tflq.formats.tflite.lowering.lowering import Mac
 from tflq.ir.types import UniformQuantizedType, i8
-from tflq.pipelines import Fallback, Prefer, Semantics, State, asked, changed
-from tflq.select.lowering import Mac
-from tflq.sweep.baseline import options_of
-from tflq.sweep.store import read_results
-from tflq.sweep.sweeping import run_sweep
-from tflq.sweep.task import Result, Settings, Task, by_content
+from tflq.tools.sweep.baseline import options_of
+from tflq.tools.sweep.store import read_results
+from tflq.tools.sweep.sweeping import run_sweep
+from tflq.tools.sweep.task import Result, Settings, Task, by_content
 
 MODELS = Path(__file__).parents[2] / "models"
 RESULT = {*(asked.__kwdefaults__ or {}), "rules"} - {"cache", *OF_ONE_MODEL}

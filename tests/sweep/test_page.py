@@ -13,10 +13,10 @@ import pytest
 from support.made_results import differing, made, passing, refused
 
 from tflq.cli.main import run
-from tflq.sweep import page
-from tflq.sweep.baseline import compare, entry_of, write_baseline
-from tflq.sweep.page import Summary
-from tflq.sweep.task import Result
+from tflq.tools.sweep import page
+from tflq.tools.sweep.baseline import compare, entry_of, write_baseline
+from tflq.tools.sweep.page import Summary
+from tflq.tools.sweep.task import Result
 
 
 def written(results: Iterable[Result], path: Path, **more: Any) -> str:

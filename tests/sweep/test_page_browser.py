@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.made_results import made, passing
 
-from tflq.sweep import page
-from tflq.sweep.baseline import write_baseline
+from tflq.tools.sweep import page
+from tflq.tools.sweep.baseline import write_baseline
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

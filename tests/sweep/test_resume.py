@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 from support.sweeps import stable
 
+from tflq.base.errors import OptionError
 from tflq.cli.main import run
-from tflq.errors import OptionError
-from tflq.sweep.store import Store, read_results
-from tflq.sweep.sweeping import Plan, sweep
-from tflq.sweep.task import Limits, Settings, key_of
+from tflq.tools.sweep.store import Store, read_results
+from tflq.tools.sweep.sweeping import Plan, sweep
+from tflq.tools.sweep.task import Limits, Settings, key_of
 
 ROOT = Path(__file__).parents[2]
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tflq.errors import FileError, OptionError
-from tflq.sweep.manifest import find_models, read_manifest
-from tflq.sweep.store import Selection, jobs_of, read_results, read_shard
-from tflq.sweep.sweeping import Plan, sweep
-from tflq.sweep.task import expectation_for
+from tflq.base.errors import FileError, OptionError
+from tflq.tools.sweep.manifest import find_models, read_manifest
+from tflq.tools.sweep.store import Selection, jobs_of, read_results, read_shard
+from tflq.tools.sweep.sweeping import Plan, sweep
+from tflq.tools.sweep.task import expectation_for
 
 
 def touch(*paths: Path) -> None:

@@ -11,12 +11,12 @@ from support.harness import argument, const
 from support.sweeps import stable
 
 import tflq
+from tflq.base.errors import OptionError
 from tflq.cli.main import run
-from tflq.errors import OptionError
 from tflq.ir.core import Function, Module, Op
 from tflq.ir.types import UniformQuantizedType, i8, i32
-from tflq.sweep.store import Selection, read_results
-from tflq.sweep.sweeping import Plan, sweep
+from tflq.tools.sweep.store import Selection, read_results
+from tflq.tools.sweep.sweeping import Plan, sweep
 
 
 def test_a_folder_gives_a_line_per_model_and_target(models: Path, tmp_path: Path) -> None:

@@ -11,15 +11,15 @@ from support.harness import argument, const, convert_and_compare, edge_inputs, i
 from support.recurrent import svdf_model
 
 import tflq
-from tflq.contract import Decision
-from tflq.coverage.table import samples_of
-from tflq.errors import UnsupportedError
-from tflq.files import resource
-from tflq.flatbuffer.writer import write
+from tflq.base.errors import UnsupportedError
+from tflq.base.files import resource
+from tflq.formats.tflite.lowering.engine import check
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import Function, Location, Module, Op
 from tflq.ir.types import ElementType, UniformQuantizedType, f32, i8, i16, i32, ui8
-from tflq.select.engine import check
 from tflq.targets.load import RUNTIMES, load_target
+from tflq.tools.coverage.table import samples_of
+from tflq.transforms.pass_manager import Decision
 
 MODELS = Path(__file__).resolve().parents[2] / "models"
 TARGETS = {

@@ -9,8 +9,8 @@ import pytest
 from support.harness import argument, const, convert_and_compare, edge_inputs, interpret, one_op
 
 import tflq
-from tflq.files import resource
-from tflq.flatbuffer.writer import write
+from tflq.base.files import resource
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import Function, Module, Op
 from tflq.ir.types import ScalarType, UniformQuantizedPerAxisType, UniformQuantizedType, i1, i8, i32, ui8
 

@@ -12,12 +12,12 @@ from support.coverage_inputs import inputs_of
 from support.harness import argument, const, edge_inputs, interpret, one_op
 
 import tflq
-from tflq.coverage.table import operators, samples_of
-from tflq.flatbuffer.writer import write
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, UniformQuantizedType, i8, i16
 from tflq.targets.constraints import CONSTRAINTS
 from tflq.targets.load import load_target
+from tflq.tools.coverage.table import operators, samples_of
 
 KERNELS = load_target("kernels")
 FUSED = {"fused_activation_function": "NONE"}

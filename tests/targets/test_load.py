@@ -9,8 +9,8 @@ import pytest
 from support.harness import argument, const
 
 import tflq
-from tflq.errors import FileError, OptionError, TflqError
-from tflq.files import resource
+from tflq.base.errors import FileError, OptionError, TflqError
+from tflq.base.files import resource
 from tflq.ir.core import Op, Value
 from tflq.ir.types import (
     ElementType,

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from matrix.run import case_of, run
 
-from tflq.files import resource
+from tflq.base.files import resource
 
 MEASURED = tomllib.loads(Path(resource("rules/kernels.toml")).read_text(encoding="utf-8"))["kernels"]
 NARROW: dict[str, Callable[[str], bool]] = {

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tflq.files import resource
-from tflq.onnx.context import lowering
-from tflq.onnx.qdq import pattern
+from tflq.base.files import resource
+from tflq.formats.onnx.context import lowering
+from tflq.formats.onnx.qdq import pattern
 from tflq.targets.load import load_target
 
 LISTED = load_target(resource("rules/qdq.toml")).kernels

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 from tflq.dialects.tfl.arithmetic import Add
+from tflq.formats.tflite.lowering.lowering import KernelBuilder
 from tflq.ir.core import Value
 from tflq.ir.types import TensorType, f32
-from tflq.select.lowering import KernelBuilder
 from tflq.targets.target import KernelRules, load_rules
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -9,8 +9,8 @@ import pytest
 
 from scripts.make_schemes import SCHEMES as MADE
 from scripts.make_schemes import Scheme, page
+from tflq.base.files import resource
 from tflq.dialects.tfl import op_name
-from tflq.files import resource
 from tflq.ir.core import op_class
 from tflq.targets.load import SCHEMES, load_kernels, load_target
 

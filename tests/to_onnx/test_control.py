@@ -10,10 +10,10 @@ from support.harness import argument, const, interpret
 from support.on_onnx import LEVELS, file_of, need_onnx, run_file
 
 import tflq
-from tflq.flatbuffer.writer import write
+from tflq.formats.onnx.engine import exact_in, lower
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import ElementType, TensorType, UniformQuantizedType, f32, i1, i8, i32, i64, resource
-from tflq.onnx.engine import exact_in, lower
 
 NONE: Final = {"fused_activation_function": "NONE"}
 ADD_I32: Final = NONE | {"pot_scale_int16": False}

@@ -7,9 +7,9 @@ import pytest
 from support.harness import argument
 from support.on_onnx import assert_same, function_of, need_onnx
 
+from tflq.formats.onnx import rescale
+from tflq.formats.onnx.rescale import by_limbs, limbs_of
 from tflq.ir.types import ScalarType, i8, i16, i32
-from tflq.onnx import rescale
-from tflq.onnx.rescale import by_limbs, limbs_of
 
 COUNT = 24
 """Channels of a rescaling, each with numbers of its own."""

@@ -408,6 +408,6 @@ def test_table_of_floats_that_climbs_steeply() -> None:
 
 
 def test_every_op_with_a_lowering_is_here() -> None:
-    from tflq.onnx.context import lowering
+    from tflq.formats.onnx.context import lowering
 
     assert lowering.names() == {case.name for case in CASES} | ELSEWHERE

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from support.on_onnx import file_of, need_onnx, run_file
 
+from tflq.formats.onnx.engine import lower, runtimes
 from tflq.ir.core import Function, Module, Op, Value, constant
 from tflq.ir.types import TensorType, i8, i32
-from tflq.onnx.engine import lower, runtimes
-from tflq.verification.runtimes import OnnxRunner
+from tflq.tools.verify.runtimes import OnnxRunner
 
 START = np.asarray([1, 2, 3], np.int32)
 

@@ -12,6 +12,7 @@ from support.harness import argument, const, one_op
 from support.on_onnx import file_of, need_onnx, run_file
 
 import tflq
+from tflq.formats.onnx.engine import OPSET, lower
 from tflq.ir.core import Buffer, Function, Module, Op, Value
 from tflq.ir.types import (
     ScalarType,
@@ -29,7 +30,6 @@ from tflq.ir.types import (
     ui32,
     ui64,
 )
-from tflq.onnx.engine import OPSET, lower
 
 MODELS = Path(__file__).resolve().parents[2] / "models"
 Q = UniformQuantizedType.of(i8, 0.1, 3)

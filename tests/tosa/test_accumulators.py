@@ -13,12 +13,12 @@ from support.lowered import draw
 from support.raised import assert_same, outputs_of
 
 from tflq import convert, read
-from tflq.backends import Tosa
+from tflq.formats.backend import Tosa
+from tflq.formats.tosa.raising import note_bounds
 from tflq.ir.core import Function, Location, Module, Op, Value, constant
 from tflq.ir.types import ScalarType, TensorType, i8, i16, i32, i64
 from tflq.legalize.deciding import Policy
 from tflq.legalize.engine import legalize
-from tflq.tosa.raising import note_bounds
 
 ONE = {"stride": (1, 1), "dilation": (1, 1), "input_zp": -3, "weight_zp": 0}
 

@@ -12,15 +12,15 @@ import pytest
 from support.one_op import CASES, arg, module
 from support.running import valid
 
+from tflq.base.errors import UnsupportedError
 from tflq.dialects.tosa.elementwise import Ceil, LogicalNot
-from tflq.errors import UnsupportedError
+from tflq.formats.tosa.check import Requirements, check
+from tflq.formats.tosa.laws import law
+from tflq.formats.tosa.lowering.context import TosaBuilder
+from tflq.formats.tosa.rules import Target
+from tflq.formats.tosa.text import mlir_text
 from tflq.ir.core import Buffer, Function, Module, Op, Value, constant, op_class, op_names
 from tflq.ir.types import SCALARS, TensorType, i1, i8, i32, i64
-from tflq.tosa.check import Requirements, check
-from tflq.tosa.laws import law
-from tflq.tosa.lowering.context import TosaBuilder
-from tflq.tosa.rules import Target
-from tflq.tosa.text import mlir_text
 
 ALL = Target()
 f32 = SCALARS["f32"]

@@ -9,8 +9,8 @@ import pytest
 from support.raised import one_op
 
 import tflq
+from tflq.formats.tosa.write import tosa_bytes
 from tflq.ir.types import i32
-from tflq.tosa.write import tosa_bytes
 
 X = np.zeros((4, 6), np.int32)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import tflq
-from tflq.errors import InvalidModelError, UnsupportedError
+from tflq.base.errors import InvalidModelError, UnsupportedError
 from tflq.ir.core import Module
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from support.one_op import CASES
 
 from scripts import fuzz
-from tflq.tosa.write import tosa_bytes
+from tflq.formats.tosa.write import tosa_bytes
 
 ROOT = Path(__file__).resolve().parents[3]
 COUNT = 600

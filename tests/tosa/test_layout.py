@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from scripts import make_schema as script
-from tflq.files import resource
-from tflq.flatbuffer.layout import TOSA
+from tflq.base.files import resource
+from tflq.formats.flatbuffer.layout import TOSA
 from tflq.ir.core import op_names
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -13,13 +13,13 @@ import pytest
 from support.one_op import CASES, inputs_of
 from support.running import reference, tosa_opt
 
-from tflq.errors import InvalidModelError, UnsupportedError
-from tflq.flatbuffer.codec import decode, encode
-from tflq.flatbuffer.layout import TOSA
+from tflq.base.errors import InvalidModelError, UnsupportedError
+from tflq.formats.flatbuffer.codec import decode, encode
+from tflq.formats.flatbuffer.layout import TOSA
+from tflq.formats.tosa.read import read_tosa
+from tflq.formats.tosa.write import tosa_bytes
 from tflq.ir.core import Location, Module
 from tflq.ir.rewriting import difference
-from tflq.tosa.read import read_tosa
-from tflq.tosa.write import tosa_bytes
 
 Tree = dict[str, Any]
 

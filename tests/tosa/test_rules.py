@@ -16,12 +16,12 @@ import pytest
 from support.one_op import CASES
 from support.running import tosa_opt
 
-from tflq.files import resource
+from tflq.base.files import resource
+from tflq.formats.tosa.check import demands
+from tflq.formats.tosa.rules import Target, default_rules, read_rules
+from tflq.formats.tosa.text import mlir_text
 from tflq.ir.core import Function, Module, Op, Value, constant, op_names
 from tflq.ir.types import SCALARS
-from tflq.tosa.check import demands
-from tflq.tosa.rules import Target, default_rules, read_rules
-from tflq.tosa.text import mlir_text
 
 TYPES = ("i1", "i4", "i8", "i16", "i32", "i64", "f16", "bf16", "f32")
 OTHERS = ("tosa.cond_if", "tosa.while_loop", "tosa.variable", "tosa.variable_read", "tosa.variable_write")

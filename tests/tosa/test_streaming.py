@@ -12,8 +12,8 @@ from support.running import reference, validate
 from support.streaming import frames, streaming, streaming_module
 
 import tflq
-from tflq.evaluate.registry import Run
-from tflq.flatbuffer.writer import write
+from tflq.analysis.evaluate.registry import Run
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import Module, Op
 from tflq.ir.types import Shape
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tflq.errors import TflqError
-from tflq.tosa.rules import Target, load_target
+from tflq.base.errors import TflqError
+from tflq.formats.tosa.rules import Target, load_target
 
 
 def load(text: str, folder: Path) -> Target:

@@ -12,15 +12,15 @@ import pytest
 from support.one_op import CASES, arg, inputs_of, module
 from support.running import tosa_opt, valid
 
-from tflq.evaluate.registry import Run, evaluate_function
+from tflq.analysis.evaluate.registry import Run, evaluate_function
+from tflq.formats.tosa.check import check
+from tflq.formats.tosa.lowering.context import TosaBuilder
+from tflq.formats.tosa.rules import Target
+from tflq.formats.tosa.text import elements, mlir_text
 from tflq.ir.attributes import TypedArray, TypedFloat
 from tflq.ir.core import Function, Module, Signature, Value, constant
-from tflq.ir.print_types import LISTED, AttributePrinter, TypePrinter
+from tflq.ir.text.print_types import LISTED, AttributePrinter, TypePrinter
 from tflq.ir.types import SCALARS, ScalarType, TensorType, UniformQuantizedType, i1, i4, i8, i32, i64, named_scalar, ui8
-from tflq.tosa.check import check
-from tflq.tosa.lowering.context import TosaBuilder
-from tflq.tosa.rules import Target
-from tflq.tosa.text import elements, mlir_text
 
 f32 = SCALARS["f32"]
 
@@ -176,7 +176,7 @@ def test_constants_of_every_size(element: str, tmp_path: Path, monkeypatch: pyte
     assert type is not None
     array = np.random.default_rng(0).integers(-7, 7, 40).astype(type.dtype)
     texts = [dense(array, type)]
-    monkeypatch.setattr("tflq.ir.print_types.LISTED", 40)
+    monkeypatch.setattr("tflq.ir.text.print_types.LISTED", 40)
     texts.append(dense(array, type))
     assert LISTED < 40
     assert texts[1].startswith("dense<[")

@@ -10,15 +10,15 @@ import pytest
 from support.one_op import CASES, inputs_of
 from support.running import reference, tosa_opt
 
-from tflq.errors import VerificationError
-from tflq.evaluate.registry import Run, evaluate_function
-from tflq.flatbuffer.codec import decode
-from tflq.flatbuffer.layout import TOSA
-from tflq.flatbuffer.structure import check
+from tflq.analysis.evaluate.registry import Run, evaluate_function
+from tflq.base.errors import VerificationError
+from tflq.formats.flatbuffer.codec import decode
+from tflq.formats.flatbuffer.layout import TOSA
+from tflq.formats.flatbuffer.structure import check
+from tflq.formats.tosa.lowering.context import TosaBuilder
+from tflq.formats.tosa.write import tosa_bytes, tosa_pieces
 from tflq.ir.core import Buffer, Function, Location, Module, Value, constant, op_names
 from tflq.ir.types import TensorType, i8, i32
-from tflq.tosa.lowering.context import TosaBuilder
-from tflq.tosa.write import tosa_bytes, tosa_pieces
 
 TARGET = (
     "--tosa-attach-target=specification_version=1.0 level=8k profiles=pro_int,pro_fp "

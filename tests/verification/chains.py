@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tflq.flatbuffer.writer import write
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import Function, Module, Op, Value
 
 Step = tuple[str, Sequence[Value], Value, Mapping[str, Any], int]

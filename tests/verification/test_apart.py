@@ -16,9 +16,9 @@ from tflq.dialects.parameters import Misreads
 from tflq.dialects.tfl import builtin_of
 from tflq.ir.core import Value, dialect
 from tflq.ir.types import ElementType, UniformQuantizedType, f32, i8, i32
-from tflq.verification.interface import _ONE_SCALE
-from tflq.verification.model_file import ModelFile
-from tflq.verification.tflite_runner import indivisible
+from tflq.tools.verify.interface import _ONE_SCALE
+from tflq.tools.verify.model_file import ModelFile
+from tflq.tools.verify.tflite_runner import indivisible
 
 pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
 

@@ -9,7 +9,7 @@ import pytest
 from support.float_nets import dense, written
 
 import tflq
-from tflq.evaluate.registry import evaluate_function
+from tflq.analysis.evaluate.registry import evaluate_function
 from tflq.ir.core import Function, Module, Op, Value, constant
 from tflq.ir.types import TensorType, UniformQuantizedSubChannelType, f32
 

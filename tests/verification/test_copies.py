@@ -10,10 +10,10 @@ import pytest
 from support.harness import interpret
 
 import tflq
-from tflq.errors import InvalidModelError
-from tflq.verification import layers
-from tflq.verification.model_file import ModelCopy, ModelFile
-from tflq.verification.tflite_runner import divided
+from tflq.base.errors import InvalidModelError
+from tflq.tools.verify import layers
+from tflq.tools.verify.model_file import ModelCopy, ModelFile
+from tflq.tools.verify.tflite_runner import divided
 
 pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
 

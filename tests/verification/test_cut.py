@@ -11,7 +11,7 @@ from support.harness import argument, const
 
 import tflq
 from tflq.cli import main
-from tflq.flatbuffer.writer import write
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import Buffer, Function, Module, Op, Value
 from tflq.ir.types import ElementType, UniformQuantizedType, i8, i32
 

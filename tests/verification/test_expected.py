@@ -14,11 +14,11 @@ from verification.chains import Step, chain
 
 import tflq
 from tflq.cli import main
-from tflq.flatbuffer.writer import write
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import ElementType, UniformQuantizedPerAxisType, UniformQuantizedType, f32, i4, i8, i32, ui8
-from tflq.reduction import Conversion
-from tflq.verification import runtimes
+from tflq.tools.debug.reduction import Conversion
+from tflq.tools.verify import runtimes
 
 pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
 

@@ -10,10 +10,10 @@ from support.harness import argument, const
 
 import tflq
 from tflq.cli import main
-from tflq.flatbuffer.writer import write
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import f32, i32
-from tflq.verification.postprocessing import Filled
+from tflq.tools.verify.postprocessing import Filled
 
 pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
 flexbuffers = pytest.importorskip("flatbuffers.flexbuffers", reason="needs flatbuffers")

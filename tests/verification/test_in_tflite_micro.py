@@ -10,11 +10,11 @@ from support.harness import argument, const, one_op
 from support.streaming import streaming
 
 import tflq
-from tflq.flatbuffer.writer import write
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import Function, Module, Op
 from tflq.ir.types import TensorType, UniformQuantizedType, i8, i32
-from tflq.verification.model_file import ModelFile
-from tflq.verification.runtimes import arena
+from tflq.tools.verify.model_file import ModelFile
+from tflq.tools.verify.runtimes import arena
 
 MODELS = Path(__file__).resolve().parents[2] / "models"
 CNN = MODELS / "cnn_int8.tflite"

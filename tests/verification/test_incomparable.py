@@ -14,12 +14,12 @@ from verification.test_on_tosa import dense
 
 import tflq
 from tflq.cli import main
-from tflq.flatbuffer.writer import write
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import Function, Module, Op, Signature, Value
 from tflq.ir.types import UniformQuantizedType, f32, i8, i16, i32
-from tflq.verification import worker
-from tflq.verification.model_file import ModelFile
-from tflq.verification.ulps import MOST, graph_ulps
+from tflq.tools.verify import worker
+from tflq.tools.verify.model_file import ModelFile
+from tflq.tools.verify.ulps import MOST, graph_ulps
 
 pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
 

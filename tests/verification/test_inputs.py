@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tflq.verification.inputs import made_inputs
+from tflq.tools.verify.inputs import made_inputs
 
 
 def tensor(

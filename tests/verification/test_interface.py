@@ -11,8 +11,8 @@ import pytest
 import tflq
 from tflq.ir.core import Buffer, Metadata, Module, Signature
 from tflq.ir.types import UniformQuantizedType, i8
-from tflq.verification.interface import interface_differences
-from tflq.verification.model_file import ModelFile
+from tflq.tools.verify.interface import interface_differences
+from tflq.tools.verify.model_file import ModelFile
 
 Change = Callable[[Module], None]
 

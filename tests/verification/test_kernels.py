@@ -14,7 +14,7 @@ import tflq
 from tflq.cli import main
 from tflq.ir.core import Buffer
 from tflq.ir.types import UniformQuantizedType, f32, i8
-from tflq.verification.comparison import agreement
+from tflq.tools.verify.comparison import agreement
 
 pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
 

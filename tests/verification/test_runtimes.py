@@ -13,10 +13,10 @@ from support.on_onnx import need_onnx
 
 import tflq
 from tflq.cli.main import run
-from tflq.flatbuffer.writer import write
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import Buffer, Value
 from tflq.ir.types import parameters
-from tflq.verification.runtimes import extend
+from tflq.tools.verify.runtimes import extend
 
 MODELS = Path(__file__).resolve().parents[2] / "models"
 RUNTIMES: dict[str, tuple[str, dict[str, Any]]] = {

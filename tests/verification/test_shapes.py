@@ -12,8 +12,8 @@ from verification.chains import chain
 
 import tflq
 from tflq.ir.types import UniformQuantizedType, f32, i8, i32
-from tflq.verification.inputs import Shapes, bound_shapes, chosen_shapes, largest_window, open_in_both
-from tflq.verification.model_file import ModelFile
+from tflq.tools.verify.inputs import Shapes, bound_shapes, chosen_shapes, largest_window, open_in_both
+from tflq.tools.verify.model_file import ModelFile
 
 pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
 

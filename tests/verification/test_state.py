@@ -11,12 +11,12 @@ from support.harness import argument, const, interpret
 from support.streaming import frames, streaming, streaming_module
 
 import tflq
-from tflq.flatbuffer.writer import write
+from tflq.formats.tflite.writer import write
+from tflq.formats.tosa.write import tosa_bytes
 from tflq.ir.core import Function, Module, Op
 from tflq.ir.types import i1, i8
-from tflq.tosa.write import tosa_bytes
-from tflq.verification.runtimes import TosaRunner
-from tflq.verification.tflite_runner import TfliteRunner
+from tflq.tools.verify.runtimes import TosaRunner
+from tflq.tools.verify.tflite_runner import TfliteRunner
 
 FIRST = ["random 0", "random 1", "minimum", "maximum", "zero point"]
 

@@ -11,8 +11,8 @@ import pytest
 
 import tflq
 from tflq.cli import main
-from tflq.verification import timing
-from tflq.verification.runner import Child, Opened, RunError
+from tflq.tools.verify import timing
+from tflq.tools.verify.runner import Child, Opened, RunError
 
 pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
 

@@ -20,6 +20,7 @@ from functools import cache, lru_cache
 from typing import Any, Final
 
 from tflq.analysis.known import Prepared, prepared
+from tflq.base.light import dataclass
 from tflq.dialects.declare import Operator
 from tflq.dialects.effects import callees, is_variable
 from tflq.dialects.tfl.arithmetic import RFFT2D, AddN
@@ -47,7 +48,6 @@ from tflq.dialects.tfl.state import Custom
 from tflq.dialects.traits import Calls, InPlace, Recurrent, View
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import ScalarType, UniformQuantizedPerAxisType, f32, i4, i8, i16, i32, i64, ui8
-from tflq.light import dataclass
 
 # The scratch memory that kernels ask for.
 

@@ -15,6 +15,9 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from tflq.analysis.evaluate.registry import evaluate_op, evaluator
+from tflq.base.errors import Refused
+from tflq.base.light import dataclass
 from tflq.dialects.declare import Operator, trait_of
 from tflq.dialects.effects import callees, entry_functions, is_handle, is_variable
 from tflq.dialects.inference import constant_array
@@ -37,11 +40,8 @@ from tflq.dialects.traits import (
     SizedBy,
     WithinRange,
 )
-from tflq.errors import Refused
-from tflq.evaluate.registry import evaluate_op, evaluator
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import SCALARS, Shape
-from tflq.light import dataclass
 from tflq.numerics.convolution import channel_sums
 
 LIMIT: Final = 4096

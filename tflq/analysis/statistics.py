@@ -36,11 +36,11 @@ from typing import Annotated, Any, Final, Literal, Required, TypedDict
 
 import numpy as np
 
-from tflq.documents import Check, DocumentError, checked, exactly, read_json
-from tflq.errors import OptionError, Reason, check_choice, choices
-from tflq.files import FilePath, replace_file
+from tflq.base.documents import Check, DocumentError, checked, exactly, read_json
+from tflq.base.errors import OptionError, Reason, check_choice, choices
+from tflq.base.files import FilePath, replace_file
+from tflq.base.light import NamedTuple
 from tflq.ir.core import Function, Value
-from tflq.light import NamedTuple
 from tflq.numerics.ranges import FINITE, METHODS, least_squared_error, moving_average, percentile
 
 FORMAT: Final = "tflq.statistics"

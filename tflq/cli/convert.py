@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import click
 
-from tflq.backends import DEFAULT, backend
+from tflq.base.errors import FileError, OptionError, Reason
+from tflq.base.files import Output, check_outputs, files_to_place
+from tflq.base.tables import Cell
 from tflq.cli import output
 from tflq.cli.main import SectionedCommand
 from tflq.cli.options import FORMAT, FORMS, PARTS, TARGETS, conversion_options, json_option, target_option
 from tflq.cli.output import MODEL, is_stream
-from tflq.errors import FileError, OptionError, Reason
-from tflq.files import Output, check_outputs, files_to_place
-from tflq.report_text import details, verdict_lines
-from tflq.tables import Cell
+from tflq.conversion.report_text import details, verdict_lines
+from tflq.formats.backend import DEFAULT, backend
 
 if TYPE_CHECKING:
     from tflq.analysis.arena import Arena
-    from tflq.conversion import Conversion, Timing
-    from tflq.cost import Cost
-    from tflq.report import Report
+    from tflq.conversion.convert import Conversion, Timing
+    from tflq.conversion.cost import Cost
+    from tflq.conversion.report import Report
 
 
 JSON_VERSION: Final = 2
@@ -140,7 +140,7 @@ def convert(
     source, destination = _model(context, paths[0]), paths[1]
     _check(source, destination, report_path, dump_ir, options, force=force, as_json=as_json)
     from tflq import convert
-    from tflq.conversion import destinations, observed, report_file
+    from tflq.conversion.convert import destinations, observed, report_file
 
     place = None if is_stream(destination) else destination
     with output.progress(f"converting {output.name_of(source)}", silent=as_json):
@@ -230,7 +230,7 @@ def _check(
     if report is not None and is_stream(report):
         raise OptionError(Reason("the report has no stream", value="-", remedy="--json prints it"))
     if dump_ir is not None:
-        from tflq.contract import check_folder
+        from tflq.transforms.pass_manager import check_folder
 
         check_folder(dump_ir, beside=[place for _, place in outputs], inputs=inputs, force=force)
     if is_stream(destination):

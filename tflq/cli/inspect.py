@@ -16,20 +16,20 @@ from typing import TYPE_CHECKING
 import click
 from click.shell_completion import CompletionItem
 
+from tflq.base.errors import OptionError, Reason, operators
+from tflq.base.files import check_outputs, replace_file
+from tflq.base.tables import Cell
 from tflq.cli import output
 from tflq.cli.convert import arena, types
 from tflq.cli.options import TARGETS, json_option, target_option
 from tflq.cli.output import MODEL, name_of, source, stream_or_path
-from tflq.errors import OptionError, Reason, operators
-from tflq.files import check_outputs, replace_file
-from tflq.report_text import COLOURS, verdict_lines, warnings
-from tflq.tables import Cell
+from tflq.conversion.report_text import COLOURS, verdict_lines, warnings
 
 if TYPE_CHECKING:
-    from tflq.coverage import CoverageRow
-    from tflq.inspection import FunctionSummary, Inspection, TensorSummary
-    from tflq.passes.regions.instrument import QuantizationState
-    from tflq.report import Report, Row
+    from tflq.conversion.report import Report, Row
+    from tflq.tools.coverage import CoverageRow
+    from tflq.tools.inspect import FunctionSummary, Inspection, TensorSummary
+    from tflq.tools.quantize.regions.instrument import QuantizationState
 
 
 _MOST = 20
@@ -205,7 +205,7 @@ _OF_PATHS = {"integer": "green", "table": "green", "float": "yellow", "refused":
 )
 @json_option("Print as JSON.")
 def ops(target: str | None, operator: str | None, *, fresh: bool, as_json: bool) -> None:
-    from tflq.coverage import TARGETS, shipped_rows
+    from tflq.tools.coverage import TARGETS, shipped_rows
 
     if target in (None, *TARGETS) and not fresh:
         name = target or TARGETS[0]
@@ -232,9 +232,9 @@ def ops(target: str | None, operator: str | None, *, fresh: bool, as_json: bool)
 
 def _asked(target: str | None, operator: str, *, quiet: bool) -> tuple[str, list[CoverageRow]]:
     """A target's name, and its rows from the engine."""
-    from tflq.backends import of_target
-    from tflq.coverage.table import coverage
-    from tflq.pipelines import asked
+    from tflq.formats.backend import of_target
+    from tflq.formats.pipeline import asked
+    from tflq.tools.coverage.table import coverage
 
     form = of_target(target, static=True)
     options = asked(form.name, target)
@@ -264,7 +264,7 @@ RULES = output.PathPlace(exists=True, dir_okay=False)
 
 def complete_passes(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Completes the last pass of `-p`."""
-    from tflq.named_passes import named_passes
+    from tflq.tools.opt import named_passes
 
     before, comma, last = incomplete.rpartition(",")
     return [CompletionItem(before + comma + name) for name in sorted(named_passes()) if name.startswith(last)]
@@ -274,7 +274,7 @@ def list_passes(context: click.Context, _: click.Parameter, value: bool) -> None
     """Prints the passes and ends."""
     if not value or context.resilient_parsing:
         return
-    from tflq.named_passes import described, named_passes
+    from tflq.tools.opt import described, named_passes
 
     passes = named_passes(*map(Path, context.params.get("rules") or ()))
     output.table(["pass", "what it does", "options"], [[name, *described(passes[name])] for name in sorted(passes)])
@@ -316,10 +316,10 @@ def list_passes(context: click.Context, _: click.Parameter, value: bool) -> None
 )
 def opt(file: str, pipeline: str | None, rules: tuple[Path, ...], destination: str | None, *, force: bool) -> None:
     check_outputs([("-o", destination)], inputs=(stream_or_path(file, 0), *rules), force=force)
-    from tflq.contract import Summaries
-    from tflq.formats import read_any_form
-    from tflq.ir.printer import print_module
-    from tflq.named_passes import named_passes, parse_pipeline
+    from tflq.formats.sources import read_any_form
+    from tflq.ir.text.printer import print_module
+    from tflq.tools.opt import named_passes, parse_pipeline
+    from tflq.transforms.pass_manager import Summaries
 
     passes = parse_pipeline(pipeline, named_passes(*rules)) if pipeline is not None else None
     module = read_any_form(source(file))

@@ -19,10 +19,7 @@ from typing import Any, ClassVar, Final, NoReturn
 import click
 
 import tflq
-from tflq.cli import output
-from tflq.cli.output import Undelivered, open_standard_streams
-from tflq.collector import RARELY
-from tflq.errors import (
+from tflq.base.errors import (
     InvalidModelError,
     OptionError,
     Reason,
@@ -32,7 +29,10 @@ from tflq.errors import (
     choices,
     nearest,
 )
-from tflq.light import dataclass
+from tflq.base.light import dataclass
+from tflq.cli import output
+from tflq.cli.output import Undelivered, open_standard_streams
+from tflq.conversion.collector import RARELY
 
 # What `--help` says in addition to click: groups of commands, sections of options, examples. `docs/cli.md` has the same
 # (`scripts/make_cli_docs.py`), and a test runs every example.

@@ -13,20 +13,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from tflq.backends import DEFAULT, backend
+from tflq.base.errors import FileError, OptionError, Reason
+from tflq.base.files import check_outputs, file_errors
+from tflq.base.processes import Died, in_processes
+from tflq.base.tables import Cell
 from tflq.cli import output
 from tflq.cli.convert import JSON_VERSION, document_of, print_cost
 from tflq.cli.main import BUG, INVALID, UNSUPPORTED, USAGE, Failure, Stopped
-from tflq.errors import FileError, OptionError, Reason
-from tflq.files import check_outputs, file_errors
-from tflq.processes import Died, in_processes
-from tflq.report_text import verdict_lines, warnings
-from tflq.tables import Cell
+from tflq.conversion.report_text import verdict_lines, warnings
+from tflq.formats.backend import DEFAULT, backend
 
 if TYPE_CHECKING:
-    from tflq.cost import Cost
-    from tflq.formats import Source
-    from tflq.report import Report
+    from tflq.conversion.cost import Cost
+    from tflq.conversion.report import Report
+    from tflq.formats.sources import Source
 
 _WORDS: Final = {INVALID: "invalid model", UNSUPPORTED: "not supported", BUG: "bug"}
 _SUFFIXES: Final = (".tflite", ".tosa")
@@ -115,7 +115,7 @@ def convert_many(paths: Sequence[str], many: Many) -> int:
     seconds = time.perf_counter() - start
     code = max(outcome.failure.code if outcome.failure else 0 for outcome in outcomes)
     if many.as_json:
-        from tflq.cost import total
+        from tflq.conversion.cost import total
 
         document = {"format": "tflq.conversions", "version": JSON_VERSION, "destination": str(folder)}
         document |= {"exit_code": code, "seconds": round(seconds, 4), "cost": total(_costs(outcomes)).to_json()}
@@ -166,7 +166,7 @@ def _models(path: Path, folder: Path) -> list[tuple[Path, Path]]:
 
 def _content(source: str) -> Source:
     """The source, readable in other processes, too; one that is not there is an error of its own conversion."""
-    from tflq.formats import held
+    from tflq.formats.sources import held
 
     try:
         return held(source)
@@ -192,7 +192,7 @@ def _run(jobs: Sequence[_Job], workers: int) -> Iterator[tuple[int, _Outcome]]:
 
 def _convert(job: _Job) -> _Outcome:
     """One model: its outcome, whatever happens."""
-    from tflq.conversion import convert, destinations, write
+    from tflq.conversion.convert import convert, destinations, write
 
     start = time.perf_counter()
     options = {**job.many.options, "format": job.many.format}
@@ -220,7 +220,7 @@ def _convert(job: _Job) -> _Outcome:
 def _there(job: _Job, options: Mapping[str, Any]) -> tuple[str, ...]:
     """The files of a conversion if all of them are there. TOSA has one per signature if there are several: their names
     are read from the model, if there is a file that could be one."""
-    from tflq.conversion import expected_places
+    from tflq.conversion.convert import expected_places
 
     if job.destination.is_file():
         return (os.fspath(job.destination),)
@@ -260,7 +260,7 @@ def _print_outcomes(outcomes: Sequence[_Outcome], folder: Path, seconds: float) 
         output.blocks(verdict_lines([row for report in done for row in report.rows]))
     output.line(f"{folder}{os.sep} in {seconds:.2f} s")
     if costs := _costs(outcomes):
-        from tflq.cost import total
+        from tflq.conversion.cost import total
 
         print_cost(total(costs))
         if unknown := sum(cost.arena is not None and cost.arenas is None for cost in costs):

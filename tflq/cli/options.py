@@ -1,7 +1,7 @@
 """The options that several commands have, each declared once.
 
 Those that change the result of a conversion are named as the keywords of `tflq.convert`. The values of a choice, and
-what is taken where nothing is said, are those of `tflq.pipelines`.
+what is taken where nothing is said, are those of `tflq.formats.pipeline`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class _Format(click.Choice[str]):
 
     @property
     def choices(self) -> tuple[str, ...]:
-        from tflq.backends import names
+        from tflq.formats.backend import names
 
         return names()
 
@@ -46,7 +46,7 @@ FORMAT: Final = _Format()
 
 
 def _targets() -> Iterable[str]:
-    from tflq.backends import backend, names
+    from tflq.formats.backend import backend, names
 
     return dict.fromkeys(target for name in names() for target in backend(name).targets)
 

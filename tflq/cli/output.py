@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tflq.errors import FileError, OptionError, Reason, nearest, plain_numbers
-from tflq.files import FilePath, check_link
-from tflq.logs import DEBUG, INFO, WARNING, logger
-from tflq.tables import Blocks, Cell, Table, columns, shown, style_of, warning_line
+from tflq.base.errors import FileError, OptionError, Reason, nearest, plain_numbers
+from tflq.base.files import FilePath, check_link
+from tflq.base.logs import DEBUG, INFO, WARNING, logger
+from tflq.base.tables import Blocks, Cell, Table, columns, shown, style_of, warning_line
 
 if TYPE_CHECKING:
     from logging import Handler
@@ -45,7 +45,7 @@ class _Model(click.Path):
         if self.allow_dash and is_stream(path):
             return value
         if os.path.isdir(path):
-            from tflq.flatbuffer.structure import folder_error
+            from tflq.formats.flatbuffer.structure import folder_error
 
             raise folder_error(path)
         check_link(path)
@@ -176,7 +176,7 @@ def is_stream(path: FilePath) -> bool:
 
 
 def stream_or_path(path: str, stream: int) -> str | int:
-    """The number of the stream for `-`, as `tflq.files` takes it; any other path as it is."""
+    """The number of the stream for `-`, as `tflq.base.files` takes it; any other path as it is."""
     return stream if is_stream(path) else path
 
 

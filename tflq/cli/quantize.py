@@ -16,11 +16,11 @@ from tflq.cli.output import FILE
 
 if TYPE_CHECKING:
     from tflq.analysis.statistics import Form
-    from tflq.calibration.calibrating import Calibration
-    from tflq.debugging.outcome import Debugging, DebugRow
-    from tflq.debugging.pairing import Unpaired
-    from tflq.quantization.fidelity import Metric
-    from tflq.quantization.report import Quantization
+    from tflq.tools.quantize.calibration.calibrate import Calibration
+    from tflq.tools.quantize.debugging.outcome import Debugging, DebugRow
+    from tflq.tools.quantize.debugging.pairing import Unpaired
+    from tflq.tools.quantize.fidelity import Metric
+    from tflq.tools.quantize.report import Quantization
 
 
 SCHEMES = ("int8", "int16x8", "dynamic", "weight-only", "float16")
@@ -106,8 +106,8 @@ def quantize(
 
 def _metric_of(path: Path) -> Metric:
     """The function of a file that says how near outputs are."""
-    from tflq.errors import OptionError, Reason
-    from tflq.extensions import attribute_of
+    from tflq.base.errors import OptionError, Reason
+    from tflq.conversion.extensions import attribute_of
 
     found: Metric = attribute_of(path, "metric")
     if not callable(found):
@@ -118,7 +118,7 @@ def _metric_of(path: Path) -> Metric:
 
 
 def print_quantization(result: Quantization, destination: Path) -> None:
-    from tflq.debugging.outcome import decibels
+    from tflq.tools.quantize.debugging.outcome import decibels
 
     ratio = result.decibels
     first, *others = result.summary().split("\n")
@@ -227,8 +227,8 @@ def run(
 @json_option()
 def merge(files: tuple[Path, ...], destination: Path, *, format: Form, range: str, force: bool, as_json: bool) -> None:
     from tflq.analysis.statistics import merge_statistics, read_statistics, write_in_form
-    from tflq.calibration.calibrating import Calibration
-    from tflq.files import check_outputs
+    from tflq.base.files import check_outputs
+    from tflq.tools.quantize.calibration.calibrate import Calibration
 
     check_outputs([("the statistics", destination)], inputs=files, force=force)
     merged = merge_statistics([read_statistics(file) for file in files])
@@ -240,7 +240,7 @@ def _print_calibration(calibration: Calibration, destination: Path, *, as_json: 
     if as_json:
         output.print_json(calibration.to_json() | {"statistics": str(destination)})
         return
-    from tflq.debugging.outcome import shortened
+    from tflq.tools.quantize.debugging.outcome import shortened
 
     points = calibration.statistics.points
     output.field("samples", str(len(calibration.statistics.samples)))
@@ -293,7 +293,7 @@ def debug(floats: Path, quantized: Path, data: Path, *, as_json: bool, **options
 
 
 def print_debugging(result: Debugging) -> None:
-    from tflq.debugging.outcome import decibels, shortened
+    from tflq.tools.quantize.debugging.outcome import decibels, shortened
 
     output.field("samples", str(result.samples))
     output.field("outputs", "no reals" if result.decibels is None else f"signal to noise {decibels(result.decibels)}")
@@ -311,7 +311,7 @@ def print_debugging(result: Debugging) -> None:
 
 
 def _debugged(row: DebugRow) -> list[str]:
-    from tflq.debugging.outcome import texts
+    from tflq.tools.quantize.debugging.outcome import texts
 
     shown = texts(row, "-")
     numbers = [shown[key] for key in ("name", "own", "step", "reached", "clipped", "unused")]
@@ -319,7 +319,7 @@ def _debugged(row: DebugRow) -> list[str]:
 
 
 def _print_unpaired(where: str, unpaired: tuple[Unpaired, ...]) -> None:
-    from tflq.debugging.outcome import shortened
+    from tflq.tools.quantize.debugging.outcome import shortened
 
     if unpaired:
         named = ", ".join(f"{each.operator} '{shortened(each.tensor)}'" for each in unpaired[:SHOWN])

@@ -28,9 +28,9 @@ from tflq.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from tflq.sweep.baseline import Change
-    from tflq.sweep.sweeping import Outcome
-    from tflq.sweep.task import Key
+    from tflq.tools.sweep.baseline import Change
+    from tflq.tools.sweep.sweeping import Outcome
+    from tflq.tools.sweep.task import Key
 
 
 SIGNALS = signal.SIGINT, signal.SIGTERM
@@ -117,8 +117,8 @@ class _Run(SectionedCommand):
 )
 @json_option()
 def run(sources: tuple[str, ...], folder: Path, *, as_json: bool, **options: Any) -> None:
-    from tflq.sweep.driver import StoppedError
-    from tflq.sweep.sweeping import run_sweep
+    from tflq.tools.sweep.driver import StoppedError
+    from tflq.tools.sweep.sweeping import run_sweep
 
     with _stopping() as received, Display(quiet=as_json or output.quiet()) as display:
         try:
@@ -142,9 +142,9 @@ def run(sources: tuple[str, ...], folder: Path, *, as_json: bool, **options: Any
 @click.option("-o", "--output", "into", metavar="DIR", type=FOLDER, required=True, help="Where all of them go.")
 @click.option("--force", is_flag=True, help="Replace the results in DIR.")
 def merge_command(folders: tuple[Path, ...], into: Path, *, force: bool) -> None:
-    from tflq.sweep.baseline import merge
-    from tflq.sweep.page import write_outputs
-    from tflq.sweep.sweeping import Outcome
+    from tflq.tools.sweep.baseline import merge
+    from tflq.tools.sweep.page import write_outputs
+    from tflq.tools.sweep.sweeping import Outcome
 
     merge(folders, into, force=force)
     outcome = Outcome(write_outputs(into))
@@ -166,8 +166,8 @@ def merge_command(folders: tuple[Path, ...], into: Path, *, force: bool) -> None
 @json_option("Print the changes as JSON.")
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print the changes as Markdown.")
 def diff_command(a: Path, b: Path, *, fail_on: tuple[str, ...], as_json: bool, as_markdown: bool) -> None:
-    from tflq.sweep.baseline import changes_document, compare, failing, options_of, read_entries
-    from tflq.sweep.store import other_options
+    from tflq.tools.sweep.baseline import changes_document, compare, failing, options_of, read_entries
+    from tflq.tools.sweep.store import other_options
 
     changes = compare(read_entries(a), read_entries(b))
     fail_on = (*fail_on, "gone")  # both are whole: a model that is left out is no longer tested
@@ -175,7 +175,7 @@ def diff_command(a: Path, b: Path, *, fail_on: tuple[str, ...], as_json: bool, a
     if as_json:
         output.print_json(changes_document(changes) | {"options": options})
     elif as_markdown:
-        from tflq.sweep.page import markdown_changes
+        from tflq.tools.sweep.page import markdown_changes
 
         click.echo("\n".join(markdown_changes(changes)))
     else:
@@ -195,10 +195,10 @@ def diff_command(a: Path, b: Path, *, fail_on: tuple[str, ...], as_json: bool, a
 @click.argument("folder", metavar="DIR", type=SWEPT)
 @click.argument("earlier", metavar="[EARLIER]...", nargs=-1, type=PLACE)
 def page_command(folder: Path, earlier: tuple[Path, ...]) -> None:
-    from tflq.sweep import page
-    from tflq.sweep.baseline import compare, read_entries
-    from tflq.sweep.page import summary_of
-    from tflq.sweep.store import place_in, read_results
+    from tflq.tools.sweep import page
+    from tflq.tools.sweep.baseline import compare, read_entries
+    from tflq.tools.sweep.page import summary_of
+    from tflq.tools.sweep.store import place_in, read_results
 
     path = place_in(folder, "index.html")
     changes = compare(read_entries(earlier[0]), read_entries(folder)) if earlier else None
@@ -211,7 +211,7 @@ for _one in sweep.commands.values():
 
 
 def _kinds(text: str | None) -> tuple[str, ...]:
-    from tflq.sweep.baseline import KINDS
+    from tflq.tools.sweep.baseline import KINDS
 
     kinds = tuple(filter(None, (text or "").split(",")))
     for kind in kinds:
@@ -221,7 +221,7 @@ def _kinds(text: str | None) -> tuple[str, ...]:
 
 
 def _document(outcome: Outcome, folder: Path) -> dict[str, Any]:
-    from tflq.sweep.baseline import changes_document
+    from tflq.tools.sweep.baseline import changes_document
 
     head = {"format": "tflq.sweep-summary", "version": 1, "folder": str(folder), "failed": outcome.failed}
     changes = None if outcome.changes is None else changes_document(outcome.changes)["changes"]
@@ -275,7 +275,7 @@ def print_outcome(outcome: Outcome, folder: Path) -> None:
 
 
 def print_changes(changes: Sequence[Change], fail_on: Sequence[str] = (), prefix: str = "") -> None:
-    from tflq.sweep.baseline import failing
+    from tflq.tools.sweep.baseline import failing
 
     worse = {id(change) for change in failing(changes, fail_on)}
     for change in changes:
@@ -324,7 +324,7 @@ class Display:
             self._live.stop()
 
     def begin(self, jobs: Sequence[Key], done: int) -> None:
-        from tflq.sweep.task import shared_prefix
+        from tflq.tools.sweep.task import shared_prefix
 
         self._prefix = shared_prefix(id for id, _ in jobs)
         self._total, self._done, self._before = len(jobs), done, done
@@ -339,7 +339,7 @@ class Display:
         self._running[id, target] = stage, self._running.get((id, target), ("", time.monotonic()))[1]
 
     def finished(self, result: dict[str, Any]) -> None:
-        from tflq.sweep.task import key_of, label
+        from tflq.tools.sweep.task import key_of, label
 
         self._running.pop(key_of(result), None)
         self._done += 1
@@ -371,7 +371,7 @@ class Display:
         from rich.console import Group
         from rich.text import Text
 
-        from tflq.sweep.task import label
+        from tflq.tools.sweep.task import label
 
         self._bar.update(self._task, total=self._total or None, completed=self._done, left=self._left())
         now = time.monotonic()

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tflq.base.files import check_outputs, replace_file, text_bytes
+from tflq.base.tables import Cell
 from tflq.cli import output
 from tflq.cli.main import DIFFERS, INCOMPARABLE
 from tflq.cli.options import (
@@ -27,13 +29,11 @@ from tflq.cli.options import (
     tolerance_options,
 )
 from tflq.cli.output import FILE
-from tflq.files import check_outputs, replace_file, text_bytes
-from tflq.tables import Cell
 
 if TYPE_CHECKING:
-    from tflq.bisection import Bisection, Finding
-    from tflq.reduction import Reduction
-    from tflq.verification.outcome import Difference, Verification
+    from tflq.tools.debug.bisection import Bisection, Finding
+    from tflq.tools.debug.reduction import Reduction
+    from tflq.tools.verify.outcome import Difference, Verification
 
 
 COLOURS = {"equal": "green", "accepted": "yellow", "differs": "red", "failed": "red", "nothing comparable": "yellow"}
@@ -107,18 +107,18 @@ def verify(a: Path, b: Path, *, as_json: bool, page: Path | None, force: bool, *
     if page is not None and not options["layers"]:
         raise click.UsageError("--html shows operator results: give it with --layers.")
     if page is not None:
-        from tflq.samples.files import files_of
+        from tflq.tools.samples.files import files_of
 
         read = a, b, options["report"], *files_of(options["inputs"])
         check_outputs([("--html", page)], inputs=read, force=force)
     import tflq
-    from tflq.formats import held
+    from tflq.formats.sources import held
 
     original = held(a)  # a pipe is read once, for the page, too
     with output.progress("opening the models", silent=as_json, total=0) as show:
         result = tflq.verify(original, b, progress=show, **options)
     if page is not None:
-        from tflq.pages import layers_page
+        from tflq.tools.pages import layers_page
 
         replace_file(page, [text_bytes(layers_page(original, result))], force=force)
     output.print_json(result.to_json()) if as_json else print_verification(result)
@@ -307,7 +307,7 @@ def print_reduction(reduction: Reduction, path: Path, arrays: Path, line: str) -
 
 def _line(path: Path, arrays: Path, options: dict[str, Any], *, verifies: bool) -> str:
     """One line that shows the failure again."""
-    from tflq.backends import of_target
+    from tflq.formats.backend import of_target
 
     converted = path.with_suffix(f".converted.{of_target(options['target'], static=True).suffixes[0]}")
     words = [

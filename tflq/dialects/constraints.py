@@ -15,7 +15,7 @@ from tflq.dialects.declare import result as result_
 from tflq.dialects.forms import declared
 from tflq.ir.attributes import Opaque
 from tflq.ir.core import Op, Value
-from tflq.ir.print_types import type_text
+from tflq.ir.text.print_types import type_text
 from tflq.ir.types import (
     BareType,
     ElementType,

@@ -21,12 +21,12 @@ from typing import Any, ClassVar, Final, TypeVar
 
 import numpy as np
 
+from tflq.base.light import dataclass
 from tflq.dialects.inference import STATED, NotInferred, Stated
 from tflq.ir.attributes import TypedFloat, TypedInt
 from tflq.ir.core import Op, Value, register
 from tflq.ir.types import SCALARS, ElementType, ScalarType, Shape
 from tflq.ir.verifier import Notes
-from tflq.light import dataclass
 
 # --- element types
 

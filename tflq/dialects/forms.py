@@ -174,7 +174,7 @@ def _elements(values: Sequence[Value | None]) -> tuple[object, ...]:
 
 
 def _mistaken(slot: Slot, element: ElementType, allowed: Types) -> str:
-    from tflq.ir.print_types import type_text
+    from tflq.ir.text.print_types import type_text
 
     return f"'{slot.name}' is {type_text(BareType.of(element))}, not {allowed}"
 

@@ -7,8 +7,8 @@
 
 `infer` answers the result's shape, or a list with one for each result. A dim is None where it is not known, a shape is
 None where not even its rank is. Emitters give results their types by it, TOSA's laws compare with it, and shape
-inference is a walk over it (`tflq.shapes`); so it may rely on what the op's results state only where nothing else says
-it, as of a reshape.
+inference is a walk over it (`transforms.shape_inference`); so it may rely on what the op's results state only where
+nothing else says it, as of a reshape.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from tflq.errors import Refused
+from tflq.base.errors import Refused
 from tflq.ir.core import Value
 from tflq.ir.types import Shape
 from tflq.numerics.convolution import window
@@ -47,7 +47,8 @@ def constant_array(value: Value) -> np.ndarray | None:
 class Stated:
     """What the types of values say, and the elements of constants.
 
-    `tflq.shapes.Site` knows more: elements that the model computes from shapes, functions that an op calls, variables.
+    `shape_inference.Site` knows more: elements that the model computes from shapes, functions that an op calls,
+    variables.
     """
 
     __slots__ = ()

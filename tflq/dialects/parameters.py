@@ -14,13 +14,13 @@ from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 
+from tflq.base.light import dataclass
 from tflq.dialects.declare import Attribute, Operator, Slot, Trait
 from tflq.dialects.inference import product, without_dim
 from tflq.dialects.traits import OfSlots
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, UniformQuantizedPerAxisType, UniformQuantizedType
 from tflq.ir.verifier import COPIED, Notes
-from tflq.light import dataclass
 
 NARROW: Final = 16
 """Integers up to this width are nearly always quantized values; wider ones are accumulators, indices or biases."""

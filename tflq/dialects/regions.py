@@ -19,7 +19,7 @@ from tflq.dialects.parameters import SimulatesQuantization
 from tflq.dialects.traits import Annotates, Atomic, Impure, SameShape
 from tflq.ir.core import Module, Op, Value
 from tflq.ir.facts import walk
-from tflq.ir.print_types import type_text
+from tflq.ir.text.print_types import type_text
 from tflq.ir.types import (
     QUANTIZED_TYPES,
     AnyQuantizedType,

@@ -14,13 +14,13 @@ from typing import Any, Final
 
 import numpy as np
 
+from tflq.base.light import dataclass
 from tflq.dialects.declare import Attribute, Operator, Slot, Trait
 from tflq.dialects.inference import STATED, Dims, Misfit, NotInferred, Stated, product
 from tflq.dialects.inference import text as _text
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, Shape
 from tflq.ir.verifier import Notes
-from tflq.light import dataclass
 
 # Effects, and the functions that an operator runs.
 

@@ -16,8 +16,8 @@ from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 
+from tflq.base.light import dataclass
 from tflq.ir.types import ElementType, TensorType
-from tflq.light import dataclass
 
 
 class _Typed:

@@ -6,7 +6,7 @@ with a shape signature, min/max statistics, sparsity ...) is in `Value.info`; wh
 options is in `Op.info`. A pass builds a new op list and replaces values in one sweep (`Function.replace`).
 
 A `Dialect` knows the module that declares each op, which is imported when its first op is met. Those of tflq are in
-`tflq/index.py`; a package from outside names its own by an entry point in the group `tflq.dialects`.
+`tflq/ir/index.py`; a package from outside names its own by an entry point in the group `tflq.dialects`.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from typing import Any, ClassVar, Final, TypeVar, cast
 
 import numpy as np
 
-from tflq.index import DIALECTS, FOLDERS
+from tflq.base.light import dataclass, field, replace
 from tflq.ir.facts import Fact, Facts
+from tflq.ir.index import DIALECTS, PACKAGES
 from tflq.ir.types import SCALARS, ScalarType, TensorType
-from tflq.light import dataclass, field, replace
 
 _GROUP: Final = "tflq.dialects"
 
@@ -79,8 +79,7 @@ def dialect(name: str) -> Dialect | None:
     """A dialect by name; None if nobody declares it."""
     families = DIALECTS.get(name)
     if families is not None:
-        package = f"tflq.dialects.{name}" if name in FOLDERS else "tflq.dialects"
-        return Dialect(name, package, {family: ops.split() for family, ops in families.items()})
+        return Dialect(name, PACKAGES[name], {family: ops.split() for family, ops in families.items()})
     from importlib.metadata import entry_points
 
     for entry in entry_points(group=_GROUP, name=name):

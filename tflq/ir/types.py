@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypeGuard
 
 import numpy as np
 
-from tflq.errors import UnsupportedError
-from tflq.light import dataclass, field
+from tflq.base.errors import UnsupportedError
+from tflq.base.light import dataclass, field
 
 if TYPE_CHECKING:
     import numpy.typing as npt

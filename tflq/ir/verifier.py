@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence, Set
 from typing import Any, Final, NoReturn, TypeAlias
 
-from tflq.errors import InvalidModelError, VerificationError, nearest
+from tflq.base.errors import InvalidModelError, VerificationError, nearest
+from tflq.base.light import dataclass, field
 from tflq.ir.core import COMPLETE, Function, Module, Op, Value, op_names
 from tflq.ir.types import (
     BareType,
@@ -24,7 +25,6 @@ from tflq.ir.types import (
     is_narrowed,
     is_quantized,
 )
-from tflq.light import dataclass, field
 
 # Constraints: those of a class are its `constraints` and `module_constraints`.
 
@@ -329,7 +329,7 @@ def _undefined(value: Value, function: Function) -> str:
 
 def fail(module: Module, index: int, op: Op | None, reason: str) -> NoReturn:
     """VerificationError: what is wrong with an op, or with its function, and the op among its neighbours."""
-    from tflq.ir.printer import print_context
+    from tflq.ir.text.printer import print_context
 
     function = module.functions[index]
     subject = f"function {index} '{function.name}'" if op is None else f"'{op.name}'"

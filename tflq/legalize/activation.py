@@ -16,7 +16,7 @@ from typing import Literal
 
 import numpy as np
 
-from tflq.builder import Operand
+from tflq.dialects.builder import Operand
 from tflq.dialects.tfl.activation import (
     HardSwish,
     L2Normalization,

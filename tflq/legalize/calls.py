@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from tflq.base.light import dataclass
 from tflq.dialects import traits
 from tflq.dialects.declare import trait_of
 from tflq.dialects.effects import callees, entry_functions, is_variable, renumber
@@ -42,7 +43,6 @@ from tflq.ir.types import (
 from tflq.legalize.movement import parameters_differ, refused, seen_by_kernel
 from tflq.legalize.probing import kernel_name
 from tflq.legalize.rule import AS_STATED
-from tflq.light import dataclass
 
 _DIFFERS = "the kernel copies the stored integers, though {} and {} have different quantization parameters"
 

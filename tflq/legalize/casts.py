@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.base.errors import Refused
 from tflq.dialects.quant import Dcast, Qcast, Scast
 from tflq.dialects.tfl.casts import Bitcast, Cast, Dequantize, Quantize
 from tflq.dialects.tfl.state import AssignVariable, ReadVariable
-from tflq.errors import Refused
 from tflq.ir.core import Value
 from tflq.ir.types import ElementType, ScalarType, f16, f32, i1, i8, i16, i32, parameters, ui8
 from tflq.legalize.movement import COPIED, kept

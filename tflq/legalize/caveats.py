@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from tflq.base.light import dataclass, replace
 from tflq.dialects.declare import trait_of
 from tflq.dialects.forms import kept_reason
 from tflq.dialects.parameters import HybridKernel, Interpolates
@@ -28,7 +29,6 @@ from tflq.ir.types import (
 )
 from tflq.legalize.probing import Distance, distance, kernel_name
 from tflq.legalize.rule import AS_STATED, NotApplicable, Rewritten, Rule
-from tflq.light import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,11 +14,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tflq import sized
+from tflq.base import sized
+from tflq.base.errors import UnsupportedError
+from tflq.base.light import NamedTuple, replace
 from tflq.dialects.tfl.convolution import BatchMatMul, Conv3D, Conv3DTranspose, FullyConnected
 from tflq.dialects.tosa import convolution as tosa
 from tflq.dialects.tosa.convolution import MatMul
-from tflq.errors import UnsupportedError
 from tflq.ir.core import Value
 from tflq.ir.types import (
     Shape,
@@ -39,7 +40,6 @@ from tflq.legalize.matmul import product, rows_of, sizes_of
 from tflq.legalize.probing import per_layer, rounding_shift, stored, symmetric
 from tflq.legalize.rescaled import Sums, Terms, scales_of
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
-from tflq.light import NamedTuple, replace
 from tflq.numerics.convolution import double_scales, window
 from tflq.numerics.fixed_point import quantize_multipliers
 

@@ -16,8 +16,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from tflq.builder import refined
-from tflq.contract import Decision
+from tflq.base.errors import Refused, TflqError, VerificationError, fault_of_rule, name_of
+from tflq.base.light import dataclass, field, replace
+from tflq.base.sized import TooLarge
+from tflq.dialects.builder import refined
 from tflq.dialects.declare import trait_of
 from tflq.dialects.effects import is_handle, is_hybrid
 from tflq.dialects.forms import UNQUANTIZED, is_recurrent, kept_reason, verify_form
@@ -26,16 +28,14 @@ from tflq.dialects.parameters import LacksKernel
 from tflq.dialects.quant import Dcast, Qcast
 from tflq.dialects.tfl.casts import Dequantize
 from tflq.dialects.tfl.state import Custom
-from tflq.errors import Refused, TflqError, VerificationError, fault_of_rule, name_of
 from tflq.ir.core import Function, Module, Op, Value, constant
 from tflq.ir.types import TensorType
 from tflq.ir.verifier import verify_ops
 from tflq.legalize.calls import misread
 from tflq.legalize.caveats import BY_PARAMETERS, disregarded, inexact, remedies, settled, unlike_kernel, without_kernel
 from tflq.legalize.rule import MARK, Memory, NotApplicable, Rewritten, Rule, RuleBuilder, Variables, rewritten, rules_of
-from tflq.light import dataclass, field, replace
-from tflq.sized import TooLarge
 from tflq.targets.target import INTEGER, Target
+from tflq.transforms.pass_manager import Decision
 
 if TYPE_CHECKING:
     from tflq.legalize.target_kernels import TargetKernels

@@ -12,13 +12,13 @@ from itertools import takewhile
 from typing import ClassVar, Literal
 
 from tflq.analysis.known import first_dynamic
-from tflq.contract import Decision, Decisions, Pass, PassResult, SourceFunctions
+from tflq.base.errors import Reason, Refused, UnsupportedError, operators
+from tflq.base.light import dataclass, field, replace
 from tflq.dialects.effects import callees, entry_functions, is_variable
 from tflq.dialects.forms import INTEGER_EDGE, TRANSLATED, Form, kept_reason
 from tflq.dialects.quant import Scast
 from tflq.dialects.tfl.casts import Cast
 from tflq.dialects.tfl.state import While
-from tflq.errors import Reason, Refused, UnsupportedError, operators
 from tflq.ir.core import Function, Location, Module, Op, Value
 from tflq.ir.types import (
     AnyQuantizedType,
@@ -36,8 +36,8 @@ from tflq.legalize.calls import Calls, Interface, copied, densified, is_call, pl
 from tflq.legalize.deciding import Decider, Policy, kept
 from tflq.legalize.probing import requantized
 from tflq.legalize.rule import Memory, Rule, Variables, variables_of
-from tflq.light import dataclass, field, replace
 from tflq.targets.target import INTEGER, Target
+from tflq.transforms.pass_manager import Decision, Decisions, Pass, PassResult, SourceFunctions
 
 
 @dataclass(slots=True)
@@ -318,8 +318,8 @@ class CoreToInteger(Pass):
         dialects = {name.partition(".")[0] for name in {op.name for op in module.ops()}}
         if dialects.isdisjoint((*TRANSLATED, "quant")):
             return PassResult(module, modified=False)
-        from tflq.legalize.annotations import drop_annotations
-        from tflq.legalize.core import lower_core
+        from tflq.formats.mlir.annotations import drop_annotations
+        from tflq.formats.mlir.rules import lower_core
 
         drop_annotations(module)
         lower_core(module)

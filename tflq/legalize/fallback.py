@@ -13,7 +13,9 @@ from functools import partial
 
 import numpy as np
 
-from tflq.builder import through_floats
+from tflq.base.errors import InvalidModelError, Refused
+from tflq.base.light import dataclass
+from tflq.dialects.builder import through_floats
 from tflq.dialects.declare import Operator, trait_of
 from tflq.dialects.effects import is_variable
 from tflq.dialects.forms import is_recurrent
@@ -27,13 +29,11 @@ from tflq.dialects.tfl.movement import Concatenation
 from tflq.dialects.tfl.pooling import ReduceProd
 from tflq.dialects.tfl.state import version_info
 from tflq.dialects.traits import SameElementType
-from tflq.errors import InvalidModelError, Refused
 from tflq.ir.core import Op, Value, family
 from tflq.ir.types import QuantizedType, TensorType, UniformQuantizedType, f32, i1, i4
 from tflq.ir.verifier import Notes
 from tflq.legalize.probing import kernel_name
 from tflq.legalize.rule import NotApplicable, RuleBuilder
-from tflq.light import dataclass
 
 _DISREGARDED = frozenset({"SIGN_BIT", "TANH"})
 """Fused activations that float kernels also disregard, except those of recurrent operators."""

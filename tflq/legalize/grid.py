@@ -13,7 +13,8 @@ from contextlib import suppress
 
 import numpy as np
 
-from tflq import sized
+from tflq.base import sized
+from tflq.base.light import NamedTuple
 from tflq.dialects.quant import RescaleF64
 from tflq.ir.core import Value
 from tflq.ir.types import (
@@ -29,7 +30,6 @@ from tflq.ir.types import (
 )
 from tflq.legalize.probing import taken
 from tflq.legalize.rule import NotApplicable, RuleBuilder
-from tflq.light import NamedTuple
 from tflq.numerics.activation import BOUNDS, real_range
 from tflq.numerics.fixed_point import quantize_multipliers
 from tflq.numerics.unary import FloatFunction, real_table

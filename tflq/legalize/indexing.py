@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tflq import sized
+from tflq.base import sized
 from tflq.dialects.tfl.indexing import (
     Bucketize,
     DynamicUpdateSlice,

@@ -18,7 +18,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq import sized
+from tflq.base import sized
+from tflq.base.light import dataclass, replace
 from tflq.dialects.effects import is_variable
 from tflq.dialects.quant import Table16Bit
 from tflq.dialects.tfl.recurrent import LSTM, UnidirectionalSequenceLSTM
@@ -37,7 +38,6 @@ from tflq.legalize.rescaled import (
     weight_zero_point,
 )
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, kernel_parameters, no_parameters, rule
-from tflq.light import dataclass, replace
 from tflq.numerics.activation import LOGISTIC_BITS, logistic_table, tanh_table
 from tflq.numerics.convolution import GATE_SCALE, clip_bound, hidden_scale, peephole_scale, power_of_two
 from tflq.numerics.fixed_point import Multiplier, float_ratio, quantize_multiplier, quantize_multipliers

@@ -24,6 +24,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from tflq.base.errors import Refused
 from tflq.dialects.declare import trait_of
 from tflq.dialects.inference import Misfit, broadcast
 from tflq.dialects.tfl.arithmetic import Mul
@@ -31,7 +32,6 @@ from tflq.dialects.tfl.convolution import BatchMatMul, FullyConnected
 from tflq.dialects.tfl.movement import ExpandDims, Squeeze
 from tflq.dialects.tosa.convolution import MatMul
 from tflq.dialects.traits import View
-from tflq.errors import Refused
 from tflq.ir.core import Value
 from tflq.ir.types import (
     ScalarType,

@@ -15,6 +15,7 @@ from typing import Final
 
 import numpy as np
 
+from tflq.analysis.evaluate.registry import evaluator
 from tflq.dialects.declare import Operator, trait_of
 from tflq.dialects.parameters import AsksSameScale, LacksKernel
 from tflq.dialects.tfl import without_activation
@@ -49,7 +50,6 @@ from tflq.dialects.tfl.movement import (
 from tflq.dialects.tfl.shape import Fill
 from tflq.dialects.tfl.state import version_info
 from tflq.dialects.traits import MovesElements
-from tflq.evaluate.registry import evaluator
 from tflq.ir.core import Op, Value, constant
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, i8, i16, i32, is_quantized, parameters, ui8
 from tflq.legalize.probing import per_layer, requantized, requantized_if_plain

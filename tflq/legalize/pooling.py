@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from tflq import sized
+from tflq.base import sized
 from tflq.dialects.tfl import without_activation
 from tflq.dialects.tfl.movement import StridedSlice
 from tflq.dialects.tfl.pooling import AveragePool2D, MaxPool2D, ReduceWindow

@@ -10,11 +10,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from tflq.analysis.evaluate.registry import evaluate_function
+from tflq.base.errors import Refused
+from tflq.base.light import dataclass
 from tflq.dialects.inference import broadcast
 from tflq.dialects.tfl import fused_activation
 from tflq.dialects.tfl.indexing import Gather
-from tflq.errors import Refused
-from tflq.evaluate.registry import evaluate_function
 from tflq.ir.core import Function, Op, Value, constant
 from tflq.ir.types import (
     ElementType,
@@ -26,7 +27,6 @@ from tflq.ir.types import (
     i32,
 )
 from tflq.legalize.rule import NotApplicable, Rule, RuleBuilder, rewritten
-from tflq.light import dataclass
 from tflq.numerics.activation import BOUNDS
 from tflq.numerics.fixed_point import Multiplier, left_shift, rescaled_table
 from tflq.numerics.unary import REAL_FUNCTIONS, REAL_FUNCTIONS_OF_TWO

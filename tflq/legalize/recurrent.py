@@ -24,7 +24,8 @@ from typing import Final
 
 import numpy as np
 
-from tflq import sized
+from tflq.base import sized
+from tflq.base.light import replace
 from tflq.dialects.effects import is_variable
 from tflq.dialects.tfl.recurrent import (
     LSTM,
@@ -41,7 +42,6 @@ from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, f32, i8,
 from tflq.legalize.probing import kernel_name, per_layer
 from tflq.legalize.rescaled import IGNORED_ZERO_POINT, Bounds, bias_of, bounds_of, fixed, unused_zero_point, viewed
 from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder, rule
-from tflq.light import replace
 from tflq.numerics.convolution import power_of_two
 from tflq.numerics.fixed_point import float_ratio
 

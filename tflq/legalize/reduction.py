@@ -20,6 +20,7 @@ from typing import Literal
 
 import numpy as np
 
+from tflq.base.light import NamedTuple
 from tflq.dialects.quant import RescaleMean
 from tflq.dialects.tfl.movement import Unpack
 from tflq.dialects.tfl.pooling import (
@@ -40,7 +41,6 @@ from tflq.ir.types import TensorType, UniformQuantizedType, i8, i16, i32, i64, u
 from tflq.legalize.movement import move
 from tflq.legalize.probing import centred, per_layer, scaled
 from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rewritten, RuleBuilder, rule
-from tflq.light import NamedTuple
 from tflq.numerics.convolution import mean_multiplier, product_bounds, product_scale
 from tflq.numerics.fixed_point import quantize_multiplier, ratio_multiplier
 

@@ -16,7 +16,8 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from tflq import sized
+from tflq.base import sized
+from tflq.base.light import dataclass
 from tflq.dialects.tfl.indexing import ScatterND
 from tflq.dialects.tfl.movement import PadV2
 from tflq.dialects.tfl.pooling import (
@@ -40,7 +41,6 @@ from tflq.legalize.probing import centred, kernel_name, per_layer, requantized, 
 from tflq.legalize.reduction import axes_of, over, without_axes
 from tflq.legalize.rescaled import scaled_sum
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
-from tflq.light import dataclass
 from tflq.numerics.division_fit import fit_terms
 from tflq.numerics.float_product import FRACTION_BITS, MANTISSA_BITS, ZERO, log_table, powers_of_two
 

@@ -27,6 +27,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from tflq.base.light import NamedTuple
 from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D, FullyConnected
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, UniformQuantizedType, i2, i4, i8, i16, i32, ui8
@@ -47,7 +48,6 @@ from tflq.legalize.rescaled import (
     weight_zero_point,
 )
 from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder, rule
-from tflq.light import NamedTuple
 from tflq.numerics.convolution import double_scales, legacy_scale
 
 _Operator: TypeAlias = FullyConnected | Conv2D | DepthwiseConv2D

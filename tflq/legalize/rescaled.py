@@ -24,7 +24,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tflq.analysis.known import Range, value_range, weight_sums
-from tflq.builder import Operand, squeezed
+from tflq.base.light import NamedTuple, dataclass
+from tflq.dialects.builder import Operand, squeezed
 from tflq.dialects.quant import RescaleF64, RescaleI64
 from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D, FullyConnected, TransposeConv
 from tflq.dialects.tfl.movement import StridedSlice
@@ -33,7 +34,6 @@ from tflq.dialects.tfl.shape import Shape
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, i8, i16, i32, i64
 from tflq.legalize.rule import NotApplicable, Rewritten, RuleBuilder, no_parameters
-from tflq.light import NamedTuple, dataclass
 from tflq.numerics.activation import activation_range
 from tflq.numerics.convolution import exact_channel_bounds
 from tflq.numerics.fixed_point import (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.base.light import dataclass
 from tflq.dialects.quant import RoundingDivideByPot
 from tflq.dialects.tfl import pooling as tfl
 from tflq.dialects.tfl.arithmetic import Add, Mul
@@ -14,7 +15,6 @@ from tflq.ir.types import TensorType, f32, i8, i16, i32, i64, ui8
 from tflq.legalize.probing import taken
 from tflq.legalize.rescaled import element, line, shape_of
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
-from tflq.light import dataclass
 from tflq.numerics.convolution import (
     Steps,
     float_taps,

@@ -3,7 +3,7 @@
     @rule(Add, Sub)
     def addition(op: Add | Sub, b: RuleBuilder) -> Answer: ...
 
-`tflq/index.py` lists the modules that have rules of an operator, in the order in which they are tried; a module is
+`tflq/ir/index.py` lists the modules that have rules of an operator, in the order in which they are tried; a module is
 imported only when its rule is tried.
 
 The op's operands and results carry the quantized types of the source model; `b.value(operand)` is the same tensor in
@@ -22,17 +22,17 @@ from operator import itemgetter
 from typing import Any, Final, TypeAlias, TypeVar
 
 from tflq.analysis.known import Known, known_elements, variable_name
-from tflq.builder import Builder
+from tflq.base.errors import Refused
+from tflq.base.light import dataclass, field
+from tflq.dialects.builder import Builder
 from tflq.dialects.declare import trait_of
 from tflq.dialects.effects import is_variable
 from tflq.dialects.quant import Scast
+from tflq.dialects.registry import modules_of
 from tflq.dialects.tfl.state import AssignVariable, VarHandle
 from tflq.dialects.traits import View
-from tflq.errors import Refused
 from tflq.ir.core import Buffer, Function, Module, Op, Value
 from tflq.ir.types import ElementType, f32
-from tflq.light import dataclass, field
-from tflq.registering import modules_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,9 +360,8 @@ def rules_of(kind: type[Op]) -> Iterator[Rule]:
     """The rules of a class of operators, in the order in which they are tried. The module of each is imported when it
     is reached."""
     for module in modules_of("tflq.legalize", getattr(kind, "op_name", "")):
-        path = f"tflq.legalize.{module}"
-        import_module(path)
-        for _, function in DECLARED.get((path, kind), ()):
+        import_module(module)
+        for _, function in DECLARED.get((module, kind), ()):
             yield function
 
 

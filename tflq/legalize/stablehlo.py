@@ -19,7 +19,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from tflq.builder import refined
+from tflq.base.errors import Refused
+from tflq.dialects.builder import refined
 from tflq.dialects.declare import Operator
 from tflq.dialects.quant import Table2D
 from tflq.dialects.stablehlo import elementwise as text
@@ -49,7 +50,6 @@ from tflq.dialects.tfl.indexing import DynamicUpdateSlice
 from tflq.dialects.tfl.movement import Concatenation, Dilate, PadV2, Reshape, Slice, StridedSlice, Transpose
 from tflq.dialects.tosa.elementwise import BitwiseAnd, BitwiseOr, LogicalNot
 from tflq.dialects.tosa.movement import Tile
-from tflq.errors import Refused
 from tflq.ir.core import Op, Value, constant
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, i1, i8, i16, i32, ui8
 from tflq.legalize.movement import COPIED, seen_by_kernel, under

@@ -14,7 +14,8 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from tflq.builder import Emitter
+from tflq.base.errors import Reason, Refused, UnsupportedError, operators
+from tflq.dialects.builder import Emitter
 from tflq.dialects.constraints import integers
 from tflq.dialects.stablehlo.convolution import ConvNumbers, Convolution, DotGeneral, DotNumbers, Window
 from tflq.dialects.stablehlo.elementwise import UniformDequantize
@@ -22,7 +23,6 @@ from tflq.dialects.tfl.casts import Dequantize
 from tflq.dialects.tfl.convolution import BatchMatMul, Conv2D, Conv3D, DepthwiseConv2D
 from tflq.dialects.tfl.movement import Dilate, Pad, Reshape, ReverseV2, Slice, Transpose
 from tflq.dialects.tfl.stablehlo import StablehloConvolution, StablehloDotGeneral
-from tflq.errors import Reason, Refused, UnsupportedError, operators
 from tflq.ir.core import Buffer, Function, Module, Op, Value, constant
 from tflq.ir.types import ElementType, TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, f32
 from tflq.legalize.probing import kernel_name

@@ -17,6 +17,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from tflq.analysis.evaluate.stablehlo_elementwise import same_scale
+from tflq.analysis.evaluate.stablehlo_reduction import apply, leaves_bounds, sums_of
+from tflq.base.errors import Refused
+from tflq.base.light import NamedTuple
 from tflq.dialects.quant import RescaleF64
 from tflq.dialects.stablehlo.convolution import Accumulating, Functions, rescale_region, results_of, single_op
 from tflq.dialects.stablehlo.elementwise import (
@@ -31,16 +35,12 @@ from tflq.dialects.stablehlo.elementwise import (
 )
 from tflq.dialects.tfl.arithmetic import Div
 from tflq.dialects.tfl.stablehlo import StablehloReduceWindow
-from tflq.errors import Refused
-from tflq.evaluate.stablehlo_elementwise import same_scale
-from tflq.evaluate.stablehlo_reduction import apply, leaves_bounds, sums_of
 from tflq.ir.core import Op, Region, Value
 from tflq.ir.types import TensorType, UniformQuantizedType, f32, i8, i16, i32, ui8
 from tflq.legalize.pooling import COMBINE, over_windows, reduced
 from tflq.legalize.probing import taken
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.legalize.stablehlo import builtin_name, padded
-from tflq.light import NamedTuple
 from tflq.numerics.fixed_point import round_float
 
 _STORAGE = (i8, ui8, i16, i32)

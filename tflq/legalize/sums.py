@@ -18,7 +18,8 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from tflq import sized
+from tflq.base import sized
+from tflq.base.light import dataclass
 from tflq.dialects.tfl.activation import L2Normalization, LocalResponseNormalization
 from tflq.dialects.tfl.convolution import (
     Conv2D,
@@ -52,7 +53,6 @@ from tflq.legalize.pooling import over_windows
 from tflq.legalize.probing import centred, kernel_name, per_layer, stored, symmetric, taken
 from tflq.legalize.rescaled import Products, Terms, scales_of
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
-from tflq.light import dataclass
 from tflq.numerics.convolution import double_scales, window
 from tflq.numerics.staircase import quotient_thresholds, response_thresholds, root_thresholds
 

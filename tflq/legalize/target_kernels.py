@@ -14,6 +14,7 @@ from functools import partial
 
 import numpy as np
 
+from tflq.base.light import replace
 from tflq.dialects.tfl.convolution import FullyConnected
 from tflq.dialects.tfl.state import version_info
 from tflq.ir.core import Buffer, Op, Value
@@ -31,7 +32,6 @@ from tflq.ir.types import (
 )
 from tflq.legalize.rescaled import MultiplyAdd, accumulator
 from tflq.legalize.rule import MARK, NotApplicable, RuleBuilder
-from tflq.light import replace
 from tflq.targets.target import Target, Verdict
 
 _ONE = (1 << 30, 1)

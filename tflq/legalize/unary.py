@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from tflq import sized
+from tflq.base import sized
 from tflq.dialects.tfl.activation import Elu, Gelu
 from tflq.dialects.tfl.arithmetic import Abs, Exp, Log, Neg, Rsqrt, Sqrt, ZerosLike
 from tflq.dialects.tosa.elementwise import Clamp

@@ -12,7 +12,7 @@ from functools import cache
 
 import numpy as np
 
-from tflq.light import NamedTuple
+from tflq.base.light import NamedTuple
 from tflq.numerics.fixed_point import (
     Multiplier,
     float_ratio,

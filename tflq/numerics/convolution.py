@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tflq.light import NamedTuple, dataclass
+from tflq.base.light import NamedTuple, dataclass
 from tflq.numerics.fixed_point import Multiplier, checked_log2, quotient, ratio_multiplier
 
 if TYPE_CHECKING:

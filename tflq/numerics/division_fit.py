@@ -28,7 +28,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from tflq.light import NamedTuple, dataclass
+from tflq.base.light import NamedTuple, dataclass
 from tflq.numerics.results import has_form, returns
 from tflq.numerics.staircase import Staircase, float_thresholds, rescale_staircase
 

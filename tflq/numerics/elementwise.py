@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tflq.light import dataclass
+from tflq.base.light import dataclass
 from tflq.numerics.activation import NEWTON_OFFSET, NEWTON_ONE, NEWTON_SLOPE, NEWTON_STEPS
 from tflq.numerics.fixed_point import (
     Multiplier,

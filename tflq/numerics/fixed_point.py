@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from tflq.light import NamedTuple
+from tflq.base.light import NamedTuple
 
 if TYPE_CHECKING:
     import numpy.typing as npt

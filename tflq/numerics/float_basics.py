@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import numpy as np
 
-from tflq.light import NamedTuple, dataclass
+from tflq.base.light import NamedTuple, dataclass
 from tflq.numerics.fixed_point import Rounding, round_float
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from tflq.light import NamedTuple
+from tflq.base.light import NamedTuple
 from tflq.numerics.float_basics import (
     EXACT,
     Steps,

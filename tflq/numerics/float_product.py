@@ -19,7 +19,7 @@ from typing import Final, Literal, TypeAlias
 
 import numpy as np
 
-from tflq.light import NamedTuple, dataclass
+from tflq.base.light import NamedTuple, dataclass
 from tflq.numerics.float_basics import SumRounding, multiply_add
 from tflq.numerics.float_falling import (
     ClippedRequantization,

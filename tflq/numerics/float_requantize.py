@@ -33,7 +33,7 @@ from typing import Final
 
 import numpy as np
 
-from tflq.light import NamedTuple, dataclass
+from tflq.base.light import NamedTuple, dataclass
 from tflq.numerics.float_basics import (
     EXACT,
     Lines,

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from tflq.light import NamedTuple
+from tflq.base.light import NamedTuple
 from tflq.numerics.fixed_point import half_away
 from tflq.numerics.unary import FloatFunction
 

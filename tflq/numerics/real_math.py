@@ -18,7 +18,7 @@ import math
 
 import numpy as np
 
-from tflq.light import NamedTuple
+from tflq.base.light import NamedTuple
 from tflq.numerics.fixed_point import half_away, quantize_multiplier
 from tflq.numerics.unary import REAL_FUNCTIONS, FloatFunction
 

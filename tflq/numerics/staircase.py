@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tflq.light import dataclass
+from tflq.base.light import dataclass
 from tflq.numerics.fixed_point import quantize_multipliers
 
 if TYPE_CHECKING:

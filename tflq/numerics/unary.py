@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from tflq.light import NamedTuple
+from tflq.base.light import NamedTuple
 from tflq.numerics.fixed_point import (
     as_int32,
     checked_log2,

@@ -44,6 +44,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
+from tflq.base.light import dataclass
 from tflq.dialects.declare import Operator, Slot
 from tflq.dialects.tfl import fused_activation
 from tflq.dialects.tfl.convolution import DepthwiseConv2D
@@ -58,7 +59,6 @@ from tflq.ir.types import (
     i16,
     is_quantized,
 )
-from tflq.light import dataclass
 from tflq.numerics.activation import activation_range
 from tflq.numerics.convolution import double_scales, exact_channel_bounds, legacy_scale
 from tflq.numerics.elementwise import power_of_two_shifts

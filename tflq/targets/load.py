@@ -29,10 +29,10 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from tflq.errors import OptionError, Reason, choices
-from tflq.files import FilePath, resource
+from tflq.base.errors import OptionError, Reason, choices
+from tflq.base.files import FilePath, resource
+from tflq.base.light import replace
 from tflq.ir.core import op_names
-from tflq.light import replace
 from tflq.targets.constraints import load_quant_functions
 from tflq.targets.signature import Signature, parse_signature
 from tflq.targets.target import INTEGER, KernelRules, RulesFile, Target

@@ -25,6 +25,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from tflq.base.light import dataclass
 from tflq.dialects.declare import Slot as Declared
 from tflq.dialects.tfl import op_name
 from tflq.ir.core import Op, Value, op_class
@@ -37,7 +38,6 @@ from tflq.ir.types import (
     UniformQuantizedSubChannelType,
     UniformQuantizedType,
 )
-from tflq.light import dataclass
 from tflq.targets.constraints import CONSTRAINTS
 from tflq.targets.target import REST, Group, Side, Slot, bare, match, slots, split, spread
 

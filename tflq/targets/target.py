@@ -8,13 +8,13 @@ from functools import cache
 from operator import eq
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
+from tflq.base.documents import TomlFile
+from tflq.base.errors import OptionError, Reason, choices
+from tflq.base.files import FilePath, read_toml, resource
+from tflq.base.light import dataclass, field
 from tflq.dialects.forms import OF_TARGET
-from tflq.documents import TomlFile
-from tflq.errors import OptionError, Reason, choices
-from tflq.files import FilePath, read_toml, resource
 from tflq.ir.core import Op, Value, op_class
 from tflq.ir.types import SCALARS, ScalarType
-from tflq.light import dataclass, field
 
 if TYPE_CHECKING:
     from tflq.numerics.float_basics import SumRounding

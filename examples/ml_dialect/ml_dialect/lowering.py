@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import tflq
-from tflq.builder import Emitter, Pattern, through_floats
-from tflq.contract import Pass, PassResult
+from tflq.dialects.builder import Emitter, Pattern, through_floats
 from tflq.ir.core import Module, Op, Value
 from tflq.ir.rewriting import stand_for
 from tflq.ir.types import TensorType
-from tflq.passes.floats import QuantCasts
+from tflq.transforms.floats import QuantCasts
+from tflq.transforms.pass_manager import Pass, PassResult
 
 __all__ = ["EXTENSION", "ConvertMlToArith"]
 

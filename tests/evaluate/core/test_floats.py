@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from support.core_ops import one
 
-from tflq.dialects.arith import COMPARE_FLOAT
+from tflq.formats.mlir.dialects.arith import COMPARE_FLOAT
 from tflq.numerics.signless import bfloat16_bits, bfloat16_values
 
 DIGITS = {"f16": (11, -24), "bf16": (8, -133), "f32": (24, -149), "f64": (53, -1074)}

@@ -153,7 +153,7 @@ def test_a_quotient_that_overflows_is_an_error(name: str) -> None:
 
 
 def test_comparisons_by_sign_and_without() -> None:
-    from tflq.dialects.arith import COMPARE_INTEGER
+    from tflq.formats.mlir.dialects.arith import COMPARE_INTEGER
 
     for bits in (1, 3, 8, 64):
         given = pairs(bits)

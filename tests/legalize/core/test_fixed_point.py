@@ -12,10 +12,10 @@ from support.harness import interpret
 from support.running import reference_of_file
 
 import tflq
-from tflq.errors import UnsupportedError
-from tflq.ir.parser import parse_module
-from tflq.ir.printer import print_module
-from tflq.passes.real_math import LowerRealMath
+from tflq.base.errors import UnsupportedError
+from tflq.formats.mlir.real_math import LowerRealMath
+from tflq.ir.text.parser import parse_module
+from tflq.ir.text.printer import print_module
 
 RESOLVERS = ("BUILTIN_REF", "BUILTIN_WITHOUT_DEFAULT_DELEGATES", "AUTO")
 KINDS = ("i8", "i16", "i32")

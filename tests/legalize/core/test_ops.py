@@ -9,7 +9,7 @@ from support.harness import interpret
 from support.random_core import random_function, random_inputs
 
 import tflq
-from tflq.errors import UnsupportedError
+from tflq.base.errors import UnsupportedError
 
 N = 4096
 DTYPES = {"i1": np.bool_, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64, "f32": np.float32}

@@ -12,11 +12,11 @@ from support.core_ops import of_text
 from support.harness import interpret
 
 import tflq
-from tflq.errors import UnsupportedError
-from tflq.flatbuffer import reader
-from tflq.ir.parser import parse_module
-from tflq.ir.printer import print_module
-from tflq.named_passes import parse_pipeline
+from tflq.base.errors import UnsupportedError
+from tflq.formats.tflite import reader
+from tflq.ir.text.parser import parse_module
+from tflq.ir.text.printer import print_module
+from tflq.tools.opt import parse_pipeline
 
 
 def compare(text: str, *arrays: np.ndarray) -> list[np.ndarray]:
@@ -227,7 +227,7 @@ def test_mixed_with_quantized_operators_of_tflite() -> None:
 def test_integers_go_to_tosa_too() -> None:
     from support.running import reference
 
-    from tflq.formats import read
+    from tflq.formats.sources import read
 
     text = """func.func @f(%x: tensor<4x6xi8>) -> tensor<4x6xi8> {
       %k = arith.constant dense<3> : tensor<4x6xi8>

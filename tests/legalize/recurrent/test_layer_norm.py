@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.harness import argument
 
-from tflq.evaluate.registry import evaluate_function
+from tflq.analysis.evaluate.registry import evaluate_function
 from tflq.ir.core import Function, Op
 from tflq.ir.types import i32
 from tflq.legalize.lstm import layer_norm

@@ -9,10 +9,10 @@ import pytest
 from support.harness import interpret
 from support.recurrent import assert_same_states, lstm_model
 
-from tflq.conversion import convert
-from tflq.errors import UnsupportedError
-from tflq.flatbuffer.reader import read
-from tflq.flatbuffer.writer import write
+from tflq.base.errors import UnsupportedError
+from tflq.conversion.convert import convert
+from tflq.formats.tflite.reader import read
+from tflq.formats.tflite.writer import write
 from tflq.ir.types import UniformQuantizedPerAxisType, i8
 
 

@@ -8,11 +8,11 @@ from support.harness import argument, const, interpret
 from support.recurrent import per_layer, state
 from support.running import reference
 
-from tflq.conversion import convert
-from tflq.errors import UnsupportedError
-from tflq.evaluate.registry import Run, evaluate_function
-from tflq.flatbuffer.reader import read
-from tflq.flatbuffer.writer import write
+from tflq.analysis.evaluate.registry import Run, evaluate_function
+from tflq.base.errors import UnsupportedError
+from tflq.conversion.convert import convert
+from tflq.formats.tflite.reader import read
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import i16, i32, ui8
 from tflq.legalize.deciding import Policy

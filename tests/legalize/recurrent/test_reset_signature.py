@@ -12,7 +12,7 @@ from support.harness import interpret
 from support.recurrent import lstm_model, svdf_model
 
 import tflq
-from tflq.flatbuffer.writer import write
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import Function, Module, Op, Signature, Value
 from tflq.ir.types import SCALARS, TensorType
 

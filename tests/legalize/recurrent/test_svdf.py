@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from support.recurrent import assert_same_states, svdf_model
 
-from tflq.conversion import convert
-from tflq.errors import UnsupportedError
+from tflq.base.errors import UnsupportedError
+from tflq.conversion.convert import convert
 
 
 @pytest.mark.parametrize(

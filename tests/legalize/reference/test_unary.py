@@ -103,7 +103,7 @@ def test_values_without_a_real_result() -> None:
 
 
 def test_the_report_says_that_no_kernel_computes_it() -> None:
-    from tflq.flatbuffer.reader import read
+    from tflq.formats.tflite.reader import read
 
     element = Quantized.of(i8, 0.1)
     (decision,) = legalize(read(model("sin", every_value("int8"), element, element, 1, {})), Policy())[1]

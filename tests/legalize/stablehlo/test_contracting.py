@@ -10,6 +10,7 @@ import pytest
 from support.harness import argument, const, edge_inputs, interpret, one_op
 
 import tflq
+from tflq.conversion.report import Row
 from tflq.ir.core import Value
 from tflq.ir.types import (
     ElementType,
@@ -21,7 +22,6 @@ from tflq.ir.types import (
     parameters,
     ui8,
 )
-from tflq.report import Row
 
 X, W, Y = (UniformQuantizedType.of(i8, s, z) for s, z in ((0.05, 3), (0.02, 0), (0.3, -7)))
 SEED = 5

@@ -7,7 +7,7 @@ import pytest
 from support.harness import argument, convert_and_compare, edge_inputs, interpret, one_op
 
 import tflq
-from tflq.errors import UnsupportedError
+from tflq.base.errors import UnsupportedError
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedType, i8, i16
 
 ELEMENT = UniformQuantizedType.of(i8, 0.5, 3)

@@ -7,9 +7,9 @@ from support.reductions import reduction
 from support.running import reference
 
 from tflq import convert
-from tflq.errors import UnsupportedError
-from tflq.evaluate.registry import evaluate_function
-from tflq.formats import read_any_form
+from tflq.analysis.evaluate.registry import evaluate_function
+from tflq.base.errors import UnsupportedError
+from tflq.formats.sources import read_any_form
 
 WIDE = "!quant.uniform<i32:f32, 0.5>"
 U8 = "!quant.uniform<u8:f32, 0.5:10>"

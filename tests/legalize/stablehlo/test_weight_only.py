@@ -7,9 +7,9 @@ from support.harness import interpret
 from support.running import reference
 
 from tflq import convert
-from tflq.errors import UnsupportedError
-from tflq.evaluate.registry import evaluate_function
-from tflq.formats import read, read_any_form
+from tflq.analysis.evaluate.registry import evaluate_function
+from tflq.base.errors import UnsupportedError
+from tflq.formats.sources import read, read_any_form
 
 PER_AXIS = "!quant.uniform<i8:f32:{axis}, {{0.5, 0.25, 0.1, 0.3}}>"
 

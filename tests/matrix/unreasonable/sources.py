@@ -14,9 +14,9 @@ from support.harness import edge_inputs
 import tflq
 from matrix.draw import GENERATORS, Draw, describe
 from matrix.unreasonable.twist import twisted
-from tflq.coverage.table import operators, samples_of
 from tflq.ir.core import Module, Op
 from tflq.ir.types import UniformQuantizedType, bf16
+from tflq.tools.coverage.table import operators, samples_of
 
 T = TypeVar("T")
 

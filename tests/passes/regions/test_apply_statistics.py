@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from tflq.analysis.statistics import PointStatistics, Statistics, write_statistics
+from tflq.base.errors import OptionError
 from tflq.dialects.regions import Stats, StatsRef
-from tflq.errors import OptionError
 from tflq.ir.core import Module
-from tflq.ir.parser import parse_module
+from tflq.ir.text.parser import parse_module
 from tflq.ir.verifier import verify
-from tflq.named_passes import parse_pipeline
-from tflq.passes.regions.instrument import apply_statistics
+from tflq.tools.opt import parse_pipeline
+from tflq.tools.quantize.regions.instrument import apply_statistics
 
 POINTS = {
     "conv/1": PointStatistics(24, -1.5, 2.5),

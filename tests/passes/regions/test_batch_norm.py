@@ -7,11 +7,11 @@ import pytest
 from support.harness import interpret
 
 from tflq.dialects.regions import Region
-from tflq.flatbuffer.writer import write
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import Function, Module, Op, Value, constant
 from tflq.ir.types import TensorType, f32
 from tflq.ir.verifier import verify
-from tflq.named_passes import parse_pipeline
+from tflq.tools.opt import parse_pipeline
 
 GENERATOR = np.random.default_rng(5)
 PRODUCTS = {

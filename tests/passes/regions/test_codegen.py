@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 import tflq
-from tflq.ir.parser import parse_module
-from tflq.ir.printer import print_module
-from tflq.named_passes import parse_pipeline
+from tflq.ir.text.parser import parse_module
+from tflq.ir.text.printer import print_module
+from tflq.tools.opt import parse_pipeline
 
 pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
 

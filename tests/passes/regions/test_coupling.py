@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from support.region_graphs import A, B, C, region, specs, text
 
+from tflq.base.errors import UnsupportedError
 from tflq.dialects.regions import CoupledRef, Region
-from tflq.errors import UnsupportedError
 from tflq.ir.core import Module
 from tflq.ir.facts import walk
-from tflq.ir.parser import parse_module
+from tflq.ir.text.parser import parse_module
 from tflq.ir.types import UniformQuantizedType
 from tflq.ir.verifier import verify
-from tflq.named_passes import parse_pipeline
+from tflq.tools.opt import parse_pipeline
 
 NEAR, WIDE = "!quant.calibrated<f32<-1.0:1.0>>", "!quant.calibrated<f32<0.0:3.0>>"
 T = "tensor<4xf32>"

@@ -14,10 +14,10 @@ import pytest
 from support.region_graphs import A, B, C, region, reordered, rescales, text
 
 from tflq.ir.core import Module
-from tflq.ir.parser import parse_module
-from tflq.ir.printer import print_module
+from tflq.ir.text.parser import parse_module
+from tflq.ir.text.printer import print_module
 from tflq.ir.verifier import verify
-from tflq.named_passes import parse_pipeline
+from tflq.tools.opt import parse_pipeline
 
 GOLDEN = Path(__file__).parent / "golden"
 FIXED = "!quant.uniform<i8:f32, 0.00390625:-128>"

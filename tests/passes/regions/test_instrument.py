@@ -12,13 +12,13 @@ from support.region_graphs import A, B
 from tflq.analysis.statistics import PointStatistics, Statistics
 from tflq.dialects.regions import Region, StatsRef
 from tflq.ir.core import Function, Module, Op, Signature, Value, constant
-from tflq.ir.parser import parse_module
-from tflq.ir.printer import print_module
+from tflq.ir.text.parser import parse_module
+from tflq.ir.text.printer import print_module
 from tflq.ir.types import TensorType, f32
 from tflq.ir.verifier import verify
-from tflq.named_passes import parse_pipeline
-from tflq.passes.regions.instrument import apply_statistics
-from tflq.passes.regions.lookup import is_fully_quantized
+from tflq.tools.opt import parse_pipeline
+from tflq.tools.quantize.regions.instrument import apply_statistics
+from tflq.tools.quantize.regions.lookup import is_fully_quantized
 
 
 def chain(*kernels: str, names: Sequence[str] = "abcdef") -> Module:

@@ -7,17 +7,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tflq.base.errors import OptionError, UnsupportedError
 from tflq.dialects.regions import Region
-from tflq.errors import OptionError, UnsupportedError
 from tflq.ir.core import Module, constant
-from tflq.ir.parser import parse_module
-from tflq.ir.printer import print_module
+from tflq.ir.text.parser import parse_module
+from tflq.ir.text.printer import print_module
 from tflq.ir.types import ElementType, UniformQuantizedPerAxisType, UniformQuantizedType, i8, i32
 from tflq.ir.verifier import verify
-from tflq.named_passes import named_passes, parse_pipeline
-from tflq.passes.regions.fusion import patterns
-from tflq.passes.regions.lookup import quantized_constant
 from tflq.targets.constraints import CONSTRAINTS, Constraint, quant_function
+from tflq.tools.opt import named_passes, parse_pipeline
+from tflq.tools.quantize.regions.fusion import patterns
+from tflq.tools.quantize.regions.lookup import quantized_constant
 
 QUANTIZED = """
 !q = !quant.uniform<i8:f32, 0.5:-3>

@@ -11,17 +11,17 @@ import numpy as np
 import pytest
 from support.tosa_integers import single
 
-from tflq.builder import Builder
+from tflq.analysis.evaluate.registry import evaluate_function
+from tflq.dialects.builder import Builder
 from tflq.dialects.tosa.movement import Rescale
-from tflq.evaluate.registry import evaluate_function
+from tflq.formats.tosa.text import mlir_text
 from tflq.ir.core import Module, Value
-from tflq.ir.parser import parse_module
+from tflq.ir.text.parser import parse_module
 from tflq.ir.types import ScalarType, i8, i32
 from tflq.ir.verifier import verify
-from tflq.named_passes import named_passes, parse_pipeline
 from tflq.numerics.fixed_point import quantize_multiplier
-from tflq.passes.regions.merged_rescales import merge_rescales
-from tflq.tosa.text import mlir_text
+from tflq.tools.opt import named_passes, parse_pipeline
+from tflq.tools.quantize.regions.merged_rescales import merge_rescales
 
 SUM = """
 func.func @f(%a: tensor<256x1xf32>, %b: tensor<1x256xf32>) -> tensor<256x256xf32> {{

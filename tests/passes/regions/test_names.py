@@ -8,9 +8,9 @@ import pytest
 
 import tflq
 from tflq.ir.core import Module
-from tflq.ir.parser import parse_module
-from tflq.ir.printer import print_module
-from tflq.named_passes import parse_pipeline
+from tflq.ir.text.parser import parse_module
+from tflq.ir.text.printer import print_module
+from tflq.tools.opt import parse_pipeline
 
 MODELS = sorted((Path(__file__).resolve().parents[3] / "models").glob("*.tflite"))
 PIPELINES = [

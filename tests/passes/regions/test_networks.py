@@ -13,9 +13,9 @@ from tflq.dialects.regions import Stats
 from tflq.ir.core import Module, Op, Value
 from tflq.ir.types import UniformQuantizedPerAxisType, f32
 from tflq.ir.verifier import verify
-from tflq.named_passes import named_passes, parse_pipeline
-from tflq.passes.regions.lookup import is_fully_quantized, regions_of, report
 from tflq.targets.load import load_kernels
+from tflq.tools.opt import named_passes, parse_pipeline
+from tflq.tools.quantize.regions.lookup import is_fully_quantized, regions_of, report
 
 pytestmark = needs_corpus
 

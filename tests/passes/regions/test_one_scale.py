@@ -9,9 +9,9 @@ from support.region_graphs import A, region, rescales, specs, text
 
 from tflq.dialects.regions import Region
 from tflq.ir.core import Module
-from tflq.ir.parser import parse_module
+from tflq.ir.text.parser import parse_module
 from tflq.ir.verifier import verify
-from tflq.named_passes import parse_pipeline
+from tflq.tools.opt import parse_pipeline
 
 WIDE, NARROW, OTHER = (
     f"!quant.calibrated<f32<{low}:{high}>>" for low, high in ((0.0, 5.1), (0.0, 2.55), (-5.12, 5.08))

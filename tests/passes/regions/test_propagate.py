@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 from support.region_graphs import KERNELS, A, B, C, region, rescales, specs, text
 
+from tflq.base.errors import OptionError, UnsupportedError
 from tflq.dialects.regions import Region
-from tflq.errors import OptionError, UnsupportedError
 from tflq.ir.core import Module
-from tflq.ir.parser import parse_module
-from tflq.ir.printer import print_module
+from tflq.ir.text.parser import parse_module
+from tflq.ir.text.printer import print_module
 from tflq.ir.verifier import verify
-from tflq.named_passes import parse_pipeline
-from tflq.passes.regions.lookup import is_fully_quantized, report
+from tflq.tools.opt import parse_pipeline
+from tflq.tools.quantize.regions.lookup import is_fully_quantized, report
 
 
 def module(*ops: str, results: str = "%r", arguments: str = "%a, %b") -> Module:

@@ -9,16 +9,16 @@ import pytest
 from support.harness import interpret
 
 import tflq
-from tflq.errors import OptionError, UnsupportedError
+from tflq.base.errors import OptionError, UnsupportedError
 from tflq.ir.core import Module, Op, Value
-from tflq.ir.parser import parse_module
-from tflq.ir.print_types import type_text
-from tflq.ir.printer import print_module
+from tflq.ir.text.parser import parse_module
+from tflq.ir.text.print_types import type_text
+from tflq.ir.text.printer import print_module
 from tflq.ir.types import BareType, i8, i32, ui8
 from tflq.ir.verifier import verify
-from tflq.named_passes import parse_pipeline
 from tflq.numerics.ranges import simulated
-from tflq.passes.regions.quantize import TflQuantizePipeline
+from tflq.tools.opt import parse_pipeline
+from tflq.tools.quantize.regions.quantize import TflQuantizePipeline
 
 PIPELINE = TflQuantizePipeline()
 WEIGHTS = np.array([[0.1, -0.2, 0.3, 0.5], [0.5, 0.25, -0.1, 0.2], [-0.5, 0.3, 0.0, 0.1]], np.float32)

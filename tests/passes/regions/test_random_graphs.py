@@ -11,14 +11,14 @@ from support.region_graphs import A, B, C, region, reordered, text
 
 from tflq.dialects.regions import Region, Rescale
 from tflq.ir.core import Module, Value
-from tflq.ir.parser import parse_module
-from tflq.ir.printer import print_module
+from tflq.ir.text.parser import parse_module
+from tflq.ir.text.printer import print_module
 from tflq.ir.types import ElementType, is_quantized
 from tflq.ir.verifier import verify
-from tflq.named_passes import parse_pipeline
-from tflq.passes.regions.lookup import lookup, ports, regions_of
 from tflq.targets.constraints import quant_functions
 from tflq.targets.load import load_kernels
+from tflq.tools.opt import parse_pipeline
+from tflq.tools.quantize.regions.lookup import lookup, ports, regions_of
 
 SPECS = [*["f32"] * 12, A, B, C, "!quant.calibrated<f32<-1.0:2.0>>", "!quant.any<i8:f32>", "!quant.none<f32>"]
 INPUTS = {

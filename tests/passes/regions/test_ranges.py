@@ -11,9 +11,9 @@ from support.region_graphs import shown, specs
 
 from tflq.dialects.regions import CoupledRef, Region, StatsRef
 from tflq.dialects.tfl.casts import Dequantize, FakeQuant, Quantize
-from tflq.flatbuffer.writer import write
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import Module
-from tflq.ir.parser import parse_module
+from tflq.ir.text.parser import parse_module
 from tflq.ir.types import (
     AnyQuantizedType,
     CalibratedQuantizedType,
@@ -23,10 +23,10 @@ from tflq.ir.types import (
     i8,
 )
 from tflq.ir.verifier import verify
-from tflq.named_passes import named_passes, parse_pipeline
-from tflq.passes.regions.lookup import Fallbacks, report
-from tflq.passes.regions.ranges import Range, faked_type, other_sign, parameters
 from tflq.targets.load import load_kernels
+from tflq.tools.opt import named_passes, parse_pipeline
+from tflq.tools.quantize.regions.lookup import Fallbacks, report
+from tflq.tools.quantize.regions.ranges import Range, faked_type, other_sign, parameters
 
 TARGET = """
 [target]

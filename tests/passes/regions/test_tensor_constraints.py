@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 from support.region_graphs import KERNELS, A, B, rescales, shown, specs
 
+from tflq.base.errors import FileError, OptionError
 from tflq.dialects.regions import Region
-from tflq.errors import FileError, OptionError
 from tflq.ir.core import Function, Module, Op, Value, constant
-from tflq.ir.parser import parse_module
-from tflq.ir.printer import print_module
+from tflq.ir.text.parser import parse_module
+from tflq.ir.text.printer import print_module
 from tflq.ir.types import CalibratedQuantizedType, TensorType, UniformQuantizedType, f32, i8, i16, i32
 from tflq.ir.verifier import verify
-from tflq.named_passes import parse_pipeline
-from tflq.passes.regions.fusion import KernelFusion
-from tflq.passes.regions.tensor_constraints import constrain
+from tflq.tools.opt import parse_pipeline
+from tflq.tools.quantize.regions.fusion import KernelFusion
+from tflq.tools.quantize.regions.tensor_constraints import constrain
 
 
 def chain(**infos: object) -> Module:

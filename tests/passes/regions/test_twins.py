@@ -9,10 +9,10 @@ from support.corpus import CORPUS, needs_corpus
 
 import tflq
 from scripts.quantized_twins import PAIRS, TARGET, rebuilt
-from tflq.flatbuffer.writer import write
-from tflq.ir.print_types import type_text
+from tflq.formats.tflite.writer import write
+from tflq.ir.text.print_types import type_text
 from tflq.ir.types import BareType
-from tflq.named_passes import parse_pipeline
+from tflq.tools.opt import parse_pipeline
 
 pytestmark = needs_corpus
 

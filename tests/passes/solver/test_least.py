@@ -10,15 +10,15 @@ from support.cast_graphs import RandomGraph, Search
 from support.harness import edge_inputs, interpret
 
 from tflq.analysis.cast_cost import cast_cost
-from tflq.contract import PassResult
-from tflq.evaluate.registry import evaluate_function, held_array
-from tflq.flatbuffer.writer import write
+from tflq.analysis.evaluate.registry import evaluate_function, held_array
+from tflq.formats.pipeline import Options, integer_form, lower
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import Location, Module
-from tflq.ir.parser import parse_module
-from tflq.ir.printer import print_module
-from tflq.named_passes import parse_pipeline
-from tflq.passes.canonicalize import DeadCodeElimination
-from tflq.pipelines import Options, integer_form, lower
+from tflq.ir.text.parser import parse_module
+from tflq.ir.text.printer import print_module
+from tflq.tools.opt import parse_pipeline
+from tflq.transforms.canonicalize import DeadCodeElimination
+from tflq.transforms.pass_manager import PassResult
 
 MODES = ("quant-simplify", "quant-transform")
 SMALL = 20

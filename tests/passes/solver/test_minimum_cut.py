@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from tflq.passes.solver.solution import ONE, ZERO, Cut
+from tflq.tools.quantize.solver.solution import ONE, ZERO, Cut
 
 
 @pytest.mark.parametrize("seed", range(20))

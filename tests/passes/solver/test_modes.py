@@ -8,13 +8,13 @@ import pytest
 
 from tflq.analysis.cast_cost import cast_cost
 from tflq.cli import main
-from tflq.contract import PassResult, Summaries
 from tflq.ir.core import Module
-from tflq.ir.parser import parse_module
-from tflq.ir.printer import print_module
+from tflq.ir.text.parser import parse_module
+from tflq.ir.text.printer import print_module
 from tflq.ir.verifier import verify
-from tflq.named_passes import parse_pipeline
-from tflq.passes.solver.modes import Solved
+from tflq.tools.opt import parse_pipeline
+from tflq.tools.quantize.solver.modes import Solved
+from tflq.transforms.pass_manager import PassResult, Summaries
 
 Q, R = "!quant.uniform<i8:f32, 0.5:-3>", "!quant.uniform<i8:f32, 2.0:7>"
 NARROW = "!quant.uniform<i8<-127:127>:f32, 0.5>"
@@ -243,7 +243,7 @@ def test_operators_of_tflite_take_types_that_the_target_has_a_kernel_for(tmp_pat
 
 
 def test_ops_that_are_declared_for_quantized_types_take_them() -> None:
-    pytest.importorskip("tflq.dialects.fxpmath", reason="needs the dialect fxpmath")
+    pytest.importorskip("tflq.formats.mlir.dialects.fxpmath", reason="needs the dialect fxpmath")
     add = '%s = "fxpmath.real_add_ew"(%0, %1) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>'
     result = run("quant-transform", SUM.replace(ADD, add))
     assert noted(result.module) == Solved(12, 0, to_integers=1, typed=1)

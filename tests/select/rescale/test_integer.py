@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support.lowered import accumulators, assert_lowered, draw, kernels_of
 
-from tflq.builder import Builder
+from tflq.dialects.builder import Builder
 from tflq.dialects.quant import RescaleI64, RoundingDivideByPot
 from tflq.dialects.tosa.movement import Rescale
 from tflq.ir.core import Value

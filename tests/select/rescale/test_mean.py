@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from support.lowered import assert_lowered
 from support.on_tosa import assert_exact
 
-from tflq.builder import Builder
+from tflq.dialects.builder import Builder
 from tflq.dialects.quant import RescaleMean
 from tflq.ir.core import Value
 from tflq.ir.types import i8, i16, i32

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support.lowered import accumulators, assert_lowered, draw
 
-from tflq.builder import Builder
+from tflq.dialects.builder import Builder
 from tflq.dialects.quant import RescaleF64
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, TensorType, i8, i16, i32, i64, ui8

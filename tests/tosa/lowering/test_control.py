@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from support.harness import argument, const
 
-from tflq.errors import UnsupportedError
-from tflq.evaluate.registry import Run, evaluate_function
+from tflq.analysis.evaluate.registry import Run, evaluate_function
+from tflq.base.errors import UnsupportedError
+from tflq.formats.tosa.lowering.engine import lower
+from tflq.formats.tosa.rules import Target
+from tflq.formats.tosa.write import tosa_bytes
 from tflq.ir.core import Function, Module, Op, Signature, Value
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, f32, i1, i8, i16, i32, i64, resource, ui8
 from tflq.legalize.deciding import Policy
 from tflq.legalize.engine import legalize
-from tflq.tosa.lowering.engine import lower
-from tflq.tosa.rules import Target
-from tflq.tosa.write import tosa_bytes
 
 
 def _op(name: str, operands: list[Value | None], types: list[TensorType], **attributes: Any) -> Op:

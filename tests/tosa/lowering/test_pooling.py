@@ -7,8 +7,8 @@ import pytest
 from support.harness import argument, one_op
 from support.on_tosa import Emit, assert_exact, assert_near_kernel, emitted, lowered_names
 
-from tflq.builder import Builder
-from tflq.errors import UnsupportedError
+from tflq.base.errors import UnsupportedError
+from tflq.dialects.builder import Builder
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, TensorType, f32, i8, i16, ui8
 from tflq.numerics.convolution import window

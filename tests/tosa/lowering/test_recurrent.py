@@ -10,7 +10,7 @@ from support.harness import argument, const, interpret
 from support.running import reference
 
 import tflq
-from tflq.flatbuffer.writer import write
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import TensorType, UniformQuantizedType, f32, i8
 

@@ -7,7 +7,7 @@ import pytest
 from support.harness import argument, const, one_op
 from support.on_tosa import assert_exact, assert_near_kernel
 
-from tflq.builder import Builder
+from tflq.dialects.builder import Builder
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, TensorType, f32, i8, i16, i32, i64, ui8
 from tflq.numerics.convolution import Steps, integer_steps, nearest_steps, rational_steps

@@ -11,7 +11,9 @@ import pytest
 from support.on_tosa import assert_exact, emitted
 
 import tflq
-from tflq.builder import Builder
+from tflq.base.errors import OptionError, UnsupportedError
+from tflq.base.files import resource
+from tflq.dialects.builder import Builder
 from tflq.dialects.tosa.elementwise import (
     BitwiseAnd,
     BitwiseXor,
@@ -23,14 +25,12 @@ from tflq.dialects.tosa.elementwise import (
     LogicalOr,
     LogicalXor,
 )
-from tflq.errors import OptionError, UnsupportedError
-from tflq.files import resource
+from tflq.formats.tosa.check import check
+from tflq.formats.tosa.lowering.engine import lower
+from tflq.formats.tosa.rules import load_target
 from tflq.ir.core import Value, constant
 from tflq.ir.types import ScalarType, i1, i8, i16, i32
 from tflq.targets.load import DEVICES
-from tflq.tosa.check import check
-from tflq.tosa.lowering.engine import lower
-from tflq.tosa.rules import load_target
 
 U55, U85 = load_target("ethos-u55"), load_target("ethos-u85")
 BYTES = np.arange(-128, 128, dtype=np.int8)

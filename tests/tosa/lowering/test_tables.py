@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.tosa_integers import check
 
-from tflq.builder import Builder
+from tflq.dialects.builder import Builder
 from tflq.ir.core import Value, constant
 from tflq.ir.types import SCALARS, ScalarType, i8, i16, ui8
 

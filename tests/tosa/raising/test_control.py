@@ -10,11 +10,11 @@ import pytest
 from support.harness import argument, const, interpret
 from support.raised import RESOLVERS, assert_same
 
-from tflq.evaluate.registry import Run, evaluate_function
-from tflq.flatbuffer.writer import write
+from tflq.analysis.evaluate.registry import Run, evaluate_function
+from tflq.formats.pipeline import Options, lower
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import Function, Location, Module, Op, Value
 from tflq.ir.types import TensorType, i1, i8, i32
-from tflq.pipelines import Options, lower
 
 TYPE = TensorType((2, 3), i32)
 X = np.arange(6, dtype=np.int32).reshape(2, 3)

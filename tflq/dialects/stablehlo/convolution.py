@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from tflq.base.light import NamedTuple
 from tflq.dialects.constraints import agree, baseline, integers, is_per_axis, is_per_tensor
 from tflq.dialects.declare import Operator, Trait, attribute, operand
 from tflq.dialects.declare import result as result_
@@ -23,7 +24,6 @@ from tflq.dialects.forms import declared
 from tflq.ir.core import Block, Op, Region, Value, op_class
 from tflq.ir.types import ElementType, TensorType, is_quantized
 from tflq.ir.verifier import Check, constraint
-from tflq.light import NamedTuple
 
 
 class Functions(NamedTuple):

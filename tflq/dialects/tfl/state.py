@@ -8,11 +8,11 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from tflq.base.files import content
 from tflq.dialects.declare import Operator, attribute, operand, result
 from tflq.dialects.inference import Stated
 from tflq.dialects.tfl import needed_version
 from tflq.dialects.traits import Calls, Impure, Kept, Unquantized
-from tflq.files import content
 from tflq.ir.core import Buffer, Metadata, Module, Op, Value
 from tflq.ir.types import Shape, i1
 

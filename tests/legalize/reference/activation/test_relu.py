@@ -10,7 +10,7 @@ import pytest
 from support.harness import argument, const, convert_and_compare, edge_inputs, one_op
 from support.reference import assert_equals_kernel, every_value, integer_form, refusal
 
-from tflq.errors import UnsupportedError
+from tflq.base.errors import UnsupportedError
 from tflq.ir.types import ScalarType, UniformQuantizedType, f32, i8, i16, i32, ui8
 
 Quantized = UniformQuantizedType

@@ -9,8 +9,8 @@ import pytest
 from support.harness import argument, one_op
 from support.reference import assert_equals_kernel, integer_form, refusal
 
+from tflq.analysis.evaluate.registry import evaluate_function, held_array
 from tflq.dialects.tosa.elementwise import ArithmeticRightShift
-from tflq.evaluate.registry import evaluate_function, held_array
 from tflq.ir.types import ScalarType, Shape, UniformQuantizedType, i8, i16, ui8
 
 Quantized = UniformQuantizedType

@@ -10,7 +10,7 @@ from support.harness import argument, const, convert_and_compare, interpret, one
 from support.on_tosa import assert_near_kernel
 
 import tflq
-from tflq.flatbuffer.writer import write
+from tflq.formats.tflite.writer import write
 from tflq.ir.core import Function, Module, Op
 from tflq.ir.types import ScalarType, UniformQuantizedType, i8, i16, ui8
 

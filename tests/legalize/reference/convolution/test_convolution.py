@@ -10,7 +10,7 @@ from support.harness import argument, const, convert_and_compare, edge_inputs, i
 from support.reference import assert_equals_kernel, integer_form, quantized
 
 import tflq
-from tflq.errors import UnsupportedError
+from tflq.base.errors import UnsupportedError
 from tflq.ir.core import Value
 from tflq.ir.types import (
     ElementType,

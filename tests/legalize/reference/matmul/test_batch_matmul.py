@@ -9,7 +9,8 @@ from support.lowered import RESOLVERS, assert_lowered, draw
 from support.reference import assert_equals_kernel, refusal
 
 import tflq
-from tflq.builder import Builder
+from tflq.dialects.builder import Builder
+from tflq.formats.tflite.lowering.lowering import Mac
 from tflq.ir.core import Op, Value
 from tflq.ir.types import (
     ElementType,
@@ -24,7 +25,6 @@ from tflq.ir.types import (
     ui8,
 )
 from tflq.legalize.rule import NotApplicable, RuleBuilder, rules_of
-from tflq.select.lowering import Mac
 
 MACS: list[Mac] = ["integer", "float32"]
 Dims = tuple[int | None, ...]

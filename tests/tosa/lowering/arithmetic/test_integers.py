@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from support.tosa_integers import check, single
 
-from tflq.builder import Builder
-from tflq.errors import UnsupportedError
+from tflq.base.errors import UnsupportedError
+from tflq.dialects.builder import Builder
+from tflq.formats.tosa.lowering.engine import lower
+from tflq.formats.tosa.rules import Target
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, i1, i8, i16, i32, i64, ui8
-from tflq.tosa.lowering.engine import lower
-from tflq.tosa.rules import Target
 
 SMALL = Target(extensions=frozenset())
 

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from support.tosa_integers import check, single
 
-from tflq.builder import Builder
+from tflq.base.errors import UnsupportedError
+from tflq.dialects.builder import Builder
 from tflq.dialects.inference import broadcast
-from tflq.errors import UnsupportedError
+from tflq.formats.tosa.lowering.engine import lower
+from tflq.formats.tosa.rules import Target
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, TensorType, i1, i8, i16, i32, i64, ui8
-from tflq.tosa.lowering.engine import lower
-from tflq.tosa.rules import Target
 
 PLAIN = [i8, ui8, i16, i32]
 

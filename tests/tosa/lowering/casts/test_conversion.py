@@ -8,11 +8,11 @@ from support.harness import argument, const, interpret, one_op
 from support.running import reference
 from support.tosa_integers import check
 
-from tflq.errors import UnsupportedError
-from tflq.flatbuffer.reader import read
+from tflq.base.errors import UnsupportedError
+from tflq.formats.tflite.reader import read
+from tflq.formats.tosa.lowering.engine import lower
+from tflq.formats.tosa.rules import Target
 from tflq.ir.types import ScalarType, f16, f32, i1, i8, i16, i32, i64, ui8
-from tflq.tosa.lowering.engine import lower
-from tflq.tosa.rules import Target
 
 FLOATS = np.asarray(
     [0, 0.25, 0.5, -0.5, 1.5, 2.5, -2.5, 0.99999994, 127.5, 255.5, 256.7, -128.7, -3.99, 32767.9, 1e9, -1e9, 3e9, -3e9],

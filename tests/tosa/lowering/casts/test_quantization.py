@@ -9,11 +9,15 @@ import pytest
 from support.harness import argument, interpret, one_op
 from support.running import reference, validate
 
-from tflq import pipelines
-from tflq.backends import backend
-from tflq.errors import UnsupportedError
-from tflq.evaluate.registry import evaluate_function
-from tflq.flatbuffer.reader import read
+from tflq.analysis.evaluate.registry import evaluate_function
+from tflq.base.errors import UnsupportedError
+from tflq.formats import pipeline as pipelines
+from tflq.formats.backend import backend
+from tflq.formats.pipeline import Options
+from tflq.formats.tflite.reader import read
+from tflq.formats.tosa.lowering.engine import lower
+from tflq.formats.tosa.rules import Target
+from tflq.formats.tosa.text import mlir_text
 from tflq.ir.core import Buffer, Function, Module, Op, Value
 from tflq.ir.types import (
     QuantizedType,
@@ -30,10 +34,6 @@ from tflq.ir.types import (
     ui8,
 )
 from tflq.numerics.float_basics import float_steps, from_steps, quantize_thresholds
-from tflq.pipelines import Options
-from tflq.tosa.lowering.engine import lower
-from tflq.tosa.rules import Target
-from tflq.tosa.text import mlir_text
 
 INFINITY = 0x7F800000
 ENDS = np.asarray([np.inf, -np.inf, np.nan, 0, -0.0, 3.4e38, -3.4e38, 1e-45], np.float32)

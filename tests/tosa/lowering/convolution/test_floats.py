@@ -9,12 +9,12 @@ import pytest
 from support.harness import argument, const, one_op
 from support.on_tosa import assert_near_kernel, emitted, lowered_names
 
-from tflq.builder import Builder
-from tflq.errors import UnsupportedError
+from tflq.base.errors import UnsupportedError
+from tflq.dialects.builder import Builder
+from tflq.formats.tosa.rules import Target
 from tflq.ir.core import Value
 from tflq.ir.types import TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, f32, i8, i32
 from tflq.numerics.convolution import window
-from tflq.tosa.rules import Target
 
 
 def normal(*shape: int, seed: int = 0) -> np.ndarray:

@@ -10,14 +10,14 @@ from support.harness import const
 from support.harness import random_integers as draw
 from support.on_tosa import INTEGER, Emit, assert_exact, emitted, lowered_names
 
-from tflq.builder import Builder
-from tflq.errors import UnsupportedError
+from tflq.base.errors import UnsupportedError
+from tflq.dialects.builder import Builder
+from tflq.formats.tosa.lowering.engine import lower
+from tflq.formats.tosa.rules import Target
 from tflq.ir.core import Value, constant
 from tflq.ir.types import ScalarType, Shape, TensorType, i4, i8, i16, i32, i64, ui8
 from tflq.numerics.convolution import window
 from tflq.numerics.fixed_point import Multiplier
-from tflq.tosa.lowering.engine import lower
-from tflq.tosa.rules import Target
 
 
 def packed(array: np.ndarray, element: ScalarType) -> Value:

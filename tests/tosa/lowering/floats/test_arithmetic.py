@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tflq.errors import Refused
-from tflq.evaluate.registry import evaluate_function
+from tflq.analysis.evaluate.registry import evaluate_function
+from tflq.base.errors import Refused
+from tflq.formats.tosa.lowering.context import Tosa
+from tflq.formats.tosa.lowering.floats import float_activation, float_div, float_floor_div, float_floor_mod, float_sign
+from tflq.formats.tosa.rules import Target
 from tflq.ir.core import Function, Value
 from tflq.ir.types import TensorType, f32
-from tflq.tosa.lowering.context import Tosa
-from tflq.tosa.lowering.floats import float_activation, float_div, float_floor_div, float_floor_mod, float_sign
-from tflq.tosa.rules import Target
 
 
 def compute(function: object, *arrays: np.ndarray) -> np.ndarray:

@@ -14,11 +14,11 @@ import pytest
 from support.harness import argument, one_op
 from support.running import reference
 
-from tflq.backends import backend
-from tflq.flatbuffer.reader import read
+from tflq.formats.backend import backend
+from tflq.formats.pipeline import Options, lower
+from tflq.formats.tflite.reader import read
+from tflq.formats.tosa.rules import Target
 from tflq.ir.types import ScalarType, UniformQuantizedType, i8, i16, ui8
-from tflq.pipelines import Options, lower
-from tflq.tosa.rules import Target
 
 Real = Callable[..., np.ndarray]
 NONE = {"fused_activation_function": "NONE"}

@@ -14,13 +14,13 @@ import pytest
 from support.harness import argument, const, interpret, one_op
 from support.running import reference, validate
 
-from tflq.errors import UnsupportedError
-from tflq.flatbuffer.reader import read
+from tflq.base.errors import UnsupportedError
+from tflq.formats.tflite.reader import read
+from tflq.formats.tosa.lowering.engine import lower
+from tflq.formats.tosa.rules import Target
+from tflq.formats.tosa.text import mlir_text
 from tflq.ir.core import Module
 from tflq.ir.types import f16, f32, i32
-from tflq.tosa.lowering.engine import lower
-from tflq.tosa.rules import Target
-from tflq.tosa.text import mlir_text
 
 SHAPE = (250, 40)
 NONE = {"fused_activation_function": "NONE"}

@@ -10,14 +10,14 @@ from matrix.draw import GENERATORS, Case, Draw
 from support.harness import interpret
 from support.lowered_tosa import assert_gives
 
-from tflq.contract import Pipeline
-from tflq.flatbuffer.reader import read
+from tflq.formats.tflite.reader import read
+from tflq.formats.tosa.lowering.engine import lower
+from tflq.formats.tosa.rules import Target
 from tflq.ir.core import Function
 from tflq.legalize.deciding import Policy
 from tflq.legalize.engine import legalize
-from tflq.passes.canonicalize import Canonicalize, DeadCodeElimination, Fold
-from tflq.tosa.lowering.engine import lower
-from tflq.tosa.rules import Target
+from tflq.transforms.canonicalize import Canonicalize, DeadCodeElimination, Fold
+from tflq.transforms.pass_manager import Pipeline
 
 _NAMES = sorted(name for name, made in GENERATORS.items() if made.__module__ == movement.__name__)
 _CASES = 25

@@ -7,10 +7,10 @@ import pytest
 from support.harness import argument, const, one_op
 from support.on_tosa import INTEGER, assert_exact, assert_near_kernel
 
-from tflq.builder import Builder
+from tflq.dialects.builder import Builder
+from tflq.formats.tosa.rules import Target
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, TensorType, f32, i8, i16, i32, ui8
-from tflq.tosa.rules import Target
 
 
 def draw(element: ScalarType, shape: tuple[int, ...] = (3, 4, 50)) -> np.ndarray:

@@ -7,8 +7,8 @@ import pytest
 from support.harness import argument, const, one_op
 from support.on_tosa import assert_exact, assert_near_kernel, emitted, lowered_names
 
-from tflq.builder import Builder
-from tflq.errors import UnsupportedError
+from tflq.base.errors import UnsupportedError
+from tflq.dialects.builder import Builder
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, f32, i1, i8, i16, i32, i64, ui8
 

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from support.tosa_integers import Body, check, single
 
-from tflq.builder import Builder
-from tflq.errors import UnsupportedError
+from tflq.base.errors import UnsupportedError
+from tflq.dialects.builder import Builder
+from tflq.formats.tosa.lowering.engine import lower
+from tflq.formats.tosa.rules import Target
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, i8, i16, i32, i64, ui8
 from tflq.numerics.fixed_point import quantize_multiplier, quantize_multipliers
-from tflq.tosa.lowering.engine import lower
-from tflq.tosa.rules import Target
 
 SINGLE = Target(extensions=frozenset({"int16", "int4"}))
 TARGETS = [Target(), SINGLE]

@@ -1,0 +1,1 @@
+"""Small things that everything uses: errors, files, documents, caches, processes, logs."""

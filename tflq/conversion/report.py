@@ -1,0 +1,264 @@
+"""What a conversion did with each operator of the source model, and why.
+
+The JSON form is versioned and described in docs/json.md. Within a version fields may be added; none is removed or
+renamed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+from tflq.base.light import dataclass
+from tflq.dialects.forms import OF_TARGET, UNQUANTIZED
+from tflq.dialects.tfl.state import Custom
+from tflq.ir.core import Location, Module, Value
+from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedSubChannelType, element_storage, is_quantized
+
+if TYPE_CHECKING:
+    from tflq.formats.tosa.check import Requirements
+    from tflq.transforms.pass_manager import Decision, Note
+
+JSON_VERSION = 2
+PATHS = ("integer", "float", "kept")
+Outcome = Literal["integer", "float", "kept", "kernel", "unquantized"]
+
+
+def short_type(value: Value) -> str:
+    """The element type of a tensor in a word: `f32`, `qi8` (quantized), `qi8/axis3` (per axis), `qi4/blocks`."""
+    element = value.type.element
+    storage = element_storage(element).name
+    if not is_quantized(element):
+        return storage
+    if isinstance(element, UniformQuantizedPerAxisType):
+        return f"q{storage}/axis{element.axis}"
+    return f"q{storage}/blocks" if isinstance(element, UniformQuantizedSubChannelType) else f"q{storage}"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One operator of the source model: an item of `Report.rows`.
+
+    Attributes:
+        subgraph: Number of the subgraph in the file.
+        operator: Number of the operator in the subgraph.
+        opcode: The operator's type, such as "CONV_2D".
+        tensor: Name of its first result.
+        operands: Types of its operands, such as "qi8".
+        results: Types of its results.
+        path: "integer" (lowered), "float" (computed in float between casts) or "kept" (left as it is).
+        reason: Why it was computed in float or kept.
+        note: How it was lowered, if there is more than one way.
+        warning: How its result may surprise you.
+        made: Number of operators in the converted model that compute it. 0 if it was folded away or shares those of
+            another.
+        exception: Which of the exceptions in docs/exceptions.md the warning is about.
+        custom_code: The name of a custom operator, whose opcode is "CUSTOM".
+        not_kernel: Why none of the kernels that the target lists for the operator could be used. Empty if it lists
+            none.
+        remedy: What you can do about the warning.
+        not_rule: Why none of the rules that you gave for the operator could be used. Empty if you gave none.
+
+    Example:
+        ```python
+        for row in tflq.convert("in.tflite").report.rows:
+            if row.outcome == "float":
+                print(row.place, row.reason)
+        ```
+    """
+
+    subgraph: int
+    operator: int
+    opcode: str
+    tensor: str
+    operands: tuple[str, ...]
+    results: tuple[str, ...]
+    path: str
+    reason: str
+    note: str
+    warning: str
+    made: int
+    exception: str = ""
+    custom_code: str = ""
+    not_kernel: str = ""
+    remedy: str = ""
+    not_rule: str = ""
+
+    @property
+    def advice(self) -> str:
+        """The warning, and what you can do about it. Empty if there is no warning."""
+        return _joined(self.warning, self.remedy)
+
+    @property
+    def name(self) -> str:
+        """The opcode, or the name of a custom operator."""
+        return self.custom_code or self.opcode
+
+    @property
+    def outcome(self) -> Outcome:
+        """The path, but "kept" is divided: "kernel" (a kernel of the target), "unquantized" (a builtin without
+        quantized tensors), or "kept" (kept although it has some).
+        """
+        if self.path != "kept":
+            return "integer" if self.path == "integer" else "float"
+        if self.reason.startswith(OF_TARGET):
+            return "kernel"
+        return "unquantized" if self.reason == UNQUANTIZED and not self.custom_code else "kept"
+
+    @property
+    def number(self) -> str:
+        """The operator's number in the file: "3", or "1:3" in a later subgraph."""
+        return f"{self.subgraph}:{self.operator}" if self.subgraph else str(self.operator)
+
+    @property
+    def place(self) -> str:
+        """Where the operator is, in words for a message."""
+        subgraph = f"subgraph {self.subgraph}, " if self.subgraph else ""
+        return f"{subgraph}operator {self.operator} ({self.opcode})" + (
+            f", tensor '{self.tensor}'" if self.tensor else ""
+        )
+
+
+class Report:
+    """What a conversion did with each operator of the source model: `Conversion.report`.
+
+    Attributes:
+        source: Path of the model.
+        requirements: What a TOSA file requires of a device; which runtimes an ONNX file is exact in. None for TFLite.
+        remarks: What concerns the whole model and is no warning: that there is nothing to lower, that a rule or a line
+            of the target file matched nothing.
+
+    `str(report)` is the text that `tflq convert` prints.
+
+    Example:
+        ```python
+        report = tflq.convert("in.tflite").report
+        print(report)
+        print(report.counts, report.warnings)
+        ```
+    """
+
+    def __init__(
+        self,
+        module: Module,
+        decisions: Sequence[Decision],
+        notes: Sequence[Note] = (),
+        remarks: Sequence[str] = (),
+    ) -> None:
+        self.remarks = list(remarks)
+        self.source = module.source
+        self.requirements: Requirements | None = None
+        self._module = module
+        self._decisions = decisions
+        self._notes = notes
+
+    @classmethod
+    def of(
+        cls,
+        module: Module,
+        decisions: Sequence[Decision],
+        notes: Sequence[Note] = (),
+        remarks: Sequence[str] = (),
+    ) -> Report:
+        """Make the report of a converted module.
+
+        Args:
+            module: The converted module.
+            decisions: What its conversion decided for each operator.
+            notes: Notes on operators.
+            remarks: Sentences about the model.
+        """
+        return cls(module, decisions, notes, remarks)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a pickle or a copy holds: what the report says, without the modules that it was made from."""
+        kept = ("source", "requirements", "remarks", "rows", "counts", "warnings")
+        return {name: getattr(self, name) for name in kept}
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{count} {path}" for path, count in self.counts.items() if count)
+        return f"<Report on {self.source or 'a model'}: {counts or 'no operators'}>"
+
+    def __str__(self) -> str:
+        from tflq.base.tables import plain
+        from tflq.conversion.report_text import blocks
+
+        return plain(blocks(self))
+
+    @cached_property
+    def rows(self) -> tuple[Row, ...]:
+        """One row for each operator of the source model, in the model's order."""
+        made = Counter(op.location for op in self._module.ops())
+        notes: dict[Location | None, dict[Note, None]] = {}
+        for note in self._notes:
+            notes.setdefault(note.location, {})[note] = None
+        return tuple(_row(decision, made, tuple(notes.get(decision.op.location, ()))) for decision in self._decisions)
+
+    @cached_property
+    def counts(self) -> dict[str, int]:
+        """Number of the source model's operators for each path."""
+        counter = Counter(decision.path for decision in self._decisions)
+        return {path: counter[path] for path in PATHS}
+
+    @cached_property
+    def warnings(self) -> list[str]:
+        """Defects that reading the model found, followed by what the conversion of its operators warns of."""
+        rows = self.rows if self._notes or any(decision.warning for decision in self._decisions) else ()
+        return [*self._module.warnings, *(f"{row.place}: {row.advice}" for row in rows if row.warning)]
+
+    def to_json(self) -> dict[str, Any]:
+        """The report in a versioned JSON form, as `tflq convert --report` writes it: docs/json.md."""
+        from dataclasses import asdict
+
+        return {
+            "format": "tflq.report",
+            "version": JSON_VERSION,
+            "source": self.source,
+            "operators": {**self.counts, "total": len(self.rows), "made": sum(row.made for row in self.rows)},
+            "warnings": self.warnings,
+            "remarks": self.remarks,
+            "rows": [asdict(row) for row in self.rows],
+            "tosa": None,
+            **({} if self.requirements is None else {self.requirements.key: self.requirements.to_json()}),
+        }
+
+
+def _gravest(exceptions: Sequence[str]) -> str:
+    """The first exception whose result is not the interpreter's; the first one if there is none."""
+    from tflq.legalize.caveats import EXCEPTIONS
+
+    return next((name for name in exceptions if not EXCEPTIONS[name].reproduced), next(iter(exceptions), ""))
+
+
+def _row(decision: Decision, made: Counter[Location | None], noted: Sequence[Note]) -> Row:
+    op = decision.op
+    location = op.location or Location("", 0, 0, op.name, "")
+    integer = decision.path == "integer"
+    notes = [note.text for note in noted if not note.exception]
+    warned = [note for note in noted if note.exception]
+    exceptions = [name for name in (decision.exception, *(note.exception for note in warned)) if name]
+    return Row(
+        location.function,
+        location.operator,
+        location.opcode,
+        location.tensor,
+        tuple("none" if value is None else short_type(value) for value in op.operands),
+        tuple(short_type(value) for value in op.results),
+        decision.path,
+        "" if integer else decision.reason,
+        "; ".join((decision.reason, *notes) if integer and decision.reason else notes),
+        _joined(decision.warning, *(note.text for note in warned)),
+        made[op.location],
+        _gravest(exceptions) if len(exceptions) > 1 else "".join(exceptions),
+        op.code if isinstance(op, Custom) else "",
+        decision.not_kernel,
+        _joined(decision.remedy, *(note.remedy for note in warned)),
+        decision.not_rule,
+    )
+
+
+def _joined(*parts: str) -> str:
+    """The parts that are not empty, each once."""
+    return "; ".join(dict.fromkeys(filter(None, parts)))

@@ -1,0 +1,141 @@
+"""The engine of the stages that lower the integer form to a format with operators of its own: TOSA, ONNX.
+
+Each op is lowered where it stands (`FunctionWalk.lower`). What has no form gets a stand-in, since an operator that
+computes shapes is not needed where they are known without it. At the end of a function the ops that nothing needs go,
+and stand-ins that are left are collected over the whole module into one `UnsupportedError` (`refuse`).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from typing import Final, Generic, TypeVar
+
+from tflq.base.errors import Reason, Refused, UnsupportedError, operators
+from tflq.base.light import dataclass, replace
+from tflq.dialects.builder import Emitter
+from tflq.dialects.declare import Operator
+from tflq.dialects.effects import is_handle, is_pure
+from tflq.dialects.traits import Calls, Impure
+from tflq.ir.core import Function, Module, Op, Signature, Value
+from tflq.ir.facts import walk
+from tflq.ir.rewriting import parted
+from tflq.ir.types import SCALARS, ScalarType, TensorType
+
+Made = TypeVar("Made")
+"""What a value becomes."""
+_STAND_IN: Final = "refused"
+
+WITHOUT_NUMBERS: Final = frozenset(t for t in SCALARS.values() if t.kind in ("opaque", "complex"))
+"""Strings, variants and resources, and complex numbers."""
+
+
+@dataclass(eq=False)
+class FunctionWalk(ABC, Generic[Made]):
+    """One function's walk. What an op and a value become, a stage says."""
+
+    source: Function
+    emitter: Emitter
+    refused: dict[Reason, None]
+    """Why something that is needed has no form, over the whole module."""
+
+    @abstractmethod
+    def lowered(self, op: Op) -> Sequence[Made]:
+        """What the results of an op become. Refused if it has no form."""
+
+    @abstractmethod
+    def record(self, value: Value, made: Made | Value) -> None:
+        """Records what a value has become."""
+
+    @abstractmethod
+    def found(self, value: Value) -> Sequence[Value]:
+        """What an operand has become; nothing if it has not been lowered."""
+
+    @abstractmethod
+    def stated(self, value: Value) -> TensorType:
+        """The type of what stands in for a value."""
+
+    def lower(self, ops: Sequence[Op]) -> None:
+        """Lowers ops in order."""
+        for op in ops:
+            self.emitter.location = op.location
+            for old, new in zip(op.results, self._results(op), strict=True):
+                self.record(old, new)
+
+    def _results(self, op: Op) -> Sequence[Made | Value]:
+        try:
+            _need_ranks(op)
+            return self.lowered(op)
+        except Refused as refusal:
+            return self._stand_in(op, refusal.at(op.location))
+
+    def function(self, inputs: Sequence[Value], outputs: Sequence[Value]) -> Function:
+        """The lowered function: the ops that its results or variables follow from."""
+        ops = needed(self.emitter.ops, outputs)
+        self.refused.update((op.info["reason"], None) for op in walk(ops) if op.name == _STAND_IN)
+        return Function(self.source.name, list(inputs), list(outputs), ops)
+
+    def _stand_in(self, op: Op, reason: Reason) -> Sequence[Value]:
+        """Results of an op that has no form, until it is known whether something needs them."""
+        operands = [found for value in op.reads for found in self.found(value)]
+        info = {"reason": reason, "pure": is_pure(op)}
+        return self.emitter.op(_STAND_IN, operands, [self.stated(v) for v in op.results], info=info).results
+
+
+def needed(ops: Sequence[Op], results: Iterable[Value]) -> list[Op]:
+    """The ops that some results follow from, or that do more than compute; stand-ins among them."""
+    return parted(ops, results, lambda op: op.info["pure"] if op.name == _STAND_IN else is_pure(op))[0]
+
+
+def need_elements(op: Op, lacking: Set[ScalarType]) -> None:
+    """Refused if an operand or result has one of the element types that no tensor of the format has."""
+    handles = isinstance(op, Operator) and op.has(Calls, Impure)
+    for value in op.tensors:
+        if value.type.storage in lacking and not (handles and is_handle(value)):
+            raise Refused(f"'{value.name}' is {value.type.storage}, which has no form")
+
+
+def _need_ranks(op: Op) -> None:
+    """Refused if an operand's rank is not known."""
+    for value in op.operands:
+        if value is not None and value.type.shape is None and not is_handle(value):
+            raise Refused(f"the rank of its operand '{value.name}' is not known")
+
+
+def own(result: Value, taken: set[Value], copy: Callable[[Value], Value]) -> Value:
+    """The result; a copy of it if it is a result already, an argument or a constant."""
+    result = copy(result) if result in taken or result.producer is None else result
+    taken.add(result)
+    return result
+
+
+def entries(module: Module) -> list[int]:
+    """The functions that become entry points: the first and those of signatures that are more than a declaration."""
+    named = {0, *(s.function for s in module.signatures or ())}
+    return [i for i in sorted(named) if not module.functions[i].info.get("declaration")]
+
+
+def refuse(refused: Iterable[Reason], format: str, remedy: str = "") -> None:
+    """UnsupportedError, if there is a reason, that lists all of them. remedy: what else can be done."""
+    reasons = list(refused)
+    if reasons:
+        what = f"no form in {format} for {operators(len(reasons))}:"
+        remedy += "convert to a .tflite file, or only the part before it (--cut)"
+        raise UnsupportedError(what, reasons, remedy=remedy)
+
+
+def lowered_module(source: Module, functions: Sequence[Function], renamed: Mapping[Value, Value]) -> Module:
+    """The module of lowered functions: first the entry points, in their order, then others. renamed: what arguments
+    and results of the entry points have become."""
+    places = entries(source)
+
+    def side(pairs: list[tuple[str | None, Value]] | None) -> list[tuple[str | None, Value]] | None:
+        return None if pairs is None else [(name, renamed.get(value, value)) for name, value in pairs]
+
+    def moved(s: Signature) -> Signature:
+        return replace(s, function=places.index(s.function), inputs=side(s.inputs), outputs=side(s.outputs), info={})
+
+    signatures = None if source.signatures is None else [moved(s) for s in source.signatures]
+    made = Module(list(functions), signatures, description=source.description, source=source.source)
+    made.warnings = list(source.warnings)
+    return made

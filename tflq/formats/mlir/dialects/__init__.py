@@ -1,0 +1,1 @@
+"""Core dialects of MLIR, and fxpmath."""

@@ -1,0 +1,308 @@
+"""Lowering: a module in the integer form → one on ONNX's operators.
+
+Each entry point (the first function and those of signatures) becomes a graph that keeps names, types and shapes of its
+arguments and results. Variables become an argument and a result each. Functions that are called are lowered in the
+place of the call. The report says in which runtimes the result is exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import chain
+from typing import Any, ClassVar, Final, TypeAlias
+
+from tflq.base.caches import ProofCache
+from tflq.base.errors import Reason, Refused
+from tflq.base.light import dataclass
+from tflq.dialects.declare import Operator
+from tflq.dialects.effects import is_handle
+from tflq.dialects.forms import Form, compiled
+from tflq.formats.lowering import FunctionWalk, entries, lowered_module, own, refuse
+from tflq.formats.onnx.context import HELD, Held, Made, Onnx, is_narrow, lowered, need_type
+from tflq.formats.onnx.context import Form as HeldAs
+from tflq.formats.onnx.dialect import (
+    ArgMax,
+    ArgMin,
+    BitShift,
+    DequantizeLinear,
+    Div,
+    Floor,
+    Gather,
+    GatherND,
+    Mod,
+    NonZero,
+    QuantizeLinear,
+    Round,
+    ScatterND,
+    TopK,
+)
+from tflq.formats.onnx.dialect import Shape as ShapeOf
+from tflq.ir.core import Function, Location, Module, Op, Value
+from tflq.ir.facts import walk
+from tflq.ir.types import TensorType, f64, i64, is_quantized, ui32, ui64
+from tflq.transforms.pass_manager import Note, Notes, Pass, PassResult, Searches
+
+
+@dataclass(frozen=True)
+class LowerToOnnx(Pass):
+    """The integer form becomes operators of ONNX. cache: a folder of proofs, "" for none. given: callers give each
+    state in every run, since its input has no initializer."""
+
+    name: ClassVar[str] = "lower-to-onnx"
+    title: ClassVar[str] = "lowering to ONNX"
+    takes: ClassVar[Form] = "integer"
+    makes: ClassVar[Form] = "onnx"
+    cache: str = ""
+    given: bool = False
+
+    def run(self, module: Module) -> PassResult:
+        proofs = ProofCache(self.cache) if self.cache else None
+        return PassResult(lower(module, proofs, given=self.given, become=self.lowered), modified=True)
+
+    def lowered(self, op: Op, t: Onnx) -> Made | Sequence[Made]:
+        """What an op becomes. Refused if it has no form."""
+        return lowered(op, t)
+
+
+Become: TypeAlias = Callable[[Op, Onnx], "Made | Sequence[Made]"]
+
+
+def lower(module: Module, proofs: ProofCache | None = None, *, given: bool = False, become: Become = lowered) -> Module:
+    """The module on ONNX's operators. become: what an op becomes. UnsupportedError lists every operator that has no
+    form there."""
+    refused: dict[Reason, None] = {}
+    renamed: dict[Value, Value] = {}
+    sources = [module.functions[i] for i in entries(module)]
+    searches = Searches(module)
+    walks = [_Function(f, Onnx(module, f, proofs, searches), become, refused, renamed) for f in sources]
+    made = [walk.run() for walk in walks]
+    refuse(refused, "ONNX")
+    for argument in (v for function in made for v in function.inputs if "start" in v.info):
+        argument.info = {**argument.info, "given": given}
+    lowered = lowered_module(module, made, renamed)
+    lowered.record.note(Notes([note for walk in walks for note in walk.t.notes]))
+    return lowered
+
+
+class _Function(FunctionWalk["Made"]):
+    """One function's walk."""
+
+    def __init__(
+        self,
+        source: Function,
+        t: Onnx,
+        become: Become,
+        refused: dict[Reason, None],
+        renamed: dict[Value, Value],
+    ) -> None:
+        super().__init__(source, t, refused)
+        self.t = t
+        self.become = become
+        self.renamed = renamed
+        self.t.lower_ops = self.lower
+
+    def run(self) -> Function:
+        inputs = [self._input(value) for value in self.source.inputs]
+        self.lower(self.source.ops)
+        self.t.location = None
+        taken: set[Value] = set(inputs)
+        outputs = [self._output(value, taken) for value in self.source.outputs]
+        before, after = self.t.state.sides(self.t, taken)
+        outputs += after
+        return self.function(inputs + before, outputs)
+
+    def lowered(self, op: Op) -> Sequence[Made]:
+        for value in op.tensors:
+            _need_known_type(value)
+        before = len(self.t.ops)
+        results = self.become(op, self.t)
+        for emitted in self.t.ops[before:]:
+            if isinstance(emitted, Operator) and (reason := compiled(type(emitted)).check(emitted)) is not None:
+                raise Refused(f"no {type(emitted).__name__} of ONNX takes it: {reason}")
+        return [results] if isinstance(results, (Value, Held)) else results
+
+    def record(self, value: Value, made: Made) -> None:
+        self.t.record(value, made)
+
+    def found(self, value: Value) -> Sequence[Value]:
+        return self.t.found(value)
+
+    def stated(self, value: Value) -> TensorType:
+        return value.type.stripped()
+
+    def _input(self, value: Value) -> Value:
+        """The argument, of its storage type."""
+        storage, shape = value.type.storage, value.type.shape
+        lacking = (
+            "has no known rank" * (shape is None) if storage in HELD else f"is {storage}, which has no form in ONNX"
+        )
+        if lacking:
+            self.refused[Reason(f"input '{value.name}' {lacking}", tensor=value.name)] = None
+        info = {"quantized": value.type.element} if is_quantized(value.type.element) else {}
+        argument = Value(TensorType(shape, storage), value.name, info=info)
+        self.renamed[value] = argument
+        self.t.record(value, argument)
+        return argument
+
+    def _output(self, value: Value, taken: set[Value]) -> Value:
+        """The result: a separate value of its storage type, under its name."""
+        try:
+            if value.producer is None:  # the walk asks of the others
+                _need_known_type(value)
+            result = self.t.held(value).get(self.t, HeldAs(value.type.storage))
+        except Refused as refusal:
+            self.refused[Reason(f"result '{value.name}': {refusal}", tensor=value.name)] = None
+            return value
+        result = own(result, taken, self.t.identity)
+        result.name = value.name
+        if value.type.shape is not None:
+            result.type = TensorType(value.type.shape, result.type.element)
+        result.info = {"quantized": value.type.element} if is_quantized(value.type.element) else {}
+        self.renamed[value] = result
+        return result
+
+
+def _need_known_type(value: Value) -> None:
+    """Refused if numpy does not hold a constant, or if ONNX's tensors do not hold another value."""
+    storage = value.type.storage
+    known = bool(storage.numpy) if value.is_constant else is_handle(value) or is_narrow(storage)
+    if not known:
+        need_type(storage, f"'{value.name}'")
+
+
+# In which runtimes a graph is exact: what each computes otherwise than ONNX says.
+#
+# OpenVINO's plugin for CPUs computes int64 in 32 bits, float64 in float32, DIV by a reciprocal. ONNX Runtime does none
+# of these. docs/numerics.md has the table.
+
+
+OPSET: Final = 18
+RUNTIMES: Final = ("onnxruntime", "openvino")
+_OF_TYPE: Final = {
+    i64: "int64 in 32 bits",
+    ui64: "uint64 in 32 bits",
+    f64: "float64 in float32",
+    ui32: "uint32 in int32",
+}
+"""How OpenVINO computes numbers of these types."""
+_INDEXED: Final = (Gather, GatherND, ScatterND, ArgMax, ArgMin, NonZero, TopK, ShapeOf)
+"""They take or give indices in int64, which are small."""
+
+
+@dataclass(frozen=True, slots=True)
+class Runtimes:
+    """Which runtimes compute a model exactly; for the report."""
+
+    key: ClassVar[str] = "onnx"
+    """What the report calls it."""
+    names: tuple[str, ...]
+    opset: int
+    remedy: str = ""
+    """What makes it exact in more of them."""
+    lost: tuple[str, ...] = ()
+    """The operators of the source of which OpenVINO computes something otherwise, and how."""
+
+    def __str__(self) -> str:
+        return f"ONNX, opset {self.opset}: {self.exactness}"
+
+    @property
+    def exactness(self) -> str:
+        titles = {"onnxruntime": "ONNX Runtime", "openvino": "OpenVINO"}
+        listed = " and ".join(titles[name] for name in self.names) or "no runtime"
+        lost = f"not in OpenVINO: {', '.join(self.lost)}" if self.lost else ""
+        return "; ".join(part for part in (f"exact in {listed}", lost, self.remedy) if part)
+
+    def to_json(self) -> dict[str, Any]:
+        found = {"opset": self.opset, "exact_in": list(self.names), "remedy": self.remedy or None}
+        return found | {"lost": list(self.lost)}
+
+
+_GIVEN: Final = "with state as inputs that are always given (--state inputs), in OpenVINO, too"
+
+
+def runtimes(module: Module) -> Runtimes:
+    """The runtimes that compute all entries of a module exactly."""
+    each = [exact_in(function) for function in module.functions]
+    names = tuple(name for name in RUNTIMES if all(name in names for names in each))
+    otherwise = _by_operator(module)
+    if not names or otherwise:
+        opcodes: dict[str, dict[str, None]] = {}
+        for opcode, _, causes in otherwise if names else ():
+            opcodes.setdefault(opcode, {}).update(causes)
+        return Runtimes(names, OPSET, lost=tuple(f"{opcode} ({', '.join(how)})" for opcode, how in opcodes.items()))
+    return Runtimes(names, OPSET, _GIVEN if any(map(left_out, module.functions)) else "")
+
+
+def otherwise_notes(module: Module) -> list[Note]:
+    """A note on each operator of the source of which OpenVINO computes something otherwise."""
+    found = ((place, ", ".join(causes)) for _, place, causes in _by_operator(module))
+    return [Note(place, f"for ONNX Runtime alone: OpenVINO computes {how}") for place, how in found]
+
+
+def _by_operator(module: Module) -> list[tuple[str, Location | None, dict[str, None]]]:
+    """The operators of the source of which OpenVINO computes something otherwise: opcode, place, and how."""
+    found: dict[tuple[str, Location | None], dict[str, None]] = {}
+    for op, how in chain.from_iterable(map(only_onnxruntime, module.functions)):
+        opcode = op.location.opcode if op.location else op.short_name
+        found.setdefault((opcode, op.location), {})[how] = None
+    return [(*of, causes) for of, causes in found.items()]
+
+
+def exact_in(function: Function) -> list[str]:
+    """The runtimes that compute the graph exactly, by name. None does where an operator stands between casts."""
+    if function.has_ops(DequantizeLinear, QuantizeLinear) or results_in_sums(function):
+        return []
+    return list(RUNTIMES[:1] if left_out(function) or only_onnxruntime(function) else RUNTIMES)
+
+
+def left_out(function: Function) -> list[Value]:
+    """The states that callers may leave out. OpenVINO takes an input with an initializer as a constant."""
+    return [v for v in function.inputs if "start" in v.info and not v.info["given"]]
+
+
+def results_in_sums(function: Function) -> bool:
+    """Whether a result follows from sums of real numbers (`real_sum` in `onnx.convolution`) without being rounded, or
+    from those of a hybrid operator."""
+    following: set[Value] = set()
+    hybrid = _follow(function.ops, following)
+    return hybrid or bool(following.intersection(function.outputs))
+
+
+def _follow(ops: Sequence[Op], following: set[Value]) -> bool:
+    """Enters the floats that follow from sums. All of an operator with graphs do, if one that it is given or gives
+    does. Whether there is a hybrid operator."""
+    for op in ops:
+        sums, follows = op.info.get("sums"), bool(following.intersection(op.reads))
+        if sums == "hybrid":
+            return True
+        for block in (region.block for region in op.regions):
+            if follows:
+                following.update(_floats(block.arguments))
+            if _follow(block.ops, following):
+                return True
+            sums = sums or bool(following.intersection(block.ops[-1].reads))
+        if sums or (follows and not isinstance(op, (Round, Floor))):
+            following.update(_floats(op.results))
+    return False
+
+
+def _floats(values: Sequence[Value]) -> list[Value]:
+    return [v for v in values if v.type.storage.is_float]
+
+
+def only_onnxruntime(function: Function) -> list[tuple[Op, str]]:
+    """The ops that OpenVINO computes otherwise, and how."""
+    return [(op, cause) for op in walk(function.ops) if (cause := _otherwise(op))]
+
+
+def _otherwise(op: Op) -> str:
+    if isinstance(op, Div):
+        return "quotients by a reciprocal"
+    if isinstance(op, Mod) and op.a.type.storage.is_float:
+        return "remainders by rounded quotients"
+    if isinstance(op, _INDEXED):
+        return ""
+    kinds = (v.type.storage for v in op.tensors if not v.is_constant)
+    return next(
+        (_OF_TYPE[kind] for kind in kinds if kind in _OF_TYPE), "shifts of bits" if isinstance(op, BitShift) else ""
+    )

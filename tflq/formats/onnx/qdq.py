@@ -1,0 +1,365 @@
+"""Quantized operators that the target keeps: DEQUANTIZELINEAR, the operator on real numbers, QUANTIZELINEAR.
+
+What computes the operator is its pattern (`@pattern`), or the lowering that it has on float32. Parameters are the
+model's own, but a bias is taken at the scale of input times weights, as kernels read it, whatever is written of it.
+Constants are moved before they are dequantized, so that a compiler finds them stored behind each DEQUANTIZELINEAR.
+
+A fused activation that the stored range does not imply follows as a CLIP of its own, between casts with the same
+parameters: the operator before it stays one that ONNX Runtime computes on integers, and the CLIP loses nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any, ClassVar, Final
+
+import numpy as np
+
+from tflq.base.errors import Refused
+from tflq.dialects.declare import trait_of
+from tflq.dialects.forms import OF_TARGET
+from tflq.dialects.parameters import MultiplyAccumulate
+from tflq.dialects.registry import Registry
+from tflq.dialects.tfl import activation, fused_activation, without_activation
+from tflq.dialects.tfl.arithmetic import Add, Sub
+from tflq.dialects.tfl.casts import Dequantize, Quantize
+from tflq.dialects.tfl.convolution import FullyConnected
+from tflq.dialects.tfl.movement import Concatenation
+from tflq.dialects.tfl.pooling import AveragePool2D, Mean, ResizeBilinear, ResizeNearestNeighbor
+from tflq.formats.onnx import dialect as onnx
+from tflq.formats.onnx.arithmetic import CLAMPS
+from tflq.formats.onnx.context import Form, Held, Lowering, Made, Onnx, lowering, static
+from tflq.formats.onnx.dialect import DequantizeLinear, Gemm, QuantizeLinear, ReduceMean, Resize
+from tflq.formats.onnx.engine import LowerToOnnx, Runtimes, otherwise_notes, runtimes
+from tflq.formats.onnx.movement import numbers
+from tflq.ir.core import Module, Op, Value
+from tflq.ir.types import ScalarType, TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, f32, i8, i32, ui8
+from tflq.numerics.activation import BOUNDS, activation_range
+from tflq.numerics.float_product import Byte, fitted_scales, mean_scale
+from tflq.transforms.pass_manager import Decisions, Note
+
+pattern: Final[Registry[Lowering]] = Registry("tflq.formats.onnx.qdq")
+"""What computes an operator between casts, where that is not its lowering on float32."""
+
+_SIGN: Final = 128
+
+
+@dataclass(frozen=True)
+class LowerToQdq(LowerToOnnx):
+    """As `lower-to-onnx`, but for quantized operators that the target keeps: they stand between casts."""
+
+    name: ClassVar[str] = "lower-to-qdq"
+    title: ClassVar[str] = "lowering to ONNX, with casts around quantized operators"
+
+    def lowered(self, op: Op, t: Onnx) -> Made | Sequence[Made]:
+        if op.info.get("kept") and any(v.type.quantized for v in op.tensors if not v.is_constant):
+            return quantized(op, t)
+        return super().lowered(op, t)
+
+
+def quantized(op: Op, t: Onnx) -> list[Made]:
+    """A quantized operator between casts. Refused if nothing computes it on real numbers."""
+    compute = pattern.get(type(op)) or lowering.get(type(op))
+    if compute is None:
+        raise Refused(f"the QDQ form has no pattern of {op.name}", "leave it out of the target")
+    made = compute(_real(op, t), t)
+    computed: Sequence[Made] = [made] if isinstance(made, (Value, Held)) else made
+    return [_stored(t, x, result, op) for x, result in zip(computed, op.results, strict=True)]
+
+
+def _real(op: Op, t: Onnx) -> Any:
+    """The operator on dequantized operands, without its activation."""
+    parts = trait_of(op, MultiplyAccumulate)
+    bias = None if parts is None else parts.bias.value(op)
+    weights = None if parts is None else parts.weights.value(op)
+    operands: list[Value | None] = []
+    for value, scale in zip(op.operands, operand_scales(op, t), strict=True):
+        if value is not None and value is bias:
+            operands.append(_as_real(t, value, _bias(t, op, value)))
+        elif value is not None and value.type.quantized:
+            operands.append(_as_real(t, value, dequantized(t, value, scale, weights=value is weights)))
+        else:
+            operands.append(value)
+    results = [Value(_expressed(v.type)) for v in op.results]
+    return Op(op.name, operands, results, without_activation(op), op.location)
+
+
+def _expressed(type: TensorType) -> TensorType:
+    return type.with_element(f32) if type.quantized else type
+
+
+def _as_real(t: Onnx, value: Value, held: Held) -> Value:
+    """A value that stands for an operand's real numbers."""
+    real = Value(_expressed(value.type.with_element(f32)))
+    t.record(real, held)
+    return real
+
+
+def dequantized(t: Onnx, value: Value, scale: float | None = None, *, weights: bool = False) -> Held:
+    """An operand's real numbers, with its dims as they lie. scale: another than its own."""
+    element = value.type.element
+    if isinstance(element, UniformQuantizedType):
+        held = t.held(value)
+        first = held.first and not value.is_constant
+        form = Form(_bytes(element.storage), 0, first) if weights else _unsigned(element, first=first)
+        stored = _as_unsigned(t, held, form, element) if not value.is_constant else held.get(t, form)
+        real = dequantize(t, stored, scale or element.scale, element.zero_point - form.offset)
+        return t.made(real, value, first=first)
+    if isinstance(element, UniformQuantizedPerAxisType):
+        stored = t.held(value).get(t, Form(_bytes(element.storage)))
+        y = dequantize(t, stored, element.scales, element.zero_points, element.axis)
+        return t.made(y, value)
+    raise Refused(f"'{value.name}' has scales of blocks, which DEQUANTIZELINEAR has from opset 21 on")
+
+
+def _bytes(storage: ScalarType) -> ScalarType:
+    """What weights are stored in: those of 4 bits in int8."""
+    return storage if storage.bits >= i8.bits else i8
+
+
+def _unsigned(element: UniformQuantizedType, *, first: bool) -> Form:
+    """How a tensor is stored in the file: int8 as uint8, 128 higher."""
+    return Form(ui8, -_SIGN, first) if element.storage == i8 else Form(element.storage, 0, first)
+
+
+def _as_unsigned(t: Onnx, held: Held, form: Form, element: UniformQuantizedType) -> Value:
+    """A tensor as it is stored in the file; one of int8 that the form does not make, such as an input, by casts."""
+    if form.offset and form not in held.forms:
+        stored = held.get(t, Form(element.storage, 0, form.first))
+        real = dequantize(t, stored, element.scale, element.zero_point)
+        held.forms[form] = quantize(t, real, element.scale, element.zero_point - form.offset, form.element)
+    return held.get(t, form)
+
+
+def _bias(t: Onnx, op: Op, bias: Value) -> Held:
+    """A bias at the scale of input times weights."""
+    parts = trait_of(op, MultiplyAccumulate)
+    assert parts is not None
+    x, weights = parts.data.value(op), parts.weights.value(op)
+    assert x is not None
+    assert weights is not None
+    if bias.type.storage != i32:
+        raise Refused(f"a bias of {bias.type.storage}", "leave it out of the target")
+    scales = np.float32(_scale(x)) * np.asarray(_scale(weights), np.float32)
+    return t.made(dequantize(t, t.value(bias), scales, np.zeros(scales.shape, np.int64), 0), bias)
+
+
+def _scale(value: Value) -> Any:
+    element: Any = value.type.element
+    return element.scale if isinstance(element, UniformQuantizedType) else element.scales
+
+
+def dequantize(t: Onnx, x: Value, scale: Any, zero_point: Any, axis: int = 1) -> Value:
+    """DEQUANTIZELINEAR."""
+    scales, zeros = _row(scale, zero_point)
+    attributes = {"axis": axis} if scales.ndim else {}
+    operands = [x, t.constant(scales, f32), t.constant(zeros, x.type.storage)]
+    return t.emit(DequantizeLinear, operands, f32, **attributes)
+
+
+def quantize(t: Onnx, x: Value, scale: Any, zero_point: Any, storage: ScalarType) -> Value:
+    """QUANTIZELINEAR."""
+    if storage not in (i8, ui8):
+        raise Refused(f"a result of {storage}, which QUANTIZELINEAR has from opset 21 on", "leave it out of the target")
+    scales, zeros = _row(scale, zero_point)
+    operands = [x, t.constant(scales, f32), t.constant(zeros, storage)]
+    cast = x.producer
+    if isinstance(cast, DequantizeLinear) and cast.operands[1:] == operands[1:]:  # it is stored so already
+        return cast.x
+    return t.emit(QuantizeLinear, operands, storage)
+
+
+def _row(scale: Any, zero_point: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Parameters, those of an axis as a row if they differ."""
+    scales = np.asarray(scale, np.float32)
+    return scales, np.broadcast_to(np.asarray(zero_point, np.int64), scales.shape)
+
+
+def _stored(t: Onnx, made: Made, result: Value, op: Op) -> Made:
+    """What was computed, as the result is stored."""
+    if not result.type.quantized:
+        return made
+    element = result.type.element
+    if not isinstance(element, UniformQuantizedType):
+        raise Refused(f"'{result.name}' has a scale for each index of an axis")
+    held = made if isinstance(made, Held) else t.made(made, result)
+    form, x = next(iter(held.forms.items()))
+    scale, zero_point, storage = element.scale, element.zero_point, element.storage
+    kept = _unsigned(element, first=form.first)
+    stored = scale, zero_point - kept.offset
+    y = quantize(t, x, *stored, kept.element)
+    fused = fused_activation(op)
+    low, high = activation_range(fused, storage.minimum, storage.maximum, scale, zero_point)
+    if (low, high) != (storage.minimum, storage.maximum):
+        ends = ((np.float32(n - zero_point) * np.float32(scale)) for n in (low, high))
+        clipped = t.clip(dequantize(t, y, *stored), *map(float, ends))
+        y = quantize(t, clipped, *stored, kept.element)
+    held = t.made(y, result, offset=kept.offset, first=kept.first)
+    plain = Form(storage)
+    if result in t.results and plain != kept:  # the model returns it: of its type, and with its dims as they were
+        real = t.made(dequantize(t, y, *stored), result, first=kept.first).get(t, Form(f32))
+        held.forms[plain] = quantize(t, real, scale, zero_point, storage)
+    return held
+
+
+# The scales at which operands are dequantized: the model's, or the nearest with which ONNX Runtime rounds a result as
+# TFLite's default kernels do. They are millionths away.
+
+
+_OF_SCALES: Final = 4
+"""Units of such a search (`Searches`)."""
+
+
+def operand_scales(op: Op, t: Onnx) -> Sequence[float | None]:
+    """The scale of each operand; None for its own."""
+    if isinstance(op, (Add, Sub)):
+        parameters = [_byte(v) for v in (op.lhs, op.rhs, op.output)]
+        if None not in parameters:
+            fitted = t.searched(_OF_SCALES, fitted_scales, *parameters, subtract=isinstance(op, Sub))
+            return [None, None] if fitted is None else fitted
+    if isinstance(op, AveragePool2D) and isinstance(element := op.input.type.element, UniformQuantizedType):
+        count, signed = op.filter_height * op.filter_width, element.storage == i8
+        return [mean_scale(element.scale, element.zero_point, count, signed=signed)]
+    return [None for _ in op.operands]
+
+
+def _byte(value: Value) -> Byte | None:
+    """The parameters of a tensor as uint8."""
+    element = value.type.element
+    if not isinstance(element, UniformQuantizedType):
+        return None
+    return Byte(element.scale, element.zero_point + (128 if element.storage == i8 else 0))
+
+
+# What the report says.
+
+
+@dataclass(frozen=True, slots=True)
+class QdqForm(Runtimes):
+    """The same of a file in the QDQ form. between: how many operators of the source stand between casts; exact: those
+    that have the exact form."""
+
+    between: int = 0
+    exact: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        others = ", ".join(f"{name} x{n}" if n > 1 else name for name, n in Counter(self.exact).most_common())
+        form = f"{self.between} operator{'s' * (self.between != 1)} between casts"
+        form += f", in the exact form {others}" if others else ""
+        return f"ONNX, opset {self.opset}, QDQ: {form}; {self.exactness}"
+
+    def to_json(self) -> dict[str, Any]:
+        return {**Runtimes.to_json(self), "between_casts": self.between, "exact_form": list(self.exact)}
+
+
+_BETWEEN: Final = "between DequantizeLinear and QuantizeLinear"
+_EXACT: Final = "in the exact form: "
+_NO_PATTERN: Final = "the target has no pattern of it on these types"
+
+
+def qdq_form(module: Module) -> tuple[list[Note], QdqForm]:
+    """What became of each operator of a module in the QDQ form, and of all together."""
+    decisions = Decisions.of(module)
+    between = [d for d in decisions if d.reason.startswith(OF_TARGET)]
+    exact = [d for d in decisions if d.path == "integer"]
+    notes = [Note(d.op.location, _BETWEEN) for d in between]
+    notes += [Note(d.op.location, _EXACT + (d.not_kernel or _NO_PATTERN)) for d in exact]
+    notes += otherwise_notes(module)
+    found = runtimes(module)
+    opcodes = tuple(d.op.short_name.upper() for d in exact)
+    return notes, QdqForm(found.names, found.opset, found.remedy, found.lost, len(between), opcodes)
+
+
+# Operators on real numbers as the one operator that compilers look for, where the lowering on float32 has others.
+
+
+@pattern(Quantize, Dequantize)
+def cast(op: Quantize | Dequantize, t: Onnx) -> Held:
+    """The casts are all of it."""
+    return t.held(op.input)
+
+
+@pattern(FullyConnected)
+def fully_connected(op: FullyConnected, t: Onnx) -> Held:
+    """GEMM of rows and of the weights as they are stored."""
+    shape, (depth,) = op.output.type.shape, static(op.weights.type.dims[1:])
+    if shape is None or op.weights_format != "DEFAULT":
+        raise Refused("a FULLY_CONNECTED with shuffled weights, or whose rank is not known")
+    rows = t.value(op.input)
+    if len(rows.type.dims) != 2 or rows.type.shape[-1:] != (depth,):  # type: ignore[index]
+        rows = t.reshape(rows, (None if None in shape else prod(static(shape[:-1])), depth))
+    bias = [] if op.bias is None else [t.value(op.bias)]
+    y = t.emit(Gemm, [rows, t.value(op.weights), *bias], transB=1)
+    return t.made(y if len(shape) == 2 else t.reshape(y, shape), op.output)
+
+
+@pattern(Mean)
+def mean(op: Mean, t: Onnx) -> Held:
+    """REDUCEMEAN; of whole images with channels first, if they lie so."""
+    rank = len(op.input.type.dims)
+    axes = sorted({a % rank for a in numbers(op.axes)})
+    held = t.held(op.input)
+    if held.first and axes == [*range(1, rank - 1)]:
+        x, axes = held.get(t, Form(f32, first=True)), [*range(2, rank)]
+        return t.made(t.reduce(ReduceMean, x, axes, keep=op.keep_dims), op.output, first=op.keep_dims)
+    return t.made(t.reduce(ReduceMean, t.value(op.input), axes, keep=op.keep_dims), op.output)
+
+
+@pattern(Concatenation)
+def concatenate(op: Concatenation, t: Onnx) -> Held:
+    """CONCAT; with channels first, if all operands lie so."""
+    helds = [t.held(v) for v in op.operands if v is not None]
+    rank = len(op.output.type.dims)
+    axis, first = op.axis % rank, rank > 2 and all(held.first for held in helds)
+    if first:
+        axis = {0: 0, rank - 1: 1}.get(axis, axis + 1)
+    xs = [held.get(t, Form(f32, first=first)) for held in helds]
+    return t.made(t.concat(xs, axis), op.output, first=first)
+
+
+@pattern(activation.Softmax)
+def softmax(op: activation.Softmax, t: Onnx) -> Held:
+    x = t.value(op.input)
+    x = x if op.beta == 1 else t.mul(x, t.like(op.beta, x))
+    return t.made(t.emit(onnx.Softmax, [x], axis=-1), op.result)
+
+
+@pattern(*CLAMPS)
+def clamp(op: activation.ScaledActivation, t: Onnx) -> Held:
+    """RELU or CLIP."""
+    low, high = BOUNDS[CLAMPS[type(op)]]
+    if low is None or high is None:
+        return t.elementwise(t.relu, [op.input], op.output)
+    return t.elementwise(lambda x: t.clip(x, low, high), [op.input], op.output)
+
+
+@pattern(activation.LeakyRelu)
+def leaky_relu(op: activation.LeakyRelu, t: Onnx) -> Held:
+    return t.elementwise(lambda x: t.emit(onnx.LeakyRelu, [x], alpha=op.alpha), [op.input], op.result)
+
+
+@pattern(activation.Prelu)
+def prelu(op: activation.Prelu, t: Onnx) -> Held:
+    return t.elementwise(lambda x, alpha: t.emit(onnx.PRelu, [x, alpha]), [op.input, op.alpha], op.result)
+
+
+@pattern(activation.HardSwish)
+def hard_swish(op: activation.HardSwish, t: Onnx) -> Held:
+    return t.elementwise(lambda x: t.emit(onnx.HardSwish, [x]), [op.input], op.result)
+
+
+@pattern(ResizeBilinear, ResizeNearestNeighbor)
+def resize(op: ResizeBilinear | ResizeNearestNeighbor, t: Onnx) -> Held:
+    """RESIZE. TFLite rounds the place of a nearest element up from the middle, or down where no flag is set."""
+    place = "align_corners" if op.align_corners else "half_pixel" if op.half_pixel_centers else "asymmetric"
+    mode = "linear" if isinstance(op, ResizeBilinear) else "nearest"
+    nearest = "floor" if place == "asymmetric" else "round_prefer_ceil"
+    batch, height, width, channels = static(op.output.type.shape)
+    sizes = t.vector([batch, channels, height, width])
+    x = t.held(op.input).get(t, Form(f32, first=True))
+    operands = [x, None, None, sizes]
+    y = t.emit(Resize, operands, mode=mode, coordinate_transformation_mode=place, nearest_mode=nearest)
+    return t.made(y, op.output, first=True)

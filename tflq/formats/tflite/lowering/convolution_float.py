@@ -1,0 +1,210 @@
+"""Convolutions of floats, and convolutions of integers with their requantization in float32.
+
+The builtins read an input that is padded first where TFLite lacks a name for its padding. A CLAMP that is RELU or
+RELU6, and the only reader of the result, becomes the activation of the builtin.
+
+On integers, from float twin to float twin:
+
+    sum t w + (o - x_zp) sum w + bias        t the twin of x, o its offset; the constant terms are the kernel's bias
+
+Padding is zero, so where there is any, t is x - x_zp itself. Sums are exact in any order while none reaches 2^24
+(`tflq.numerics.float_basics`); a channel that has one result whatever its inputs are need not be exact
+(`tflq.numerics.float_requantize`). Input channels are split until sums are: two parts are added in float32, which
+rounds once and only beyond 2^24, where the result is at its end already; more than two are added in int32.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Final
+
+import numpy as np
+
+from tflq.base.light import NamedTuple, dataclass
+from tflq.dialects.quant import RescaleF64
+from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D
+from tflq.dialects.tosa.convolution import Convolution
+from tflq.dialects.tosa.elementwise import Clamp
+from tflq.dialects.tosa.movement import Rescale
+from tflq.formats.tflite.lowering.casts import rectifier
+from tflq.formats.tflite.lowering.im2col import Geometry
+from tflq.formats.tflite.lowering.lowering import Kernels, Twin, centred, twin_of
+from tflq.formats.tflite.lowering.matmul import channels_of, conv_options, padded_for, signed_sums
+from tflq.formats.tflite.lowering.rescale_float import FloatRescale, float_rescale
+from tflq.ir.core import Op, Value, constant
+from tflq.ir.types import TensorType, f32, i32
+from tflq.numerics.float_basics import ProductBounds
+
+
+def conv2d_of_floats(k: Kernels, x: Value, weights: Value, bias: Value, geometry: Geometry) -> Value:
+    """CONV_2D with weights [O, KH, KW, I]."""
+    padded, padding = padded_for(k, x, geometry)
+    outputs = (weights.type.shape or (None,))[0]
+    type = TensorType(geometry.output(x.type.shape, outputs or 0), x.type.storage)
+    options = conv_options(geometry, padding) | {"quantized_bias_type": "FLOAT32"}
+    return k.emit(Conv2D, [padded, weights, bias], type, **options)
+
+
+def depthwise_of_floats(k: Kernels, x: Value, weights: Value, bias: Value, geometry: Geometry) -> Value:
+    """DEPTHWISE_CONV_2D with weights [KH, KW, C, M]."""
+    padded, padding = padded_for(k, x, geometry)
+    *window, depth, multiplier = weights.type.sizes
+    shape = (1, *window, depth * multiplier)
+    if weights.is_constant:
+        filters = Value(TensorType(shape, weights.type.element), buffer=weights.buffer)
+    else:
+        filters = k.reshape(weights, shape)
+    type = TensorType(geometry.output(x.type.shape, shape[-1]), x.type.storage)
+    options = conv_options(geometry, padding) | {"depth_multiplier": multiplier}
+    return k.emit(DepthwiseConv2D, [padded, filters, bias], type, **options)
+
+
+def activated(k: Kernels, op: Convolution, result: Value) -> Value:
+    """`result`, a builtin in the place of `op`; the clamp after it becomes its activation, if it has that one."""
+    clamp, producer = k.only_user(op.output, Clamp), result.producer
+    if clamp is None or not isinstance(producer, (Conv2D, DepthwiseConv2D)):
+        return result
+    name = rectifier(clamp.min_val, clamp.max_val, result.type.storage)
+    if name is None:
+        return result
+    producer.attributes["fused_activation_function"] = name
+    return k.fuse(clamp, result)
+
+
+# Requantized convolutions.
+
+_ADDED: Final = 2
+"""How many parts are added in float32 with one rounding."""
+
+
+def requantized_convolve(
+    k: Kernels, op: Convolution, x: Value, weights: Value, bias: Value, geometry: Geometry
+) -> Value | None:
+    """CONV_2D with weights [O, KH, KW, I] and the op that requantizes it: the integers, with a float twin. None where
+    the only reader does not requantize, or without a proof."""
+    if not weights.is_constant:
+        return None
+    filters = weights.array.astype(np.float32) - np.float32(op.weight_zp)
+    return _requantized(k, op, x, filters, (1, 2), bias, geometry, {"quantized_bias_type": "FLOAT32"})
+
+
+def requantized_depthwise(
+    k: Kernels, op: Convolution, x: Value, weights: Value, bias: Value, geometry: Geometry
+) -> Value | None:
+    """The same for DEPTHWISE_CONV_2D with weights [KH, KW, C, M]."""
+    if not weights.is_constant:
+        return None
+    *window, depth, multiplier = weights.array.shape
+    filters = weights.array.astype(np.float32).reshape(1, *window, depth * multiplier) - np.float32(op.weight_zp)
+    return _requantized(k, op, x, filters, (0, 1, 2), bias, geometry, {"depth_multiplier": multiplier})
+
+
+def _requantized(
+    k: Kernels,
+    op: Convolution,
+    x: Value,
+    filters: np.ndarray,
+    axes: tuple[int, ...],
+    bias: Value,
+    geometry: Geometry,
+    options: dict[str, object],
+) -> Value | None:
+    """`filters` float32, summed over `axes`."""
+    storage, rescaling = x.type.storage, k.only_user(op.output, Op)
+    if storage.bits != 8 or not bias.is_constant or not isinstance(rescaling, (Rescale, RescaleF64)):
+        return None
+    if not bias.array.size or (isinstance(rescaling, Rescale) and rescaling.input_zp):
+        return None
+    sums = _Sums.of(filters, axes, bias.array)
+    fit = float_rescale(rescaling, k, *sums.bounds(*storage.less(op.input_zp)))
+    if fit is None:
+        return None
+    if fit.falls:
+        filters, sums = np.float32(0) - filters, sums.negated()
+    sums = sums._replace(bias=sums.bias + fit.added)
+    source = _operand(k, x, op.input_zp, sums, fit, padded=any(geometry.pad))
+    if source is None:
+        return None
+    activation = "RELU" if fit.falls else "NONE"
+    padded, padding = padded_for(k, source.twin.value, geometry)
+    kind = DepthwiseConv2D if "depth_multiplier" in options else Conv2D
+    type = TensorType(geometry.output(x.type.shape, sums.bias.size), f32)
+    own = activation if len(source.runs) == 1 else "NONE"
+    options = conv_options(geometry, padding) | options | {"fused_activation_function": own}
+    parts, added = [], sums.biased(source.twin.offset)
+    for run in source.runs:
+        piece, taps = padded, filters
+        if len(source.runs) > 1:
+            piece, taps = channels_of(k, padded, run), np.ascontiguousarray(filters[..., run])
+        constants = constant(taps), constant(added.astype(np.float32))
+        for value, role in zip(constants, ("weights", "bias"), strict=True):
+            value.role = role
+        parts.append(k.emit(kind, [piece, *constants], type, **options))
+        added = np.zeros_like(added)
+    return fit.emit(k, _total(k, parts, activation))
+
+
+def _total(k: Kernels, parts: list[Value], activation: str) -> Value:
+    """The sum of whole numbers in float32, rounded once, with an activation; one part has its kernel's own."""
+    if len(parts) == 1:
+        return parts[0]
+    if len(parts) > _ADDED:
+        parts = [k.cast(part, i32) for part in parts]
+    *some, last = parts
+    return k.cast(k.add(functools.reduce(k.add, some), last, activation), f32)
+
+
+class _Sums(NamedTuple):
+    """The terms of a convolution, whole numbers in float64: sums of the weights of each input by sign [C, I], and the
+    bias [C]."""
+
+    positive: np.ndarray
+    negative: np.ndarray
+    bias: np.ndarray
+
+    @classmethod
+    def of(cls, filters: np.ndarray, axes: tuple[int, ...], bias: np.ndarray) -> _Sums:
+        sums = signed_sums(filters, axes)
+        positive, negative = (v.reshape(bias.size, -1) for v in sums)
+        return cls(positive, negative, bias.astype(np.float64))
+
+    def bounds(self, low: int, high: int) -> tuple[np.ndarray, np.ndarray]:
+        """Least and greatest accumulators, int64, of inputs in [low, high] and of padding."""
+        ends = ProductBounds.of(self.positive, self.negative, low, high)
+        least, most = (v.sum(1) + self.bias for v in ends)
+        return least.astype(np.int64), most.astype(np.int64)
+
+    def negated(self) -> _Sums:
+        """With the other sign."""
+        return _Sums(-self.negative, -self.positive, -self.bias)
+
+    def biased(self, offset: int) -> np.ndarray:
+        """The bias for inputs that are `offset` less."""
+        return self.bias + (self.positive + self.negative).sum(1) * offset
+
+    def runs(self, live: np.ndarray, low: int, high: int, offset: int) -> list[slice] | None:
+        """Runs of inputs in [low, high], less by `offset`, that make the sums of live channels exact."""
+        bounds = ProductBounds.of(self.positive[live], self.negative[live], low, high)
+        return bounds.runs(self.biased(offset)[live])
+
+
+@dataclass(frozen=True, slots=True)
+class _Operand:
+    """What the float kernel reads, how much less than x - zero_point it is, and the runs of its channels."""
+
+    twin: Twin
+    runs: list[slice]
+
+
+def _operand(k: Kernels, x: Value, zero_point: int, sums: _Sums, fit: FloatRescale, *, padded: bool) -> _Operand | None:
+    """The operand in as few runs as make sums exact; None if none do."""
+    storage, live = x.type.storage, np.broadcast_to(fit.live, sums.bias.shape)
+    ends = storage.less(zero_point)
+    runs = sums.runs(live, *ends, 0)
+    twin = None if padded else twin_of(k, x)
+    if twin is not None:
+        offset = twin.offset - zero_point
+        own = sums.runs(live, ends[0] - offset, ends[1] - offset, offset)
+        if own is not None and (runs is None or len(own) <= len(runs)):
+            return _Operand(Twin(twin.value, offset), own)
+    return None if runs is None else _Operand(Twin(centred(k, x, zero_point), 0), runs)

@@ -1,0 +1,1 @@
+"""MLIR's syntax: lexer, parser, printer."""

@@ -1,0 +1,1 @@
+"""The smallest part of a model that fails, and the pass that changed a result."""

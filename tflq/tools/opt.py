@@ -1,0 +1,268 @@
+"""Every pass by its name, pipelines as text (`canonicalize{semantics=interpreter},cse,dce`), and two passes that are
+pipelines themselves.
+
+A pass has its name on its class; `tflq/ir/index.py` lists the modules. Passes of packages and files of a user are added
+to those of tflq.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, fields
+from importlib import import_module
+from pathlib import Path
+from typing import Any, ClassVar, Final, Literal
+
+from tflq.base.errors import InvalidModelError, OptionError, Reason, VerificationError, nearest
+from tflq.conversion.extensions import extension_of, installed
+from tflq.dialects.forms import verify_form
+from tflq.dialects.quant import Scast
+from tflq.dialects.registry import description
+from tflq.dialects.tosa.movement import Rescale
+from tflq.formats.backend import Tosa
+from tflq.formats.pipeline import Options, to_integer_form, to_tosa
+from tflq.formats.tflite.lowering import cost
+from tflq.formats.tosa.lowering import engine as tosa_cost
+from tflq.formats.tosa.rules import Target
+from tflq.formats.tosa.rules import load_target as load_tosa
+from tflq.formats.tosa.text import with_stored_rescales
+from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.index import PASSES
+from tflq.targets.load import load_target as load_kernels
+from tflq.tools.quantize.regions.materialize import QuantMaterialize, of_tflite
+from tflq.tools.quantize.regions.merged_rescales import merge_rescales
+from tflq.transforms.canonicalize import Canonicalize, DeadCodeElimination
+from tflq.transforms.pass_manager import Pass, PassResult, Pipeline
+
+_ITEM = re.compile(r"\s*([\w-]+)\s*(?:\{([^{}]*)\})?\s*(,|$)")
+_OPTION = re.compile(r"([\w-]+)=(\S+)")
+
+
+def named_passes(*files: Path) -> Mapping[str, type[Pass]]:
+    """Every pass by its name: those of tflq, of installed packages and of files. OptionError if two have the same."""
+    own = [item for module in PASSES for item in _passes_of(f"tflq.{module}")]
+    others = [item for extension in (*installed(), *map(extension_of, files)) for item in extension.passes]
+    passes: dict[str, type[Pass]] = {}
+    for item in (*own, *others):
+        if passes.setdefault(item.name, item) is not item:
+            raise OptionError(f"there are two passes '{item.name}': {passes[item.name]} and {item}")
+    return passes
+
+
+def _passes_of(module: str) -> list[type[Pass]]:
+    classes = [item for item in vars(import_module(module)).values() if isinstance(item, type)]
+    return [item for item in classes if issubclass(item, Pass) and item.__module__ == module]
+
+
+def parse_pipeline(text: str, passes: Mapping[str, type[Pass]] | None = None) -> Pipeline:
+    """The pipeline of a text such as `cse,canonicalize{semantics=interpreter}`. OptionError if it is not valid.
+    passes: those that it may name, by default `named_passes()`."""
+    known = named_passes() if passes is None else passes
+    items: list[Pass] = []
+    position = 0
+    while position < len(text):
+        item = _ITEM.match(text, position)
+        if item is None:
+            raise OptionError(f"pipeline '{text}': expected a pass at '{text[position:]}'")
+        items.append(_make(item[1], item[2] or "", known))
+        position = item.end()
+    if not items:
+        raise OptionError(f"the pipeline is empty; the passes are {', '.join(sorted(known))}")
+    return Pipeline(items)
+
+
+def described(kind: type[Pass]) -> tuple[str, str]:
+    """What a pass does, in a sentence, and its options as text: "limit=int, semantics='interpreter' | 'real'"."""
+    paragraph = " ".join(description(kind).split("\n\n")[0].split())
+    options = ", ".join(f"{option}={of}" for option, of in _option_types(kind).items())
+    return re.split(r"(?<=\.) ", paragraph)[0], options
+
+
+def _option_types(kind: type[Pass]) -> dict[str, str]:
+    """The type of each option of a pass, as text."""
+    return {field.name.replace("_", "-"): getattr(field.type, "__name__", str(field.type)) for field in fields(kind)}
+
+
+def _make(name: str, options: str, passes: Mapping[str, type[Pass]]) -> Pass:
+    kind = passes.get(name)
+    if kind is None:
+        remedy = nearest(name, passes) or f"the passes are {', '.join(sorted(passes))}"
+        raise OptionError(Reason(f"there is no pass '{name}'", value=name, remedy=remedy))
+    types = _option_types(kind)
+    values: dict[str, Any] = {}
+    for option in re.split(r"[\s,]+", options.strip()) if options.strip() else []:
+        match = _OPTION.fullmatch(option)
+        if match is None or match[1] not in types:
+            known = ", ".join(f"{key}=" for key in types) or "none"
+            raise OptionError(f"pass '{name}' has no option '{option}'; its options: {known}")
+        reader = READERS.get(f"{name}.{match[1]}")
+        value = _option(name, match[1], types[match[1]], match[2]) if reader is None else reader(match[2])
+        values[match[1].replace("-", "_")] = value
+    for field in fields(kind):
+        if field.name not in values and field.default is MISSING and field.default_factory is MISSING:
+            raise OptionError(f"pass '{name}' needs its option '{field.name.replace('_', '-')}='")
+    return kind(**values)
+
+
+def _option(name: str, option: str, kind: str, text: str) -> bool | int | str:
+    words = tuple(word for word in re.findall(r"['\"](.*?)['\"]", kind) if word)
+    if kind == "bool" and text in ("true", "false"):
+        return text == "true"
+    if kind.removesuffix(" | None") == "int" and text.isdigit():
+        return int(text)
+    if text in words or kind == "str":
+        return text
+    expected = "true or false" if kind == "bool" else f"one of {', '.join(words)}" if words else "a number"
+    raise OptionError(f"pass '{name}': option '{option}' is {expected}, not '{text}'")
+
+
+def _worth(text: str) -> Callable[..., float]:
+    known = {"kernels": cost.table_pays, "tosa": tosa_cost.table_pays}
+    if text not in known:
+        raise OptionError(Reason(f"tables for '{text}' are not known", value=text, remedy="kernels or tosa"))
+    return known[text]
+
+
+def _tosa(text: str) -> object:
+    return load_tosa(None if text == "tosa" else text)
+
+
+def _tensors(text: str) -> tuple[str, ...]:
+    return tuple(text.split(";"))
+
+
+def _shapes(text: str) -> Mapping[str, tuple[int, ...]]:
+    """`input:1x224x224x3;state:1x8`; `scale:` is a scalar."""
+    shapes = {}
+    for item in text.split(";"):
+        name, _, dims = item.rpartition(":")
+        sizes = dims.split("x") if dims else []
+        if not name or not all(size.isdigit() for size in sizes):
+            what = f"'{item}' is not the shape of an input"
+            raise OptionError(Reason(what, value=text, remedy="write it as input:1x224x224x3"))
+        shapes[name] = tuple(map(int, sizes))
+    return shapes
+
+
+READERS: Final[Mapping[str, Callable[[str], Any]]] = {
+    "bind-shapes.shapes": _shapes,
+    "check-legality.target": load_kernels,
+    "check-tosa.target": _tosa,
+    "cut.tensors": _tensors,
+    "legalize.target": load_kernels,
+    "lower-to-tosa.target": _tosa,
+    "tabulate.worth": _worth,
+}
+"""How an option that is not a word, a number or a truth value is read from text."""
+
+
+@dataclass(frozen=True)
+class TflToTosa(Pass):
+    """Lowers operators of TFLite to TOSA.
+
+    Function headers keep their quantized types: `tosa.rescale` reads and writes these; elsewhere a `quant.scast` stands
+    between them and the stored integers. target_compilation_backend: only storage types remain, as a backend takes
+    them; attributes have all that the quantized types said. fallback: compute in floats what no integer algorithm
+    covers. semantics: what the parameters say (real), or what TFLite's kernels compute even if they ignore some
+    (interpreter).
+
+    UnsupportedError lists every refused operator.
+    """
+
+    name: ClassVar[str] = "tfl-to-tosa-pipeline"
+    makes: ClassVar[Literal["any"]] = "any"
+    fallback: bool = True
+    target_compilation_backend: bool = False
+    semantics: Literal["real", "interpreter"] = "real"
+
+    def run(self, module: Module) -> PassResult:
+        with_stored_rescales(module)
+        try:
+            verify_form(module, "tfl")
+        except VerificationError as error:
+            raise InvalidModelError("", str(error), path=module.source) from error
+        options = Options(Tosa(), target=Target(), fallback=self.fallback, semantics=self.semantics)
+        passes = [*to_integer_form(options, "tfl"), *to_tosa(options)]
+        lowered = Pipeline(passes, "tfl").run(module).module
+        lowered.metadata = module.metadata  # which no TOSA file holds, but text does
+        for function in lowered.functions:
+            if self.target_compilation_backend:
+                for value in (*function.values(), *function.tensors):
+                    _forget(value)
+            else:
+                _restate(lowered, function)
+        return PassResult(lowered, True)
+
+
+def _forget(value: Value) -> None:
+    """Drops the quantized type that a tensor had."""
+    value.info = {key: item for key, item in value.info.items() if key != "quantized"}
+
+
+def _restate(module: Module, function: Function) -> None:
+    """Gives the inputs and outputs of a function the quantized types that they had."""
+    users = function.users()
+    before: list[Op] = []
+    for value in dict.fromkeys(function.inputs):
+        element = value.info.get("quantized")
+        if element is None:
+            continue
+        readers = users.get(value, ())
+        if readers and all(isinstance(op, Rescale) for op in readers) and value not in function.outputs:
+            value.type = value.type.with_element(element)
+        elif value.type.storage.kind != "uint":
+            inner = Value(value.type)
+            function.replace({value: inner})
+            value.type = value.type.with_element(element)
+            before.append(Scast(Scast.op_name, [value], [inner]))
+        else:
+            continue
+        _forget(value)
+    function.ops = [*before, *function.ops]
+    replacements: dict[Value, Value] = {}
+    for value in dict.fromkeys(function.outputs):
+        element = value.info.get("quantized")
+        if element is None or value.producer is None or value.type.element == element:
+            continue
+        if isinstance(value.producer, Rescale) and value not in users:
+            value.type = value.type.with_element(element)
+        elif value.type.storage.kind != "uint":
+            outer = Value(value.type.with_element(element), value.name)
+            value.name = ""
+            function.ops.append(Scast(Scast.op_name, [value], [outer]))
+            replacements[value] = outer
+        else:
+            continue
+        _forget(value)
+    function.outputs = [replacements.get(value, value) for value in function.outputs]
+    module.signatures = module.signatures and [s.with_outputs(replacements) for s in module.signatures]
+
+
+@dataclass(frozen=True)
+class QuantCodegen(Pass):
+    """Lowers regions to ops on integers; the parameters of their ports become multiplications and shifts.
+
+    A region whose ports all have parameters is inlined as quantized operators (`quant-materialize`), which are lowered
+    to the integer form: a parameter becomes a `tosa.rescale`, which multiplies and shifts. Casts between reals and
+    integers stay at the ends. Regions without parameters stay in floats. Then rescales are pushed forward and merged,
+    one for each output (`tflq.tools.quantize.regions.merged_rescales`).
+
+    target: only the kernels in the file of a target; by default all. rescales: which are merged: none (`kernel`), those
+    that leave the results as the kernel makes them (`exact`), or also those that make them at most one step off
+    (`merged`). Errors as of `quant-materialize` and `tfl-to-tosa-pipeline`.
+    """
+
+    name: ClassVar[str] = "quant-codegen"
+    target: str = ""
+    rescales: Literal["kernel", "exact", "merged"] = "exact"
+
+    def run(self, module: Module) -> PassResult:
+        for item in (QuantMaterialize(self.target), Canonicalize(), DeadCodeElimination()):
+            module = item.run(module).module
+        of_tflite(module)
+        module = TflToTosa().run(module).module
+        if self.rescales != "kernel":
+            for function in module.functions:
+                merge_rescales(function, step=self.rescales == "merged")
+        return PassResult(module, True)

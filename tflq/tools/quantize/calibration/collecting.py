@@ -1,0 +1,227 @@
+"""What processes of their own see of a model on samples: of each point the least, the largest and a histogram; of what
+weights are multiplied with the second moments.
+
+A process opens the model once, with all tensors kept, on the default kernels, which are the fastest, and runs one
+sample after the other. What it has seen of some samples goes back as a few small arrays. The caller joins these in the
+order of the samples, so that the result does not depend on how many processes there are, nor on which is first.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache, reduce
+from itertools import islice
+from typing import Final, TypeVar
+
+import numpy as np
+
+from tflq.base.errors import InvalidModelError, MissingPackageError, TflqError
+from tflq.base.files import FilePath
+from tflq.base.light import NamedTuple
+from tflq.base.processes import Died, in_processes
+from tflq.numerics.ranges import add_histogram, finite_bins, histogram
+from tflq.tools.samples.files import Batch
+from tflq.tools.samples.inputs import Sample
+from tflq.tools.verify.worker import Model
+
+
+@dataclass(frozen=True)
+class Watched:
+    """A model's file, the entry that runs, its inputs' names in the model's order and in that of the entry's runner,
+    and the tensors that are watched: (subgraph, index) each. Without any the model does not run."""
+
+    path: str
+    entry: str
+    inputs: tuple[str, ...]
+    order: tuple[str, ...]
+    places: tuple[tuple[int, int], ...]
+    bins: bool
+
+
+class Seen(NamedTuple):
+    """What some samples showed of each watched tensor: of shape [tensors, samples] least and largest finite elements,
+    NaN where there is none, and the numbers of finite, infinite and other elements; of each tensor its bins, where
+    they are asked for; and a hash of each sample."""
+
+    least: np.ndarray
+    largest: np.ndarray
+    counts: np.ndarray
+    bins: list[dict[int, int]]
+    samples: tuple[str, ...]
+
+
+Given = TypeVar("Given")
+Samples = TypeVar("Samples")
+Answer = TypeVar("Answer")
+
+
+def in_order(
+    work: Callable[[Given, Samples], Answer], given: Given, batches: Iterable[Samples], workers: int
+) -> Iterator[Answer]:
+    """What processes of their own answer of each batch, in the order of the batches: the interpreter may abort. work: a
+    function of a module, of what is given and a batch. TflqError if it raises one, or if a process ends."""
+    waiting: dict[int, Answer] = {}
+    following = 0
+    for number, answer in in_processes(_answer, ((work, given, batch) for batch in batches), workers):
+        if isinstance(answer, Died):
+            raise TflqError(f"the interpreter's process ended: {answer}", remedy="run one sample alone: tflq verify")
+        if isinstance(answer, TflqError):
+            raise answer
+        waiting[number] = answer
+        while following in waiting:
+            yield waiting.pop(following)
+            following += 1
+
+
+def _answer(job: tuple[Callable[[Given, Samples], Answer], Given, Samples]) -> Answer | TflqError:
+    work, given, batch = job
+    try:
+        return work(given, batch)
+    except TflqError as error:
+        return error
+
+
+@cache
+def opened(path: str) -> Model:
+    """The model of a file, with all tensors kept, in this process. What the interpreter says while it is opened is for
+    nobody. TflqError if there is no interpreter, or if it refuses the model."""
+    silence = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(silence, 2)
+    os.close(silence)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return Model(path, "default", anew=False, inner=False, keep=True)
+    except LookupError as error:
+        raise MissingPackageError("no TFLite interpreter is installed", "verify") from error
+    except (ValueError, RuntimeError) as error:
+        raise InvalidModelError("", f"the interpreter refuses it: {error}", path=path) from error
+
+
+def run(path: str, entry: str, arrays: list[np.ndarray], called: str = "") -> list[np.ndarray]:
+    """The outputs of a model. called: the path in messages, if it is another. InvalidModelError if it does not run."""
+    try:
+        return opened(path).run(entry, arrays, {}, follows=False)
+    except (ValueError, RuntimeError) as error:
+        raise InvalidModelError("", f"the interpreter does not run it: {error}", path=called or path) from error
+
+
+def observe(watched: Watched, samples: Batch) -> Seen:
+    """Runs a model on samples. InvalidModelError if one does not run; errors of files that hold them."""
+    watch, model, hashes = _Watch(watched, len(samples)), opened(watched.path), []
+    for column, (sample, digest) in enumerate(_hashed(samples, watched.inputs)):
+        hashes.append(digest)
+        if watched.places:
+            run(watched.path, watched.entry, [sample[name] for name in watched.order])
+            watch.look(model, column)
+    return Seen(watch.least, watch.largest, watch.counts, list(map(finite_bins, watch.totals)), tuple(hashes))
+
+
+class _Watch:
+    """What is seen of each tensor in so many samples."""
+
+    def __init__(self, watched: Watched, count: int) -> None:
+        self.watched = watched
+        shape = len(watched.places), count
+        self.least, self.largest = (np.full(shape, np.nan, np.float32) for _ in range(2))
+        self.counts = np.zeros((3, *shape), np.int64)
+        self.totals = [histogram(np.zeros(0, np.float32)) for _ in watched.places if watched.bins]
+
+    def look(self, model: Model, column: int) -> None:
+        """Goes through what the model holds after a run. No view of it is left behind."""
+        for row, place in enumerate(self.watched.places):
+            for tensor in model.view(place):
+                if tensor.size:
+                    self._note(row, column, tensor.reshape(-1))
+
+    def _note(self, row: int, column: int, elements: np.ndarray) -> None:
+        low, high = float(np.minimum.reduce(elements)), float(np.maximum.reduce(elements))
+        if math.isfinite(low) and math.isfinite(high):
+            self.counts[0, row, column] = elements.size
+        else:
+            finite = elements[np.isfinite(elements)]
+            self.counts[:, row, column] = finite.size, np.isinf(elements).sum(), np.isnan(elements).sum()
+            low, high = (finite.min(), finite.max()) if finite.size else (np.nan, np.nan)
+        self.least[row, column], self.largest[row, column] = low, high
+        if self.watched.bins:
+            add_histogram(self.totals[row], elements)
+
+
+def _hashed(samples: Iterable[Sample], names: Sequence[str]) -> Iterator[tuple[Sample, str]]:
+    """Samples, and a hash of the arrays of each in the order of names. One more is read and hashed by a thread, while
+    the interpreter runs on the one before."""
+    waiting = iter(samples)
+
+    def following() -> tuple[Sample, str] | None:
+        for sample in waiting:
+            digest = hashlib.blake2b(digest_size=8)
+            for name in names:
+                digest.update(np.ascontiguousarray(sample[name]).view(np.uint8).data)
+            return sample, digest.hexdigest()
+        return None
+
+    with ThreadPoolExecutor(1) as thread:
+        ahead = thread.submit(following)
+        while (found := ahead.result()) is not None:
+            ahead = thread.submit(following)
+            yield found
+
+
+# Second moments of tensors, for `numerics.ranges`: of a batch a process answers the sums.
+
+
+_BATCH: Final = 64
+"""Samples that a process runs at once: sums are large."""
+
+
+class Factor(NamedTuple):
+    """A tensor that weights are multiplied with: its subgraph and index, the columns of the weights, and of how many
+    rows and columns of pixels one is multiplied."""
+
+    place: tuple[int, int]
+    columns: int
+    strides: tuple[int, int] = (1, 1)
+
+
+def second_moments(
+    path: FilePath, entry: str, factors: Sequence[Factor], samples: Iterable[Sequence[np.ndarray]]
+) -> list[np.ndarray]:
+    """Σ x xᵀ over all that a factor holds in runs of a model: float64, [columns, columns] of each factor.
+
+    entry: the signature's key; empty: the first subgraph. samples: for each, at least one, the arrays in the order in
+    which the entry's runner takes them. InvalidModelError if the interpreter refuses the model."""
+
+    waiting = iter(samples)
+    batches = iter(lambda: list(islice(waiting, _BATCH)), [])
+    return reduce(_added, in_order(_sums, (os.fspath(path), entry, tuple(factors)), batches, 1))
+
+
+def _sums(given: tuple[str, str, tuple[Factor, ...]], samples: Sequence[Sequence[np.ndarray]]) -> list[np.ndarray]:
+    """The sums over some samples. given: the model, its entry and the factors."""
+    path, entry, factors = given
+
+    def sums(arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+        run(path, entry, list(arrays))
+        return [_sum(factor, opened(path).fetch(list(factor.place))) for factor in factors]
+
+    return reduce(_added, map(sums, samples))
+
+
+def _added(one: list[np.ndarray], other: list[np.ndarray]) -> list[np.ndarray]:
+    return [a + b for a, b in zip(one, other, strict=True)]
+
+
+def _sum(factor: Factor, held: Sequence[np.ndarray]) -> np.ndarray:
+    """Σ x xᵀ of one sample; zeros if the interpreter does not hold the tensor."""
+    total = np.zeros((factor.columns, factor.columns))
+    for tensor in held:
+        pixels = tensor[:, :: factor.strides[0], :: factor.strides[1]] if factor.strides != (1, 1) else tensor
+        rows = pixels.reshape(-1, factor.columns).astype(np.float64)
+        total += rows.T @ rows
+    return total

@@ -1,0 +1,241 @@
+"""How near a quantized network's outputs are to those of its float original, on samples; and how operators are given
+back to float, worst first, until the outputs are as near as they are to be.
+
+First each operator is tried alone: how near are the outputs with just this one in float? In that order, the most gain
+first, they are given back, and the outputs measured after each; one that gains nothing then is taken again.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any, Final
+
+import numpy as np
+
+from tflq.base.errors import InvalidModelError, OptionError, Reason
+from tflq.base.files import FilePath
+from tflq.formats.sources import read
+from tflq.tools.quantize.recipe import FLOAT, Rule
+from tflq.tools.quantize.report import QuantizedRow
+from tflq.tools.samples.files import Images
+from tflq.tools.samples.inputs import Entry
+from tflq.tools.samples.reading import samples_of
+from tflq.tools.verify.outcome import in_decibels
+from tflq.tools.verify.runner import RunError
+from tflq.tools.verify.tflite_runner import TfliteRunner
+
+_TIMEOUT: Final = 60.0
+MOST: Final = 100
+"""Samples that outputs are measured on, at most."""
+
+Outputs = list[np.ndarray]
+"""The outputs of a sample, as float64."""
+Metric = Callable[[list[Outputs], list[Outputs]], float]
+"""How near the second outputs are to the first, sample by sample; more is nearer."""
+
+
+def signal_to_noise(
+    original: FilePath,
+    result: FilePath,
+    data: Any,
+    *,
+    signature: str | None = None,
+    images: Images | None = None,
+) -> float:
+    """10 log10(Σf² / Σ(f-q)²) in decibels, f and q all outputs of two models on the first `MOST` samples; infinite
+    where they are equal. Both run on the default kernels. Stored integers count as the reals that they stand for.
+    signature: the entry that runs, as for `tflq.calibrate`. InvalidModelError if one of them does not run."""
+    with closing(FloatNetwork(original, signature=signature)) as floats:
+        return decibels(floats.beside(result, data, images=images))
+
+
+def decibels(outputs: Iterable[tuple[Outputs, Outputs]]) -> float:
+    """The signal-to-noise ratio of outputs, sample by sample."""
+    signal = noise = 0.0
+    for floats, others in outputs:
+        signal += sum(float((array**2).sum()) for array in floats)
+        noise += sum(float(((array - other) ** 2).sum()) for array, other in zip(floats, others, strict=True))
+    return in_decibels(signal, noise)
+
+
+class FloatNetwork:
+    """A float network that any number of results are compared with, always on the same samples: it runs once on each.
+
+    What it gives is kept in a temporary file, of the first `MOST` samples; memory holds the outputs of one sample."""
+
+    def __init__(self, path: FilePath, *, signature: str | None = None) -> None:
+        self.entry = Entry.of(read(path), signature)
+        self.path = os.fspath(path)
+        with _running(self.path):
+            self._runner = TfliteRunner(self.path, "default", _TIMEOUT)
+        self._kept = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the network
+        self._places: list[int] = []
+
+    def beside(
+        self, result: FilePath, data: Any, *, images: Images | None = None, called: str = ""
+    ) -> Iterator[tuple[Outputs, Outputs]]:
+        """The outputs of the network and of a result, as `signal_to_noise` compares them. called: what messages call
+        the result, if not by its path."""
+        path = os.fspath(result)
+        with _running(called or path):
+            after = TfliteRunner(path, "default", _TIMEOUT, beside=self._runner)
+        with closing(after):
+            sides = after.entries[self.entry.key]
+            given, made = ([described for _, described in sides[side]] for side in ("inputs", "outputs"))
+            for place, sample in enumerate(islice(samples_of(data, self.entry, images).arrays, MOST)):
+                arrays = [sample[own.name] for own in self.entry.in_run_order]
+                floats = self._outputs(place, arrays)
+                with _running(called or path):
+                    others = after.run(self.entry.key, list(map(_stored, arrays, given)), {})
+                yield [array.astype(np.float64) for array in floats], list(map(_real, others, made))
+            after.release()
+
+    def close(self) -> None:
+        """Ends the interpreter's process, and forgets what it gave."""
+        self._kept.close()
+        self._runner.close()
+
+    def _outputs(self, place: int, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """The outputs for the sample at a place: of the interpreter, the first time."""
+        if place == len(self._places):
+            with _running(self.path):
+                outputs = self._runner.run(self.entry.key, arrays, {})
+            self._places.append(self._kept.seek(0, os.SEEK_END))
+            for output in outputs:
+                np.save(self._kept, output, allow_pickle=False)
+            return outputs
+        self._kept.seek(self._places[place])
+        return [np.load(self._kept, allow_pickle=False) for _ in self._runner.entries[self.entry.key]["outputs"]]
+
+
+@contextmanager
+def _running(called: str) -> Iterator[None]:
+    """Says which model does not run."""
+    try:
+        yield
+    except RunError as error:
+        raise InvalidModelError("", f"the interpreter does not run it: {error}", path=called) from error
+
+
+def _stored(array: np.ndarray, described: Mapping[str, Any]) -> np.ndarray:
+    dtype = np.dtype(described["dtype"])
+    if array.dtype == dtype or not described["scales"]:
+        return array.astype(dtype)
+    ends = np.iinfo(dtype)
+    steps = np.rint(array / np.float32(described["scales"][0])) + described["zero_points"][0]
+    return np.clip(steps, ends.min, ends.max).astype(dtype)
+
+
+def _real(array: np.ndarray, described: Mapping[str, Any]) -> np.ndarray:
+    if array.dtype.kind == "f" or not described["scales"]:
+        return array.astype(np.float64)
+    return (array.astype(np.float64) - described["zero_points"][0]) * described["scales"][0]
+
+
+# Operators are given back.
+
+
+CALIBRATED: Final = 3 / 4
+"""The share of samples that ranges are taken from, where the others are to judge; the first ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """An operator that was tried in float.
+
+    Attributes:
+        operator: Its kernel, or the operator.
+        tensor: The name of its result.
+        gain: By how much the outputs came nearer.
+        value: How near they were then.
+        kept: Whether it stays float.
+    """
+
+    operator: str
+    tensor: str
+    gain: float
+    value: float
+    kept: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """How operators were given back to float.
+
+    Attributes:
+        metric: What was measured: "decibels", or the function's name.
+        least: How near the outputs were to be.
+        calibrated: Samples that ranges were taken from.
+        judged: Samples that the outputs were measured on, of which no range was taken.
+        before: How near they were with all operators quantized.
+        after: How near they are.
+        alone: Each operator in float, the others quantized; worst first.
+        steps: Operators given back, in order.
+    """
+
+    metric: str
+    least: float
+    calibrated: int
+    judged: int
+    before: float
+    after: float
+    alone: tuple[Step, ...] = ()
+    steps: tuple[Step, ...] = ()
+
+    def lines(self) -> list[str]:
+        """What was tried, for people."""
+        unit = " dB" if self.metric == "decibels" else ""
+        on = f"on {self.judged} samples not calibrated with" + (f" ({self.calibrated} were)" if self.calibrated else "")
+        lines = [f"{self.metric} {self.before:.2f} → {self.after:.2f}, at least {self.least:g}, {on}"]
+        for step in self.steps:
+            what = "back to float" if step.kept else "gains nothing, stays quantized"
+            lines.append(f"{step.operator} '{step.tensor}': {step.gain:+.2f}{unit}, {what}: {step.value:.2f}{unit}")
+        return lines
+
+
+Measure = Callable[[Sequence[Rule]], float]
+"""How near the outputs are of a network with further rules."""
+
+
+def give_back(rows: Sequence[QuantizedRow], measure: Measure, least: float, found: dict[str, Any]) -> Search:
+    """Finds the operators that have to stay float. rows: of the network with no operator given back. found: the other
+    attributes of the result. OptionError if it is not reached."""
+    before = measure(())
+    search = Search(least=least, before=before, after=before, **found)
+    if before >= least:
+        return search
+    alone: list[Step] = []
+    for row in (row for row in rows if row.quantized and row.tensor):
+        value = measure((_of_name(row.tensor),))
+        alone.append(Step(row.operator, row.tensor, value - before, value, kept=False))
+    alone.sort(key=lambda step: -step.value)
+    steps: list[Step] = []
+    rules: tuple[Rule, ...] = ()
+    value = before
+    for step in alone:
+        more = (*rules, _of_name(step.tensor))
+        now = measure(more)
+        better = now > value
+        steps.append(Step(step.operator, step.tensor, now - value, now, better))
+        if better:
+            rules, value = more, now
+        if value >= least:
+            return replace(search, after=value, alone=tuple(alone), steps=tuple(steps))
+    what = f"the outputs do not come nearer than {value:.2f}, and {least:g} is asked for"
+    raise OptionError(Reason(what, value=least, remedy="ask for less, or take a scheme of more bits"))
+
+
+def rules_of(search: Search) -> tuple[Rule, ...]:
+    """The rules that keep what was found as floats."""
+    return tuple(_of_name(step.tensor) for step in search.steps if step.kept)
+
+
+def _of_name(tensor: str) -> Rule:
+    """The rule that keeps the operator float that makes a tensor."""
+    return Rule(name=f"re:{re.escape(tensor)}", what=(("scheme", FLOAT),))

@@ -1,0 +1,268 @@
+"""Schemes of weights alone: dynamic, weight-only, float16.
+
+Weights can be rounded by what they are multiplied with on samples, which is kept where it is better on samples held
+back.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from tflq.base.files import FilePath
+from tflq.base.light import NamedTuple
+from tflq.dialects.tfl import fused_activation, op_name, without_activation
+from tflq.dialects.tfl.casts import Dequantize
+from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D, FullyConnected, TransposeConv
+from tflq.formats.sources import read
+from tflq.ir.core import Module, Op, Value, constant
+from tflq.ir.types import TensorType, UniformQuantizedPerAxisType, UniformQuantizedSubChannelType, f16, f32, i4, i8
+from tflq.numerics.ranges import (
+    GPTQ,
+    block_scales,
+    bounds,
+    clips,
+    compensated_weights,
+    error_of_products,
+    stored_weights,
+)
+from tflq.tools.quantize.calibration.collecting import Factor, second_moments
+from tflq.tools.quantize.fidelity import CALIBRATED
+from tflq.tools.quantize.recipe import WEIGHT_SCHEMES, Choices, Settings
+from tflq.tools.quantize.report import ASKED, QuantizedRow
+from tflq.tools.samples.inputs import Entry
+from tflq.tools.samples.reading import Span
+
+_AXES: Final = {Conv2D: (1, 0), FullyConnected: (1, 0), DepthwiseConv2D: (1, 3), TransposeConv: (1, 0)}
+"""The operand with the weights of each operator, and their axis of output channels."""
+_HYBRID: Final = (Conv2D, FullyConnected, DepthwiseConv2D)
+"""The operators of which the interpreter has a kernel with float activations and stored weights."""
+_NOT_4_BITS: Final = (DepthwiseConv2D, TransposeConv)
+"""Operators whose weights have 8 bits where 4 are asked for: no kernel takes fewer bits of them."""
+_STORAGES: Final = {4: i4, 8: i8}
+_BLOCKS_NOTE: Final = "of blocks the reference kernel gives zeros; XNNPACK computes them"
+_LARGEST_HALF: Final = float(np.finfo(np.float16).max)
+
+
+def quantize_weights(module: Module, chosen: Choices, moments: Mapping[Value, Moments]) -> list[QuantizedRow]:
+    """Gives constant weights of operators fewer bits, each by its scheme. moments: of what weights are multiplied with,
+    where they are to be rounded by it. Returns the rows of the operators whose scheme is of weights alone, or, where
+    that holds for the whole network, of all."""
+    rows: list[QuantizedRow] = []
+    for function in module.functions:
+        work = _Weights(moments)
+        for op in list(function.ops):
+            work.ops.append(op)
+            settings = chosen.of(op.results)
+            if settings.scheme in WEIGHT_SCHEMES:
+                rows.append(work.quantize(op, settings))
+            elif not chosen.static:
+                rows.append(_row(op, why=ASKED))
+        function.ops = work.ops
+    return rows
+
+
+def _row(op: Op, why: str = "", types: str = "", note: str = "") -> QuantizedRow:
+    name = op.result.name if op.results else ""
+    return QuantizedRow(op.short_name, name, not why, types=types, why=why, note=note)
+
+
+class _Weights:
+    """The operators of one function, on weights with fewer bits. Constants that several operators read stay shared."""
+
+    def __init__(self, moments: Mapping[Value, Moments]) -> None:
+        self.moments = moments
+        self.ops: list[Op] = []
+        self.halves: dict[Value, Value] = {}
+        self.stored: dict[tuple[object, ...], tuple[Value, str]] = {}
+        self.real: dict[Value, Value] = {}
+
+    def quantize(self, op: Op, settings: Settings) -> QuantizedRow:
+        """Gives the last operator other weights, where it has some."""
+        return self._halves(op) if settings.scheme == "float16" else self._integers(op, settings)
+
+    def _halves(self, op: Op) -> QuantizedRow:
+        places = [place for place, value in enumerate(op.operands) if value is not None and _is_float(value)]
+        for place in places:
+            weights = op.operands[place]
+            assert weights is not None
+            if weights not in self.halves:
+                self.halves[weights] = _half(weights)
+            op.operands[place] = self._dequantized(self.halves[weights], op)
+        return _row(op, "" if places else "it has no constant floats", "f16" if places else "")
+
+    def _integers(self, op: Op, settings: Settings) -> QuantizedRow:
+        found = next((at for kind, at in _AXES.items() if isinstance(op, kind)), None)
+        if found is None:
+            return _row(op, f"there are no weights of {op.short_name} to quantize")
+        place, axis = found
+        weights = op.operands[place]
+        if weights is None or not _is_float(weights):
+            return _row(op, "its weights are not constant floats")
+        bits = 8 if isinstance(op, _NOT_4_BITS) else settings.bits
+        if settings.scheme == "dynamic" and not isinstance(op, _HYBRID):
+            return _row(op, "the interpreter has no kernel for it with weights of 8 bits or fewer")
+        blocks = settings.blocks if isinstance(op, FullyConnected) and settings.scheme == "dynamic" else 0
+        if blocks and (bits != 4 or weights.array.shape[-1] % blocks):
+            return _row(op, f"its rows of {weights.array.shape[-1]} weights do not divide into blocks of {blocks}")
+        stored, note = self._stored(weights, axis, bits, blocks, settings.weight_range)
+        if settings.scheme == "weight-only":
+            op.operands[place] = self._dequantized(stored, op)
+        else:
+            op.operands[place] = stored
+            if isinstance(op, FullyConnected):
+                op.attributes = {**op.attributes, "asymmetric_quantize_inputs": not blocks}
+        row = _row(op, types=f"qi4/blocks of {blocks}" if blocks else f"qi{bits}", note=note)
+        if blocks:
+            self._set_apart(op)
+        return row
+
+    def _stored(self, weights: Value, axis: int, bits: int, blocks: int, method: str) -> tuple[Value, str]:
+        """Weights with fewer bits, and what is to be said of them, once for all operators that ask for the same."""
+        key = weights, axis, bits, blocks, method
+        if key not in self.stored:
+            seen = self.moments.get(weights)
+            self.stored[key] = (
+                _blocks(weights, blocks, method) if blocks else _channels(weights, axis, bits, method, seen)
+            )
+        return self.stored[key]
+
+    def _set_apart(self, op: Op) -> None:
+        """Makes the activation of the last operator one of its own: the optimized kernel for blocks drops it."""
+        activation = fused_activation(op)
+        if activation == "NONE":
+            return
+        result = op.result
+        product = Value(result.type, f"{result.name}/product")
+        op.attributes = without_activation(op)
+        self.ops[-1] = op.again(results=[product])
+        self.ops.append(Op(op_name(activation), [product], [result], {}, op.location))
+
+    def _dequantized(self, stored: Value, op: Op) -> Value:
+        """Weights of fewer bits, made floats again, under their old name."""
+        if stored not in self.real:
+            real = Value(TensorType(stored.type.shape, f32), stored.name)
+            kind = "float16" if stored.type.element == f16 else f"int{stored.type.storage.bits}"
+            stored.name = f"{stored.name}/{kind}"
+            self.ops.insert(-1, Op(Dequantize.op_name, [stored], [real], {}, op.location))
+            self.real[stored] = real
+        return self.real[stored]
+
+
+def _is_float(value: Value) -> bool:
+    return value.is_constant and value.type.element == f32 and value.array.size > 0
+
+
+def _half(weights: Value) -> Value:
+    """A constant in float16, rounded to nearest even; what is too large for that becomes the largest."""
+    with np.errstate(over="ignore"):
+        halves = np.clip(weights.array, -_LARGEST_HALF, _LARGEST_HALF).astype(np.float16)
+    return constant(halves, f16, weights.name)
+
+
+def _channels(weights: Value, axis: int, bits: int, method: str, moments: Moments | None) -> tuple[Value, str]:
+    """Weights with a scale for each index of an axis, and what is to be said of them."""
+    others = tuple(place for place in range(weights.array.ndim) if place != axis)
+    scales = clips(weights.array, others, bits, method) / bounds(bits)[1]
+    kind = UniformQuantizedPerAxisType.of(_STORAGES[bits], axis, scales.reshape(-1))
+    array, note = stored_weights(weights.array, kind.scales.reshape(scales.shape), bits), ""
+    if method == GPTQ:
+        array, note = rounded(weights.array, kind.scales, array, moments, bits)
+    return _stored(weights, array, kind), note
+
+
+def _blocks(weights: Value, blocks: int, method: str) -> tuple[Value, str]:
+    """Weights of 4 bits with a scale for each block of a row. Files have these scales in a tensor of float16."""
+    rows, columns = weights.array.shape
+    parts = weights.array.reshape(rows, columns // blocks, blocks)
+    scales = block_scales(clips(parts, (2,), 4, method) / bounds(4)[1])
+    kind = UniformQuantizedSubChannelType.of(i4, (0, 1), (1, blocks), scales[..., 0].astype(np.float32))
+    stored = _stored(weights, stored_weights(parts, scales, 4).reshape(rows, columns), kind)
+    named = constant(scales[..., 0], f16, f"{weights.name}/scales")
+    details = {"scales": named, "zero_points": None, "block_size": blocks}
+    raw = {"min": None, "max": None, "scale": None, "zero_point": None, "quantized_dimension": 0}
+    stored.info = {"quantization": {**raw, "details": ("BlockwiseQuantization", details)}}
+    return stored, _BLOCKS_NOTE
+
+
+def _stored(
+    weights: Value, array: np.ndarray, kind: UniformQuantizedPerAxisType | UniformQuantizedSubChannelType
+) -> Value:
+    stored = constant(array, kind.storage, weights.name)
+    stored.type = TensorType(weights.type.shape, kind)
+    return stored
+
+
+# Rounding by what weights are multiplied with.
+
+
+KEPT: Final = "rounded by gptq, which is better on samples held back"
+NOT_BETTER: Final = "rounded to nearest: gptq is not better on samples held back"
+NOT_SEEN: Final = "rounded to nearest: gptq is for FULLY_CONNECTED and 1×1 CONV_2D that run on the samples"
+
+
+class Moments(NamedTuple):
+    """Σ x xᵀ of what weights are multiplied with: on the samples that they are rounded by, and on those held back."""
+
+    fitted: np.ndarray
+    held_back: np.ndarray
+
+
+Placed = dict[tuple[int, int], Moments]
+"""The moments of weights, by the function and the place of the weights among its tensors."""
+
+
+def moments_of(source: FilePath, data: Any) -> Placed:
+    """The moments of all constant weights of FULLY_CONNECTED and 1×1 CONV_2D in the function that the samples are of.
+    Of weights that several operators have these are added. data: two samples at least; the first `CALIBRATED` of them
+    are rounded by."""
+    module = read(source)
+    entry = Entry.of(module)
+    places = entry.places(module)
+    ops = module.functions[entry.function].ops
+    found = [product for op in ops if (product := _product(op, places)) is not None]
+    samples = Span.of(data, entry)
+    sides = samples.split(min(math.ceil(len(samples) * CALIBRATED), len(samples) - 1))
+    factors = list(dict.fromkeys(factor for _, factor in found))
+    arrays = (([sample[own.name] for own in entry.in_run_order] for sample in side) for side in sides)
+    sums = [second_moments(source, entry.key, factors, each) for each in arrays]
+    of_factor = dict(zip(factors, map(Moments, *sums), strict=True))
+    moments: Placed = {}
+    for weights, factor in found:
+        at, each = places[weights], of_factor[factor]
+        moments[at] = Moments(*map(np.add, moments[at], each)) if at in moments else each
+    return moments
+
+
+def _product(op: Op, places: Mapping[Value, tuple[int, int]]) -> tuple[Value, Factor] | None:
+    """The constant weights of an operator, and what they are multiplied with; None if it does not multiply matrices."""
+    if not isinstance(op, (Conv2D, FullyConnected)):
+        return None
+    weights = op.weights if isinstance(op, FullyConnected) else op.filter
+    if not weights.is_constant or op.input not in places:
+        return None
+    at, shape = places[op.input], weights.array.shape
+    if isinstance(op, FullyConnected):
+        return weights, Factor(at, shape[-1])
+    if shape[1:] != (1, 1, (op.input.type.shape or (None,))[-1]):
+        return None
+    return weights, Factor(at, shape[-1], (op.stride_h, op.stride_w))
+
+
+def rounded(
+    weights: np.ndarray, scales: np.ndarray, nearest: np.ndarray, moments: Moments | None, bits: int
+) -> tuple[np.ndarray, str]:
+    """Stored weights whose products are nearer on the samples held back, or `nearest`, and which of them they are.
+    weights: channels along the first axis, of the scales [channels]."""
+    if moments is None:
+        return nearest, NOT_SEEN
+    rows, column = weights.reshape(len(weights), -1), scales.reshape(-1, 1)
+    made = compensated_weights(rows, column, moments.fitted, bits)
+    plain, better = (
+        error_of_products(rows - column.astype(np.float64) * stored, moments.held_back)
+        for stored in (nearest.reshape(rows.shape), made)
+    )
+    return (made.reshape(nearest.shape), KEPT) if better < plain else (nearest, NOT_BETTER)

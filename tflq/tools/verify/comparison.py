@@ -1,0 +1,619 @@
+"""Running two models on the same inputs and comparing what they give."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, TypeVar, get_args
+
+import numpy as np
+
+from tflq.base.errors import (
+    FileError,
+    OptionError,
+    Reason,
+    check_choice,
+    check_flags,
+    check_number,
+    check_numbers,
+    check_shapes,
+    check_source,
+)
+from tflq.base.files import check_link, on_disk, reads_once
+from tflq.formats.backend import opening
+from tflq.formats.flatbuffer.structure import folder_error, refuse_foreign
+from tflq.tools.samples.files import Images, Level
+from tflq.tools.samples.reading import check_data
+from tflq.tools.verify.entries import comparable
+from tflq.tools.verify.inputs import Case, Cases, Options, Source
+from tflq.tools.verify.interface import Expectation, ReportLike, broken, reported
+from tflq.tools.verify.layers import (
+    AnyRunner,
+    Cut,
+    Named,
+    Plan,
+    cut_of,
+    divide,
+    plan,
+    renumber,
+    seen_as,
+    written,
+)
+from tflq.tools.verify.model_file import entry_of
+from tflq.tools.verify.outcome import (
+    Agreement,
+    Difference,
+    Divergence,
+    Expected,
+    KernelShare,
+    Layers,
+    Run,
+    Tolerance,
+    Uncompared,
+    Verification,
+    difference,
+)
+from tflq.tools.verify.postprocessing import FilledOutputs, Rows, cropped, operands_of
+from tflq.tools.verify.runner import FileRunner, Resolver, RunError, Runtime
+from tflq.tools.verify.runtimes import MicroRunner, OnnxRunner
+from tflq.tools.verify.tflite_runner import TfliteRunner
+from tflq.tools.verify.timing import run_time
+
+T = TypeVar("T")
+
+_FORMATS: Final = {"tflm": "tflite"}
+"""What a runtime runs, where it is not ONNX."""
+
+
+@dataclass(frozen=True)
+class _Inner:
+    """A case whose operator results are to be compared, and the values that the original feeds to the other model."""
+
+    case: Case
+    plan: Plan
+    fed: dict[str, np.ndarray]
+
+
+def compare_models(a: Source, b: Source, options: Options) -> Verification:
+    """Compares two models as `verify` does, without checking the options."""
+    with ExitStack() as stack:
+        path_a, path_b = (stack.enter_context(_path(source)) for source in (a, b))
+        result = Verification(_label(a, path_a), _label(b, path_b), options.resolver, tolerance=options.tolerance)
+        result.time = [] if options.time else None
+        _Comparison(result, options, stack).run(path_a, path_b)
+        return result
+
+
+@contextmanager
+def _path(source: Source) -> Iterator[str]:
+    """The path of a source; bytes become a temporary file."""
+    if isinstance(source, (str, os.PathLike)):
+        if Path(source).is_dir():
+            raise folder_error(os.fspath(source))
+        check_link(source)
+        if not Path(source).exists():
+            raise FileError(os.fspath(source), "there is no such file")
+        if not reads_once(source):
+            if opening(os.fspath(source)).interpreted:
+                refuse_foreign(source)
+            yield os.fspath(source)
+            return
+    with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
+        if isinstance(source, (str, os.PathLike)):
+            yield on_disk(source, folder)
+            return
+        path = Path(folder, "model")
+        path.write_bytes(source if isinstance(source, (bytes, bytearray, memoryview)) else source.read())
+        yield str(path)
+
+
+def _label(source: Source, path: str) -> str:
+    return path if isinstance(source, (str, os.PathLike)) else str(getattr(source, "name", "") or "<bytes>")
+
+
+class _Comparison:
+    """One comparison under way: fills in `result`."""
+
+    def __init__(self, result: Verification, options: Options, stack: ExitStack) -> None:
+        self.result = result
+        self._options = options
+        self._stack = stack
+        self._pool = stack.enter_context(ThreadPoolExecutor(2))
+        self._fatal = False
+        self._done = self._total = 0
+        self._expected: dict[tuple[str, str], Expected] = {}
+        self._kernels: dict[tuple[str, str], KernelShare] = {}
+        self._top1: dict[tuple[str, str], Agreement] = {}
+        self._inner: list[_Inner] = []
+        self._filled: dict[str, FilledOutputs] = {}
+        self._cases = Cases(options)
+        self._cut: Cut | None = None
+        self._on_reference: AnyRunner | None = None
+        self._to_time: list[Case] = []
+
+    def run(self, path_a: str, path_b: str) -> None:
+        reports = reported(self._options.report) if self._options.report is not None else {}
+        a, b = self._opened(path_a, path_b)
+        if a is None or b is None:
+            return
+        self.result.interpreter = " and ".join(dict.fromkeys((a.interpreter, b.interpreter)))
+        self.result.inexact = b.inexact if isinstance(b, FileRunner) else ""
+        self._settle_tolerance(a, b)
+        if self._cut is not None:
+            reports = self._cut.reports(reports)
+        found = comparable(a, b, interface=self._options.interface)
+        self.result.interface = found.interface
+        self.result.uncompared += found.uncompared
+        for key in self._with_samples(a, b, found.keys):
+            if self._fatal:
+                self._leave_out([key], "the comparison ended before it")
+            else:
+                self._entry(a, b, key, reports)
+        self.result.notes += self._cases.notes
+        self.result.expected = list(self._expected.values())
+        self.result.kernels = list(self._kernels.values())
+        self.result.top1 = list(self._top1.values())
+        if self._options.layers and not self._fatal:
+            self._layers(a, b)
+        if self._options.time and not self._fatal:
+            self._say("time")
+            self.result.time = [run_time(a, b, case.key, case.arrays) for case in self._to_time]
+        if self._cut is not None:
+            renumber(self.result, self._cut)
+
+    def _opened(self, path_a: str, path_b: str) -> tuple[AnyRunner | None, AnyRunner | None]:
+        """Both models; of the original only the part before the cut, if the other was cut."""
+        openings = [self._pool.submit(self._open, path_a), self._pool.submit(self._open_other, path_b)]
+        wait(openings)
+        if openings[1].exception() is None and opening(path_a).interpreted:
+            self._cut = cut_of(path_a, openings[1].result())
+        if self._cut is None:
+            return self._get_original(openings[0]), self._get(openings[1], self.result.b)
+        self.result.cut = self._cut.names
+        with suppress(RunError):  # what comes after the cut need not run
+            openings[0].result().release()
+        return self._get_original(self._pool.submit(self._open_cut, self._cut)), openings[1].result()
+
+    def _open_cut(self, cut: Cut) -> AnyRunner:
+        """The original up to a cut."""
+        return self._open(self._stack.enter_context(written(cut)))
+
+    def _open(self, path: str, resolver: Resolver | None = None) -> AnyRunner:
+        """A file on what runs its format; open until the comparison ends."""
+        options = self._options
+        runner: AnyRunner = opening(path).runner(path, options.timeout, resolver or options.resolver)
+        self._stack.callback(runner.close)
+        return runner
+
+    def _open_other(self, path: str) -> AnyRunner:
+        """The other model, in the runtime that is asked for. OptionError if that does not run such files."""
+        options = self._options
+        if options.runtime is None:
+            return self._open(path)
+        format = _FORMATS.get(options.runtime, "onnx")
+        if opening(path).name != format:
+            what = f"runtime '{options.runtime}' runs .{format} files"
+            raise OptionError(
+                Reason(what, path, value=options.runtime, remedy="convert the model to one, or leave it out")
+            )
+        runner: AnyRunner
+        if format == "tflite":
+            runner = MicroRunner(path, options.timeout)
+        else:
+            runner = OnnxRunner(path, options.timeout, options.runtime)
+        self._stack.callback(runner.close)
+        return runner
+
+    def _settle_tolerance(self, *runners: AnyRunner) -> None:
+        """Says in numbers what TOSA or ONNX leaves open."""
+        if self.result.tolerance.ulps is None:
+            allowed = [runner.ulps() for runner in runners if isinstance(runner, FileRunner)]
+            if None in allowed:
+                allowed += [runner.ulps() for runner in runners if isinstance(runner, TfliteRunner)]
+            most = max((ulps for ulps in allowed if ulps is not None), default=0)
+            self.result.tolerance = replace(self.result.tolerance, ulps=float(most))
+
+    @property
+    def _labels(self) -> tuple[str, str]:
+        return self.result.a, self.result.b
+
+    def _with_samples(self, a: AnyRunner, b: AnyRunner, keys: list[str]) -> list[str]:
+        """The entries that the user's samples are for. OptionError if they are for none."""
+        misfits = {key: self._cases.misfit(a, b, key) for key in keys} if len(keys) > 1 else {}
+        errors = {key: error for key, error in misfits.items() if error is not None}
+        if errors and len(errors) == len(keys):
+            raise next(iter(errors.values()))
+        for key, error in errors.items():
+            self._leave_out([key], f"the samples are not for it: {error}")
+        return [key for key in keys if key not in errors]
+
+    def _leave_out(self, keys: Iterable[str], reason: str) -> None:
+        self.result.uncompared += [Uncompared(key, reason) for key in keys]
+
+    def _get_original(self, future: Future[T]) -> T | None:
+        """The outcome of a job of the original; None if it failed: then there is nothing to compare with."""
+        try:
+            return future.result()
+        except RunError as error:
+            self.result.incomparable.append(f"{self.result.a}: the original does not run: {error}")
+            self._fatal |= error.fatal
+            return None
+
+    def _get(self, future: Future[T], label: str) -> T | None:
+        """The outcome of a job; None if it failed, which is then recorded."""
+        try:
+            return future.result()
+        except RunError as error:
+            self.result.failures.append(f"{label}: {error}")
+            self._fatal |= error.fatal
+            return None
+
+    def _entry(self, a: AnyRunner, b: AnyRunner, key: str, reports: Mapping[tuple[int, int], Expectation]) -> None:
+        """Runs an entry of both on all its inputs."""
+        divided = divide(a, b, key, reports, self._labels, self._options.resolver)
+        self.result.apart += divided.apart
+        self.result.notes += divided.notes
+        self._filled[key] = FilledOutputs(a, key)
+        cases: Iterable[Case] = self._cases(a, b, key)
+        if self._options.inputs is None:
+            cases = known = list(cases)
+            self._total += len(known)
+        operands = list(operands_of(a, key))
+        wanted = set()
+        ran: list[tuple[Case, dict[str, np.ndarray]]] = []
+        for case in cases:
+            self._say(f"inputs '{case.name}'")
+            fed = self._run(a, b, case, divided.expected)
+            if self._fatal:
+                break
+            if fed is not None and case.step is None and operands:
+                ran.append((case, fed))
+            if fed is not None and key not in (timed.key for timed in self._to_time):
+                self._to_time.append(case)
+            if fed is not None and self._options.layers and case.shapes not in wanted:
+                wanted.add(case.shapes)
+                self._inner.append(_Inner(case, plan(a, b, key, divided.expected), fed))
+            self._done += 1
+            if fed is None and case.step is not None:
+                break  # the two sides may have kept different state
+        self.result.notes += self._filled[key].notes
+        if not self._fatal:
+            self._operands(a, b, key, operands, ran)
+
+    def _operands(
+        self,
+        a: AnyRunner,
+        b: AnyRunner,
+        key: str,
+        wanted: Sequence[Named],
+        ran: Sequence[tuple[Case, dict[str, np.ndarray]]],
+    ) -> None:
+        """Compares what post-processing operators read, on all inputs that both ran on."""
+        there = a.names(key).keys() & {*b.names(key), *b.held(key)}
+        operands = [each for each in wanted if each.tensor in there]
+        left_out = [each for each in wanted if each.tensor not in there]
+        self.result.notes += [
+            f"'{each.tensor}', which {each.opcode} (operator {each.operator}) reads, is not compared: the second model "
+            "has no tensor of that name"
+            for each in left_out
+        ]
+        if not operands:
+            return
+        found: dict[str, Divergence] = {}
+        try:
+            for each in self._chunk(a, b, key, operands, ran):
+                known = found.get(each.tensor)
+                total = each.difference if known is None else known.difference + each.difference
+                found[each.tensor] = replace(each, difference=total)
+        except RunError as error:
+            self.result.notes.append(f"what post-processing operators read is not compared: {error}")
+        self.result.operands += found.values()
+
+    def _say(self, what: str) -> None:
+        self._options.progress(what, self._done, self._total)
+
+    def _run(
+        self, a: AnyRunner, b: AnyRunner, case: Case, expected: Mapping[str, tuple[Named, Expectation]]
+    ) -> dict[str, np.ndarray] | None:
+        """Runs both on a set of inputs. Returns what the original fed to the other; None if either did not run."""
+        ahead = None if expected else self._pool.submit(b.run, case.key, case.arrays, {}, case.step)
+        try:
+            want = self._original(a, case) if ahead else a.run(case.key, case.arrays, {}, case.step)
+        except RunError as error:
+            self._original_failed(case, error, ahead)
+            return None
+        fed = a.cut(case.key) if isinstance(a, TfliteRunner) else {}
+        ahead = ahead or self._pool.submit(b.run, case.key, case.arrays, fed, case.step)
+        got = self._get(ahead, self._place(self.result.b, case))
+        if got is None:
+            return None
+        self._compare(a, case, got, want, self._filled[case.key].rows(want, case.arrays, fed))
+        if fed:
+            self._record_expected(case.key, expected, fed, b.cut(case.key))
+        return fed
+
+    def _compare(
+        self, a: AnyRunner, case: Case, got: Sequence[np.ndarray], want: Sequence[np.ndarray], rows: Rows
+    ) -> None:
+        """Records how far the outputs of a run are from those of the original."""
+        outputs: list[tuple[str, Difference]] = []
+        shares = self._options.resolver != "reference" and isinstance(a, TfliteRunner) and not case.step
+        named = a.entries[case.key]["outputs"]
+        for place, ((name, description), *pair) in enumerate(zip(named, got, want, strict=False)):
+            g, w = cropped(rows, place, pair)  # an output that one has not is a difference already
+            apart = self._difference(g, w, description)
+            outputs.append((name, replace(apart, unfilled=pair[1].size - w.size)))
+            if self._options.inputs is not None and place not in rows:
+                top1 = agreement(case.key, name, seen_as(g, w.dtype), w, description)
+                known = self._top1.get((case.key, name))
+                if top1 is not None:
+                    self._top1[case.key, name] = top1 if known is None else known + top1
+        self.result.runs.append(Run(case.key, case.name, tuple(outputs), shapes=case.shapes))
+        differing = [place for place, (_, apart) in enumerate(outputs) if not apart.accepted]
+        if shares and differing:
+            self._share_of_kernels(a, case, {place: (got[place], want[place]) for place in differing}, rows)
+
+    def _share_of_kernels(
+        self, a: AnyRunner, case: Case, differing: Mapping[int, tuple[np.ndarray, np.ndarray]], rows: Rows
+    ) -> None:
+        """Records how far the original is from itself on the reference kernels, and the other from these."""
+        reference = self._recorded(a, "reference", case) if self._cut is None else None
+        try:
+            if reference is None:
+                reference = self._reference(a.path, case.key).run(case.key, case.arrays, {})
+        except RunError as error:
+            note = (
+                f"the original does not run on the reference kernels, to tell what of a difference is theirs: {error}"
+            )
+            self.result.notes += [note] if note not in self.result.notes else []
+            return
+        for place, (got, want) in differing.items():
+            name, description = a.entries[case.key]["outputs"][place]
+            g, w, plain = cropped(rows, place, [got, want, reference[place]])
+            own, other = (self._difference(x, plain, description) for x in (w, g))
+            known = self._kernels.get((case.key, name))
+            if known is not None:
+                own, other = known.original + own, known.other + other
+            self._kernels[case.key, name] = KernelShare(case.key, name, own, other)
+
+    def _reference(self, path: str, key: str) -> TfliteRunner:
+        """The original on the reference kernels, except where these are wrong."""
+        if self._on_reference is None:
+            self._on_reference = self._open(path, "reference")
+        runner = self._on_reference
+        assert isinstance(runner, TfliteRunner)
+        wrong = broken(entry_of(runner.file, key)[1])
+        runner.divide(key, {i: why.reason for i, why in wrong.items() if why.apart}, {})
+        return runner
+
+    def _original(self, a: AnyRunner, case: Case) -> list[np.ndarray]:
+        """The original's outputs; recorded ones, unless inner tensors are wanted, too. RunError if it does not run."""
+        recorded, kernels = self._options.recorded, self._options.resolver
+        inner = self._options.layers or self._cut is not None
+        if recorded is None or inner or case.step is not None or not isinstance(a, TfliteRunner):
+            return a.run(case.key, case.arrays, {}, case.step)
+        want = self._recorded(a, kernels, case)
+        if want is None:
+            want = a.run(case.key, case.arrays, {})
+            recorded.put(kernels, case.key, case.arrays, want)
+        return want
+
+    def _recorded(self, a: AnyRunner, kernels: str, case: Case) -> list[np.ndarray] | None:
+        """The original's outputs, if there are some recorded of the types and ranks that the entry has."""
+        recorded = self._options.recorded
+        found = recorded.get(kernels, case.key, case.arrays) if recorded is not None else None
+        sides = [description for _, description in a.entries[case.key]["outputs"]]
+        if found is None or len(found) != len(sides):
+            return None
+        fit = all(
+            array.dtype.kind == "S" or (array.dtype.name == side["dtype"] and len(side["shape"]) in (0, array.ndim))
+            for array, side in zip(found, sides, strict=True)
+        )
+        return found if fit else None
+
+    def _difference(
+        self, got: np.ndarray, want: np.ndarray, description: Mapping[str, Any] | None = None
+    ) -> Difference:
+        return difference(seen_as(got, want.dtype), want, self.result.tolerance, description)
+
+    def _record_expected(
+        self,
+        key: str,
+        expected: Mapping[str, tuple[Named, Expectation]],
+        want: Mapping[str, np.ndarray],
+        got: Mapping[str, np.ndarray],
+    ) -> None:
+        """Adds differences of results that were expected to differ to those of other runs."""
+        for name in [name for name in want if name in got]:
+            (operator, why), apart = expected[name], self._difference(got[name], want[name])
+            if (key, name) in self._expected:
+                apart = self._expected[key, name].difference + apart
+            place = operator.operator, operator.opcode, name
+            self._expected[key, name] = Expected(key, *place, apart, why.reason, why.within)
+
+    def _original_failed(self, case: Case, error: RunError, ahead: Future[list[np.ndarray]] | None) -> None:
+        """Records an error of the original on some inputs, such as an index out of range. An abort or a timeout ends
+        the comparison."""
+        wait([ahead] if ahead else [])
+        if error.fatal:
+            place = self._place(self.result.a, case)
+            self.result.incomparable.append(f"{place}: the original does not run: {error}")
+            self._fatal = True
+        self.result.runs.append(Run(case.key, case.name, skipped=str(error), shapes=case.shapes))
+
+    def _place(self, label: str, case: Case) -> str:
+        return label + (f", signature '{case.key}'" if case.key else "") + f", inputs '{case.name}'"
+
+    def _layers(self, a: AnyRunner, b: AnyRunner) -> None:
+        """Compares operator results, each chunk of them in copies of the models that return them."""
+        for runner in (a, b):
+            runner.release()
+        self._total += sum(len(inner.plan.chunks) for inner in self._inner)
+        results: dict[str, int] = {}
+        every: list[Divergence] = []
+        for inner in self._inner:
+            results[inner.case.key] = inner.plan.results
+            for chunk in inner.plan.chunks:
+                self._say("operator results")
+                if self._fatal:
+                    break
+                try:
+                    every += self._chunk(a, b, inner.case.key, chunk, [(inner.case, inner.fed)])
+                except RunError as error:
+                    self.result.failures.append(f"{self._place('operator results', inner.case)}: {error}")
+                    self._fatal |= error.fatal
+                    continue
+                self._done += 1
+        compared = {(d.entry, d.tensor) for d in every}
+        diverging = tuple(d for d in every if not d.difference.equal)
+        self.result.layers = Layers(sum(results.values()), len(compared), diverging, tuple(every))
+
+    def _chunk(
+        self,
+        a: AnyRunner,
+        b: AnyRunner,
+        key: str,
+        chunk: Sequence[Named],
+        inputs: Iterable[tuple[Case, dict[str, np.ndarray]]],
+    ) -> list[Divergence]:
+        """The differences of some tensors, in copies of the models that return them, on inputs with the values that are
+        fed there. A tensor that has no data after a run, in either, is not compared."""
+        names = list(dict.fromkeys(named.tensor for named in chunk))
+        divergences: list[Divergence] = []
+        filled = self._filled[key]
+        with a.fetching(key, [*names, *filled.count_names(names)]) as before, b.fetching(key, names) as after:
+            for case, fed in inputs:
+                jobs = [self._pool.submit(fetcher.run, case.arrays, fed) for fetcher in (before, after)]
+                wait(jobs)
+                for job in jobs:
+                    job.result()
+                for named in chunk:
+                    fetched = self._pool.submit(after.fetch, named.tensor)
+                    want, got = before.fetch(named.tensor), fetched.result()
+                    if want is not None and got is not None:
+                        got, want = filled.part(named.tensor, before, [got, want])
+                        apart = self._difference(got, want)
+                        divergences.append(Divergence(key, named.operator, named.opcode, named.tensor, apart))
+        return divergences
+
+
+def agreement(
+    entry: str, name: str, got: np.ndarray, want: np.ndarray, description: Mapping[str, Any]
+) -> Agreement | None:
+    """For how many inputs both have their highest score at the same class; None if the output does not look like
+    scores of classes: floats or quantized integers, two or more for each input of a batch, along one axis."""
+    classes = [d for d in want.shape[1:] if d != 1] if want.ndim > 1 else list(want.shape)
+    number = want.dtype.kind == "f" or (want.dtype.kind in "iu" and bool(description.get("scales")))
+    if not number or got.shape != want.shape or len(classes) != 1 or not want.size:
+        return None
+    rows = [np.argmax(array.reshape(-1, classes[0]), axis=1) for array in (got, want)]
+    return Agreement(entry, name, rows[0].size, int(np.count_nonzero(rows[0] == rows[1])))
+
+
+# `tflq.verify`: what it takes and checks.
+
+
+def verify(
+    a: Source,
+    b: Source,
+    *,
+    inputs: Any = None,
+    mean: Level | None = None,
+    scale: Level | None = None,
+    seeds: int = 2,
+    seed: int = 0,
+    layers: bool = False,
+    batch: int | None = None,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    resolver: Resolver = "reference",
+    runtime: Runtime | None = None,
+    interface: bool = True,
+    max_lsb: float = 0,
+    atol: float | None = None,
+    rtol: float | None = None,
+    report: ReportLike | None = None,
+    time: bool = False,
+    timeout: float = 600.0,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> Verification:
+    """Run two models on the same inputs and compare everything they return.
+
+    TFLite files run in the interpreter, TOSA files on the TOSA reference model, ONNX files in ONNX Runtime. Each model
+    runs in a process of its own: if the interpreter aborts, that is part of the result. A TOSA or ONNX file is compared
+    with the entry of a TFLite model that has the same inputs and outputs, at the shapes of the file; quantization
+    parameters are not compared, because TOSA has none, and ONNX files have them as metadata.
+
+    Args:
+        a: The original: a path, bytes or a binary file object.
+        b: The other model, in the same forms.
+        inputs: Samples, in any form of docs/data.md: the path of an .npz or .npy file or of a folder; arrays by input
+            name whose first dims count samples; an iterable of arrays, of mappings by input name, or of lists in the
+            order of the inputs; or a function that returns one. By default `seeds` random sets, then all minimum,
+            maximum and zero point. Each run starts with the initial state. If a model holds state, ten random sets also
+            run in a row.
+        mean: For images: subtracted from each pixel (0 to 255), a number or one for each channel.
+        scale: For images: multiplies the difference, a number or one for each channel.
+        seeds: Number of sets of random inputs.
+        seed: Another seed gives other random sets.
+        layers: Also compare the results of operators, by tensor name, on the first set of inputs of each signature and
+            shape.
+        batch: Size of the inputs' first dimension where the model leaves it open.
+        shapes: Whole shapes of inputs, by name. Dimensions that stay open are run at two sizes, larger than any window
+            of the model.
+        resolver: Which kernels to run: "reference", "optimized" (no delegate) or "default" (with delegates). Operators
+            without a reference kernel, or with one known to be wrong, run on the optimized ones in both models; the
+            result lists them (`apart`).
+        runtime: What runs `b`: an ONNX file "onnxruntime", which it is without this, or "openvino"; a TFLite file
+            "tflm", TFLite Micro, at the shapes that the file states. The original runs on the kernels of `resolver`.
+        interface: Also compare names, shapes, types, quantization, signatures and metadata. Without it, inputs and
+            outputs are matched by position: a model that came back from TOSA has neither signatures nor quantization
+            parameters.
+        max_lsb: Accepted difference of integers, in counts.
+        atol: Accepted difference of floats: atol + rtol * |original|. If neither `atol` nor `rtol` is set, floats of a
+            TOSA file may differ by what TOSA leaves open: so many float32 ulps of the largest value of their tensor
+            (docs/numerics.md, "Floats on TOSA"). The result's `tolerance` has the number.
+        rtol: Accepted difference of floats relative to the original: see `atol`.
+        report: The conversion's report (`Conversion.report`, its JSON form, or a file). Operators that it warns about
+            as not reproduced may differ; what follows them is compared on the original's values.
+        time: Measure how long a run of each entry takes in both models, in turns (`Verification.time`): in the
+            interpreter as users have it, with its default delegate and one thread, whatever `resolver` says. For TFLite
+            files.
+        timeout: Seconds that one run may take.
+        progress: Called with what is run, how many runs are done and how many there are.
+
+    Returns:
+        Every difference. The result is true only if the models are equal.
+
+    Raises:
+        TflqError: No interpreter is installed, or not what runs a TOSA or ONNX file, or the `runtime`.
+        FileError: A file is missing or cannot be read.
+        OptionError: An option makes no sense, or the inputs do not fit.
+
+    Example:
+        ```python
+        result = tflq.verify("in.tflite", "out.tflite", layers=True)
+        print(result.verdict, result.outputs)
+        ```
+    """
+    check_source("a", a)
+    check_source("b", b)
+    check_numbers(0, whole=True, seeds=seeds, seed=seed)
+    check_numbers(0, max_lsb=max_lsb, timeout=timeout)
+    check_number("atol", atol, 0, optional=True)
+    check_number("rtol", rtol, 0, optional=True)
+    check_number("batch", batch, 1, whole=True, optional=True)
+    check_flags(layers=layers, interface=interface, time=time)
+    check_choice("resolver", resolver, get_args(Resolver))
+    check_choice("runtime", runtime, get_args(Runtime), optional=True)
+    check_shapes(shapes)
+    check_data("inputs", inputs)
+    tolerance = Tolerance.asked(max_lsb, atol, rtol)
+    options: dict[str, Any] = {"inputs": inputs, "seeds": seeds, "seed": seed, "layers": layers, "batch": batch}
+    options |= {"resolver": resolver, "runtime": runtime, "interface": interface, "report": report, "time": time}
+    options |= {"images": Images.of(mean, scale), "timeout": timeout, **({"progress": progress} if progress else {})}
+    return compare_models(a, b, Options(**options, shapes=shapes or {}, tolerance=tolerance))

@@ -1,0 +1,285 @@
+"""Tabulate: an elementwise function of one or two 8-bit tensors becomes a table of all its values.
+
+A value has sources if it is computed, elementwise and by ops with an evaluator, from at most two 8-bit tensors and
+scalar constants (a constant of at most 256 different integers counts as an 8-bit tensor). Walking back from what is
+needed (names, outputs, other ops' operands), each such value becomes tosa.table of its source (256 entries) or
+ext.table_2d of its two (65536, of 8 bits), where that is worth it to the target. Tensors with names are sources of
+what follows them, but for one that is itself a function of the others: x * LOGISTIC(x) is one table of x. The entries
+are the evaluator's. Equal tables are one constant, in whichever function.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Container, Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from tflq.analysis.evaluate.registry import evaluate_op
+from tflq.base.light import dataclass
+from tflq.dialects.declare import trait_of
+from tflq.dialects.inference import Misfit, broadcast
+from tflq.dialects.quant import RescaleF64, Table2D
+from tflq.dialects.tosa.movement import Rescale, Table
+from tflq.dialects.traits import Tabulable
+from tflq.ir.core import Buffer, Function, Module, Op, Value, constant
+from tflq.numerics.unary import distinct
+from tflq.transforms.pass_manager import LargeTables, Pass, PassResult
+
+_SOURCES = 2
+_PALETTE_ELEMENTS = 1 << 16
+_ENOUGH_OPS = 16
+"""Ops that show whether a table of one source saves time, in nearly all cases."""
+_MOST_OPS = 512
+"""Ops in the place of which a table of two sources is looked for."""
+_MOST_PLANES = 64
+"""Planes of 256 by 256 numbers that are kept while ops of the same sources are looked at."""
+_MOST_FOLLOWED = 256
+"""Tensors through which it is followed whether one depends on others alone."""
+
+
+@dataclass(frozen=True)
+class Tabulate(Pass):
+    """Puts tables in the place of elementwise arithmetic on 8-bit tensors, where `worth` says so.
+
+    worth: the time that a table saves for each element (or 1 for true), given the ops that it would replace, in order,
+    and the number of its sources; 0 or less: none. least: a table of two sources must save so much over all elements;
+    most: so many are made, None for any number. What those that are made save is noted (`LargeTables`).
+    """
+
+    name: ClassVar[str] = "tabulate"
+    worth: Callable[[Sequence[Op], int], float]
+    least: float = 0.0
+    most: int | None = None
+
+    def run(self, module: Module) -> PassResult:
+        modified, gains = False, list[float]()
+        buffers: dict[tuple[np.dtype, bytes], Buffer] = {}
+        for function in module.functions:
+            modified |= _Tabulation(function, self, buffers, gains).run()
+        module.record.note(LargeTables(tuple(gains)))
+        return PassResult(module, modified)
+
+
+class _Tabulation:
+    """One function's walk: sources forwards, decisions backwards."""
+
+    def __init__(
+        self,
+        function: Function,
+        asked: Tabulate,
+        buffers: dict[tuple[np.dtype, bytes], Buffer],
+        gains: list[float],
+    ) -> None:
+        self.function = function
+        self.asked = asked
+        self.buffers = buffers
+        self.gains = gains
+        self.place = {op: i for i, op in enumerate(function.ops)}
+        self.sources: dict[Value, tuple[Value, ...]] = {}
+        self.tables: dict[tuple[np.dtype, bytes], Value] = {}
+        self.evaluated: dict[tuple[Value, ...], dict[Value, np.ndarray | None]] = {}
+        self.returned = frozenset(function.outputs)
+
+    def run(self) -> bool:
+        for op in self.function.ops:
+            if (sources := self._sources_of(op)) is not None:
+                self.sources[op.result] = sources
+        if not self.sources:
+            return False
+        needed, changed = set(self.returned), False
+        ops = self.function.ops
+        for i in range(len(ops) - 1, -1, -1):
+            op = ops[i]
+            tabulated = None
+            if op.results and op.result in self.sources:
+                if op.result not in needed and not op.result.name:
+                    continue
+                tabulated = self._table(op)
+            if tabulated is not None:
+                ops[i], changed = tabulated, True
+            needed.update(v for v in ops[i].operands if v is not None)
+        return changed
+
+    def _sources_of(self, op: Op) -> tuple[Value, ...] | None:
+        """The 8-bit tensors that the op's result is an elementwise function of."""
+        trait = trait_of(op, Tabulable)
+        if trait is None or _is_per_channel(op) or (isinstance(op, Table) and op.input.type.storage.bits != 8):
+            return None
+        inputs: dict[Value, None] = {}
+        for operand in (v for slot in trait.slots for v in slot.values(op)):
+            if operand.is_constant and operand.array.size == 1:
+                continue
+            inner = self.sources.get(operand)
+            if inner is not None and not (operand.name and _is_8bit(operand)):
+                inputs.update(dict.fromkeys(inner))
+            elif _is_8bit(operand) or _is_palette(operand):
+                inputs[operand] = None
+            else:
+                return None
+        if len(inputs) > 1:
+            inputs = self._independent(inputs)
+        if len(inputs) > _SOURCES:  # an unnamed 8-bit operand can be a source itself
+            inputs = dict.fromkeys(v for v in op.reads if _is_8bit(v))
+            if not 0 < len(inputs) <= _SOURCES or any(
+                v is not None and v not in inputs and v in self.sources for v in op.operands
+            ):
+                return None
+        sources = tuple(inputs)
+        if not sources or not _spans(sources, op.result):
+            return None
+        return sources
+
+    def _independent(self, inputs: dict[Value, None]) -> dict[Value, None]:
+        """Those that are not functions of the others."""
+        for value in sorted(self.sources.keys() & inputs.keys(), key=self._made, reverse=True):
+            others = {v: None for v in inputs if v is not value}
+            if self._follows(value, others):
+                inputs = others
+        return inputs
+
+    def _follows(self, value: Value, others: dict[Value, None]) -> bool:
+        """Whether a value is computed from others alone, elementwise."""
+        first = min(map(self._made, others), default=len(self.place))
+        pending, seen = [value], set(others)
+        while pending:
+            inner = self.sources.get(pending.pop())
+            if inner is None:
+                return False
+            new = [v for v in inner if v not in seen]
+            if len(seen) > _MOST_FOLLOWED or any(self._made(v) < first for v in new):
+                return False
+            seen.update(new)
+            pending += new
+        return True
+
+    def _made(self, value: Value) -> int:
+        """The place of the op that makes a value; before all of them where none does."""
+        return -1 if value.producer is None else self.place[value.producer]
+
+    def _cone(self, root: Op, inside: Container[Value], most: int) -> list[Op]:
+        """The ops between values and the root, in order; no more than so many, those next to the root first."""
+        seen, pending = {root}, deque([root])
+        while pending:
+            for value in pending.popleft().reads:
+                producer = value.producer
+                if producer is None or value in inside or producer in seen:
+                    continue
+                if len(seen) == most:
+                    return sorted(seen, key=self.place.__getitem__)
+                seen.add(producer)
+                pending.append(producer)
+        return sorted(seen, key=self.place.__getitem__)
+
+    def _gain(self, op: Op, sources: tuple[Value, ...]) -> float:
+        """The time that a table in the place of the op saves; 0 or less if none. Of one source it counts no more ops
+        than show that it saves some."""
+        if len(sources) == 2:
+            cone = self._cone(op, sources, _MOST_OPS + 1)
+            return self.asked.worth(cone, 2) * op.result.type.size if len(cone) <= _MOST_OPS else 0.0
+        gain = self.asked.worth(self._cone(op, sources, _ENOUGH_OPS), 1) * op.result.type.size
+        if gain > 0:
+            return gain
+        return self.asked.worth(self._cone(op, sources, len(self.place)), 1) * op.result.type.size
+
+    def _table(self, op: Op) -> Op | None:
+        """The op as a lookup, if that is worth it and its result type can be an entry."""
+        sources, storage = self.sources[op.result], op.result.type.storage
+        if not storage.is_integer or (len(sources) == 2 and storage.bits != 8) or all(v.is_constant for v in sources):
+            return None
+        gain = self._gain(op, sources)
+        if gain <= 0 or (len(sources) == 2 and not self._has_room(gain)):
+            return None
+        operands, grids = zip(*map(_indexed, sources), strict=True)
+        found = self._evaluated(op, sources, grids)
+        if found is None:
+            return None
+        entries = np.broadcast_to(found, [256] * len(sources)).reshape(-1)
+        if len(sources) == 2:
+            self.gains.append(gain)
+        kind = Table if len(sources) == 1 else Table2D
+        return Op(kind.op_name, [*operands, self._shared(entries)], [op.result], {}, op.location)
+
+    def _evaluated(self, op: Op, sources: tuple[Value, ...], grids: Sequence[np.ndarray]) -> np.ndarray | None:
+        """The op's results for the numbers of its sources; None if some op on the way has no evaluator. What is found
+        of tensors on the way serves the ops before."""
+        known = self.evaluated.setdefault(sources, {})
+        if not known or (len(sources) == 2 and len(known) > _MOST_PLANES):
+            known.clear()
+            for axis, (source, numbers) in enumerate(zip(sources, grids, strict=True)):
+                known[source] = numbers.reshape([-1 if i == axis else 1 for i in range(len(sources))])
+        if op.result in known:
+            return known[op.result]
+        env: dict[Value, np.ndarray] = {}
+        for inner in self._cone(op, known, len(self.place)):
+            arrays: list[np.ndarray | None] = []
+            for value in inner.operands:
+                array = None if value is None else env.get(value)
+                if value is not None and array is None:
+                    array = known[value] if value in known else _scalar(value)
+                    if array is None:  # it has no evaluator
+                        return None
+                arrays.append(array)
+            results = evaluate_op(inner, arrays)
+            if results is None:
+                known.update(dict.fromkeys(inner.results))
+                return None
+            env.update(zip(inner.results, results, strict=True))
+            known.update((v, env[v]) for v in inner.results if v.name or v in self.returned)
+        return env[op.result]
+
+    def _has_room(self, gain: float) -> bool:
+        """Whether a table of two sources that saves so much is still made."""
+        return gain >= self.asked.least and (self.asked.most is None or len(self.gains) < self.asked.most)
+
+    def _shared(self, entries: np.ndarray) -> Value:
+        """A constant; equal tables are one."""
+        entries = np.ascontiguousarray(entries)
+        key = (entries.dtype, entries.tobytes())
+        if key not in self.tables:
+            table = self.tables[key] = constant(entries)
+            assert table.buffer is not None
+            table.buffer = self.buffers.setdefault(key, table.buffer)
+        return self.tables[key]
+
+
+def _is_per_channel(op: Op) -> bool:
+    return (isinstance(op, Rescale) and op.per_channel) or (isinstance(op, RescaleF64) and np.size(op.scale) > 1)
+
+
+def _is_8bit(value: Value) -> bool:
+    return value.type.element == value.type.storage and value.type.storage.bits == 8 and value.type.storage.is_integer
+
+
+def _is_palette(value: Value) -> bool:
+    """A constant of few different integers: as good as an 8-bit one."""
+    if not value.is_constant or not value.type.storage.is_integer:
+        return False
+    if not 0 < value.array.size <= _PALETTE_ELEMENTS:
+        return False
+    return distinct(value.array)[0].size <= 256
+
+
+def _indexed(source: Value) -> tuple[Value, np.ndarray]:
+    """An 8-bit tensor and the value that each of its 256 numbers stands for, smallest first."""
+    storage = source.type.storage
+    if _is_8bit(source):
+        return source, np.arange(storage.minimum, storage.maximum + 1).astype(storage.dtype)
+    palette, index = distinct(source.array)
+    values = np.full(256, palette[0])
+    values[: palette.size] = palette
+    return constant(index.astype(np.uint8).reshape(source.array.shape)), values
+
+
+def _scalar(value: Value) -> np.ndarray:
+    """A constant operand: a scalar, so that its rank does not matter; a table as it is."""
+    return value.array.reshape(()) if value.array.size == 1 else value.array
+
+
+def _spans(sources: tuple[Value, ...], result: Value) -> bool:
+    """Whether the sources broadcast to the result's shape by themselves."""
+    try:
+        return broadcast(*(v.type.shape for v in sources)) == result.type.shape
+    except Misfit:
+        return False
