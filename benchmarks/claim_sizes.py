@@ -16,7 +16,7 @@ from networks import network
 
 import tflq
 from tflq.conversion.convert import MOST_GROWTH, SMALL
-from tflq.formats.pipeline import Prefer
+from tflq.formats.options import Prefer
 
 PREFERENCES: Final[tuple[Prefer, ...]] = ("speed", "size")
 

@@ -23,7 +23,8 @@ from run_time import interpreter
 import tflq
 from tflq.dialects.builder import Builder
 from tflq.dialects.quant import RescaleF64, RoundingDivideByPot, Table2D
-from tflq.formats.pipeline import Options, to_kernels
+from tflq.formats.options import Options
+from tflq.formats.tflite.backend import to_kernels
 from tflq.formats.tflite.lowering.cost import Costs, costs, load_costs
 from tflq.ir.core import Function, Module, Op, Value, constant
 from tflq.ir.types import ScalarType, TensorType, i1, i8, i32

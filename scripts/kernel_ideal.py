@@ -9,9 +9,10 @@ from support.harness import interpret
 
 import tflq
 from scripts.kernel_trials import Trial, bias_of, quantized_op, unit_of
+from tflq.conversion.convert import lower
 from tflq.dialects.declare import Operator, Trait, trait_of
 from tflq.dialects.parameters import Unbounded
-from tflq.formats.pipeline import Options, lower
+from tflq.formats.options import Options
 from tflq.formats.tflite.writer import write
 from tflq.ir.core import Module, Op, Value, op_names
 from tflq.ir.types import UniformQuantizedPerAxisType, parameters

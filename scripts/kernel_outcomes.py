@@ -11,9 +11,10 @@ import tflq
 from scripts.kernel_ideal import agrees, run
 from scripts.kernel_table import Key, Sample, holds, signature_of
 from scripts.kernel_trials import WEIGHTS, Trial, quantized_op, trials
+from tflq.conversion.convert import lower
 from tflq.dialects.declare import Operator
 from tflq.dialects.effects import is_hybrid
-from tflq.formats.pipeline import Options, lower
+from tflq.formats.options import Options
 from tflq.formats.tflite.writer import write
 from tflq.ir.core import Module, Op, Value
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedType, parameters, ui8

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from tflq.formats.backend import of_target  # noqa: E402
-from tflq.formats.pipeline import asked  # noqa: E402
+from tflq.formats.options import asked  # noqa: E402
 from tflq.tools.coverage import PATHS, SHIPPED, TARGETS, CoverageRow, dump_rows  # noqa: E402
 from tflq.tools.coverage.table import coverage  # noqa: E402
 

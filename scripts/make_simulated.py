@@ -1,6 +1,6 @@
 """Makes networks with fake quantization, in floats, and TensorFlow's own int8 of each.
 
-    python scripts/make_simulated.py [FOLDER]        (needs tensorflow 2.21; by default tests/passes/simulated)
+    python scripts/make_simulated.py [FOLDER]        (needs tensorflow 2.21; by default tests/tools/quantize/simulated)
 
 `trained` is a small network after ten steps of training with fake quantization of its activations
 (`fake_quant_with_min_max_args`) and of its weights, per channel in convolutions. The others are not trained: they have
@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import numpy as np
 
-FOLDER: Final = Path(__file__).resolve().parents[1] / "tests" / "passes" / "simulated"
+FOLDER: Final = Path(__file__).resolve().parents[1] / "tests" / "tools" / "quantize" / "simulated"
 NAMES: Final = ("trained", "branches", "mixed", "elementwise", "moved")
 RANGES: Final = {
     "image": (-1.0, 1.0),

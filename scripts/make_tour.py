@@ -18,7 +18,8 @@ sys.path.insert(0, str(ROOT))
 from scripts.short_text import shortened  # noqa: E402
 from tflq.analysis.evaluate.registry import evaluate_function  # noqa: E402
 from tflq.formats.backend import backend  # noqa: E402
-from tflq.formats.pipeline import asked, narrowing  # noqa: E402
+from tflq.formats.options import asked  # noqa: E402
+from tflq.formats.pipeline import narrowing, passes_of  # noqa: E402
 from tflq.formats.sources import read, read_any_form  # noqa: E402
 from tflq.formats.tflite.writer import write  # noqa: E402
 from tflq.ir.core import Function, Module, Op, Value  # noqa: E402
@@ -119,7 +120,7 @@ def converted(source: bytes, format: str, folder: str) -> tuple[Module, list[str
     """A model converted with every table that pays, whatever its size: the module and the names of the passes."""
     options, module, passed = asked(format, None), read(source), []
     dump = Dump(folder, module)
-    for step in Pipeline([*narrowing(options, "tfl"), *options.backend.lowering(options, "tfl")], "tfl").steps(module):
+    for step in Pipeline([*narrowing(options, "tfl"), *passes_of(options, "tfl")], "tfl").steps(module):
         module = step.module
         passed.append(step.item.name)
         dump.after(step)

@@ -63,7 +63,7 @@ What comes next for {upper}:
 3. {rules}: `@rule({title})`, what a kernel computes. In one of tflq/legalize/*_real.py:
    `@rule({title}, order=2)`, what no kernel computes. Then `make index`.
 4. {test}: passes when the rule is right.
-   Then: other types, invalid cases, a sample in tflq/tools/tools/coverage/samples_of_layers.py.
+   Then: other types, invalid cases, a sample in tflq/tools/coverage/samples_of_layers.py.
 5. The release of each version in schema/runtime.toml.
 6. What docs/new-operator.md lists besides: TOSA and ONNX, if it occurs on floats; targets, test lists, exceptions.
 7. `make quick`, then scripts/make_coverage.py, then `make test`.

@@ -58,7 +58,7 @@ def of_onnx(runtime: str) -> Opener:
 
 def of_verify() -> Any:
     """The module of tflq that opens ONNX's runtimes and TFLite Micro; it imports nothing of tflq."""
-    place = Path(__file__).resolve().parent.parent / "tflq" / "verification" / "worker.py"
+    place = Path(__file__).resolve().parent.parent / "tflq" / "tools" / "verify" / "worker.py"
     spec = spec_from_file_location("worker", place)
     assert spec is not None
     assert spec.loader is not None

@@ -25,6 +25,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from tflq.base.version import __version__
 from tflq.conversion.collector import collected_rarely
 
 if TYPE_CHECKING:
@@ -57,8 +58,6 @@ if TYPE_CHECKING:
     from tflq.tools.sweep.sweeping import run_sweep
     from tflq.tools.verify.comparison import verify
     from tflq.tools.verify.outcome import Difference, Run, RunTime, Verification
-
-__version__ = "2.0.0"
 
 _HOME = {
     "Arena": "tflq.analysis.arena",

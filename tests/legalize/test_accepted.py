@@ -10,9 +10,10 @@ from support.harness import interpret
 from support.running import reference
 
 import tflq
+from tflq.conversion.convert import lower
 from tflq.conversion.report import Report
 from tflq.formats.backend import backend
-from tflq.formats.pipeline import Options, lower
+from tflq.formats.options import Options
 from tflq.formats.tflite.writer import write
 from tflq.formats.tosa.rules import load_target as tosa_target
 from tflq.ir.core import Module

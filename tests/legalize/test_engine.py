@@ -8,7 +8,8 @@ from support.harness import argument, const, interpret
 
 import tflq
 from tflq.base.errors import UnsupportedError
-from tflq.formats.pipeline import Options, lower
+from tflq.conversion.convert import lower
+from tflq.formats.options import Options
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import ElementType, TensorType, UniformQuantizedType, f32, f64, i8, i32
 from tflq.legalize.deciding import Policy

@@ -16,7 +16,9 @@ import numpy as np
 from scripts.short_text import with_sums
 from support.harness import argument, const
 from tflq.base.errors import UnsupportedError
-from tflq.formats.pipeline import asked, integer_form, narrowing
+from tflq.conversion.convert import integer_form
+from tflq.formats.options import asked
+from tflq.formats.pipeline import narrowing, passes_of
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.text.printer import print_module
 from tflq.ir.types import (
@@ -322,7 +324,7 @@ def text_of(case: Case) -> str:
 
 def _lowered(case: Case, format: Any) -> str:
     options = asked(format, None)
-    passes = [*narrowing(options, "tfl"), *options.backend.lowering(options, "tfl")]
+    passes = [*narrowing(options, "tfl"), *passes_of(options, "tfl")]
     try:
         return print_module(Pipeline(passes, "tfl").run(case.module()).module)
     except UnsupportedError as error:

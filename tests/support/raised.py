@@ -10,7 +10,8 @@ import numpy as np
 from support.harness import argument, interpret
 from support.running import reference
 from tflq.analysis.evaluate.registry import Run, evaluate_function
-from tflq.formats.pipeline import Options, lower
+from tflq.conversion.convert import lower
+from tflq.formats.options import Options
 from tflq.formats.tflite.writer import write
 from tflq.ir.core import Function, Location, Module, Op, Value, constant
 from tflq.ir.types import ScalarType, TensorType, i64

@@ -23,7 +23,7 @@ import numpy as np
 
 from tflq.base.errors import FileError
 from tflq.base.files import PACKAGE, FilePath, file_errors, replace_file
-from tflq.numerics.results import Arrays, is_result
+from tflq.base.results import Arrays, is_result
 
 LOG = logging.getLogger(__name__)
 _DIGEST: Final = 32  # bytes of a SHA-256
@@ -121,7 +121,7 @@ class ProofCache:
     """A folder of results of slow functions of numbers. FileError if it cannot be made, or is not this user's alone.
 
     A key is the SHA-256 of the function, the source of `tflq.numerics`, and the arguments. What is read has the number,
-    types and shapes of arrays that the function says it returns (`numerics.results`), else it is a miss.
+    types and shapes of arrays that the function says it returns (`base.results`), else it is a miss.
     """
 
     def __init__(self, folder: FilePath, limit: int = LIMIT) -> None:

@@ -233,7 +233,7 @@ def ops(target: str | None, operator: str | None, *, fresh: bool, as_json: bool)
 def _asked(target: str | None, operator: str, *, quiet: bool) -> tuple[str, list[CoverageRow]]:
     """A target's name, and its rows from the engine."""
     from tflq.formats.backend import of_target
-    from tflq.formats.pipeline import asked
+    from tflq.formats.options import asked
     from tflq.tools.coverage.table import coverage
 
     form = of_target(target, static=True)

@@ -18,7 +18,6 @@ from typing import Any, ClassVar, Final, NoReturn
 
 import click
 
-import tflq
 from tflq.base.errors import (
     InvalidModelError,
     OptionError,
@@ -30,6 +29,7 @@ from tflq.base.errors import (
     nearest,
 )
 from tflq.base.light import dataclass
+from tflq.base.version import __version__
 from tflq.cli import output
 from tflq.cli.output import Undelivered, open_standard_streams
 from tflq.conversion.collector import RARELY
@@ -254,7 +254,7 @@ class Failure:
         with tempfile.NamedTemporaryFile(
             "w", encoding="utf-8", errors="backslashreplace", prefix="tflq-bug-", suffix=".txt", delete=False
         ) as file:
-            file.write(f"tflq {tflq.__version__}, Python {sys.version}, {sys.platform}\n{sys.argv}\n\n")
+            file.write(f"tflq {__version__}, Python {sys.version}, {sys.platform}\n{sys.argv}\n\n")
             traceback.print_exception(error, file=file)
         remedy = f"report it with the model and the file {file.name}"
         message = f"internal error: {self.message}\nThis is a bug of tflq's own. Please {remedy}."
@@ -382,7 +382,7 @@ class LazyGroup(click.Group):
     `tflq COMMAND --help` ends with examples. Completion in the shell: docs/cli.md.
     """,
 )
-@click.version_option(tflq.__version__, message="tflq %(version)s")
+@click.version_option(__version__, message="tflq %(version)s")
 @click.pass_context
 def group(context: click.Context) -> None:
     """The commands of tflq."""

@@ -14,25 +14,15 @@ from tflq.base.files import FilePath, Pieces, check_outputs, replace_files, tidy
 from tflq.base.light import dataclass, replace
 from tflq.base.logs import INFO, WARNING, log, stage
 from tflq.conversion.collector import collected_rarely, expect
+from tflq.conversion.remarks import of_model, of_rules, of_target
 from tflq.conversion.report import Report
 from tflq.dialects.tfl.state import Custom
 from tflq.formats.backend import DEFAULT, backend, named_by, suffixes
-from tflq.formats.pipeline import (
-    Fallback,
-    Options,
-    Prefer,
-    Semantics,
-    State,
-    asked,
-    check_for_source_of_tosa,
-    form_of,
-    narrowing,
-    report_of,
-)
+from tflq.formats.options import Fallback, Mac, Options, Prefer, Semantics, State, asked, check_for_source_of_tosa
+from tflq.formats.pipeline import form_of, narrowing, passes_of, to_integer_form
 from tflq.formats.sources import Source, held, read, size_of
-from tflq.formats.tflite.lowering.lowering import Mac
 from tflq.ir.core import Module
-from tflq.transforms.pass_manager import Dump, LargeTables, Pipeline, Step, check_folder, forget
+from tflq.transforms.pass_manager import Decisions, Dump, LargeTables, Pipeline, Step, check_folder, forget
 
 if TYPE_CHECKING:
     from tflq.analysis.arena import Arena
@@ -384,7 +374,7 @@ def _lowered(module: Module, options: Options, form: Form, format: str, dump_ir:
     """The conversion of a module that was just read; what is known of its functions is kept (`forget`)."""
     dump = None if dump_ir is None else Dump(dump_ir, module)
     timings = []
-    passes = [*narrowing(options, form), *options.backend.lowering(options, form)]
+    passes = [*narrowing(options, form), *passes_of(options, form)]
     for step in Pipeline(passes, form, each=dump is not None, keep=True).steps(module):
         module = step.module
         timings.append(Timing.of(step))
@@ -491,3 +481,33 @@ def _format(format: str | None, destination: FilePath | None) -> str:
         what = f"the suffix says another format than {format}"
         raise OptionError(Reason(what, os.fspath(destination), value=format))
     return named
+
+
+# Parts of a conversion.
+
+
+def lower(module: Module, options: Options) -> tuple[Module, Report]:
+    """A module in the tfl or the tosa form → one on the operators of the target, with the report. UnsupportedError
+    lists every refused operator, InvalidModelError names one that breaks a law of TOSA."""
+    form = form_of(module)
+    module = Pipeline(passes_of(options, form), form).run(module).module
+    return module, report_of(module, options)
+
+
+def integer_form(module: Module, options: Options | None = None) -> Module:
+    """A module in the tfl or the tosa form → the integer form that selection and TOSA's lowerings read.
+    UnsupportedError lists every refused operator."""
+    form = form_of(module)
+    return Pipeline(to_integer_form(options or Options(), form), form).run(module).module
+
+
+def report_of(module: Module, options: Options) -> Report:
+    """The report of a converted module, from what the passes noted on it."""
+    notes, requirements = options.backend.notes(module, options)
+    decisions = Decisions.of(module)
+    remarks = [*of_model(decisions), *of_rules(decisions, options.rules)]
+    if options.kernels.of_user:
+        remarks += of_target(decisions, options.kernels)
+    report = Report.of(module, decisions, notes, remarks)
+    report.requirements = requirements
+    return report

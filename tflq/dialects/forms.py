@@ -311,3 +311,13 @@ def _quantized(op: Op) -> str | None:
             continue
         return f"operand {place} ('{value.name}') is quantized, and the operator is not a kept one"
     return None
+
+
+_OUTSIDE_OF_TOSA: Final = ("tfl.", "ext.", "quant.", *(f"{name}." for name in TRANSLATED))
+
+
+def is_tosa(module: Module) -> bool:
+    """Whether a module is in the tosa form, as files of TOSA are read."""
+    return any(op.name.startswith("tosa.") for op in module.ops()) and not any(
+        op.name.startswith(_OUTSIDE_OF_TOSA) for op in module.ops()
+    )

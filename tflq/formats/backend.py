@@ -1,14 +1,15 @@
 """The formats that a conversion writes: a `Backend` for each, found by name, by suffix or by target.
 
-tflq's own are here; their methods import what they need when they are called. An installed package adds one by an entry
-point in the group `tflq.backends` that has the name of the format; it is imported when it is asked for.
+Each format's is in its folder, and is imported when it is asked for; what its methods need is imported when they are
+called. An installed package adds one by an entry point in the group `tflq.backends` that has the name of the format.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from tflq.base.errors import OptionError, Reason, check_choice
@@ -23,6 +24,14 @@ DEFAULT: Final = "tflite"
 """The format of a result where neither a format nor a suffix nor a target names one."""
 
 _GROUP: Final = "tflq.backends"
+_BACKENDS: Final = {
+    "tflite": "tflq.formats.tflite.backend:Tflite",
+    "tosa": "tflq.formats.tosa.backend:TosaFlatbuffer",
+    "mlir": "tflq.formats.tosa.backend:TosaText",
+    "onnx": "tflq.formats.onnx.backend:Onnx",
+    "qdq": "tflq.formats.onnx.backend:Qdq",
+}
+"""The class of each format of tflq's own."""
 
 
 class Backend:
@@ -43,6 +52,8 @@ class Backend:
         text: Whether files are text.
         requires: What runs a file: modules of which one must be installed, the package that has it, and tflq's extra
             that installs it.
+        runner: The class that runs a file for `tflq verify`, as "module:Class": a `FileRunner` of
+            `tflq.tools.verify.runner`, made of a path, a timeout in seconds and the resolver asked for.
     """
 
     name: ClassVar[str]
@@ -56,6 +67,7 @@ class Backend:
     one_entry: ClassVar[bool] = True
     text: ClassVar[bool] = False
     requires: ClassVar[tuple[tuple[str, ...], str, str] | None] = None
+    runner: ClassVar[str] = ""
 
     @property
     def suffixes(self) -> tuple[str, ...]:
@@ -89,12 +101,6 @@ class Backend:
         """The passes from the integer form to the result, and its check. form: that of the source."""
         raise NotImplementedError
 
-    def lowering(self, options: Any, form: str) -> list[Pass]:
-        """The passes from the source to the result, by default through the integer form."""
-        from tflq.formats.pipeline import to_integer_form
-
-        return [*to_integer_form(options, form), *self.passes(options, form)]  # type: ignore[arg-type]
-
     def notes(self, module: Module, options: Any) -> tuple[Sequence[Any], Any]:
         """For the report of a result: notes on operators, and what the result requires of a device."""
         return (), None
@@ -107,218 +113,6 @@ class Backend:
         """Whether `tflq verify` should run this file as one of the format."""
         return os.path.splitext(path)[1][1:] in self.suffixes
 
-    def runner(self, path: str, timeout: float, resolver: Any) -> Any:
-        """What runs a file: for all formats but TFLite a `FileRunner` of `tflq.tools.verify.runner`."""
-        raise OptionError(Reason(f"there is nothing that runs .{self.name} files", path))
-
-
-# tflq's own.
-
-
-class _Tflite(Backend):
-    """TFLite flatbuffers."""
-
-    name = "tflite"
-    form = "kernels"
-    targets = ("integer", "kernels", "portable", "tflm")
-    states = ("kept", "variables")
-    builtins = True
-    interpreted = True
-    one_entry = False
-    requires = (("ai_edge_litert", "tensorflow"), "ai-edge-litert", "verify")
-
-    def target(self, asked: FilePath | None) -> Any:
-        if asked in (None, "integer"):
-            from tflq.targets.target import INTEGER
-
-            return INTEGER
-        from tflq.targets.load import load_target
-
-        return load_target(asked)
-
-    def lowering(self, options: Any, form: Any) -> list[Pass]:
-        from tflq.transforms.source import RecordNames
-
-        return [RecordNames(), *super().lowering(options, form)]
-
-    def passes(self, options: Any, form: Any) -> Sequence[Pass]:
-        from tflq.formats.pipeline import to_kernels
-
-        return to_kernels(options, form)
-
-    def pieces(self, module: Module, function: int, target: Any) -> Pieces:
-        from tflq.formats.tflite import writer
-
-        return writer.pieces(module)
-
-    def runner(self, path: str, timeout: float, resolver: Any) -> Any:
-        from tflq.tools.verify.tflite_runner import TfliteRunner
-
-        return TfliteRunner(path, resolver, timeout)
-
-
-class Tosa(Backend):
-    """What TOSA flatbuffers and text share."""
-
-    form = "tosa"
-    close = False
-    requires = (("tosa_reference_model",), "tosa-tools", "tosa")
-
-    @property
-    def targets(self) -> tuple[str, ...]:  # type: ignore[override]
-        from tflq.targets.load import DEVICES
-
-        return "tosa", *DEVICES
-
-    def owns(self, path: str) -> bool:
-        from tflq.targets.load import is_of_tosa
-
-        return is_of_tosa(path)
-
-    def target(self, asked: FilePath | None) -> Any:
-        from tflq.formats.tosa.rules import load_target
-
-        if asked in ("integer", "kernels"):
-            what = f"target '{asked}' is for TFLite files"
-            raise OptionError(Reason(what, value=asked, remedy=f"a .{self.name} file has the target 'tosa'"))
-        return load_target(None if asked in (None, "tosa") else str(asked))
-
-    def lowering(self, options: Any, form: Any) -> list[Pass]:
-        return [self._check(options)] if form == "tosa" else super().lowering(options, form)
-
-    def passes(self, options: Any, form: Any) -> Sequence[Pass]:
-        from tflq.formats.pipeline import to_tosa
-
-        return [*to_tosa(options), self._check(options)]
-
-    def _check(self, options: Any) -> Pass:
-        from tflq.formats.tosa.check import CheckTosa
-
-        return CheckTosa(options.target, static=self.static)
-
-    def notes(self, module: Module, options: Any) -> tuple[Sequence[Any], Any]:
-        from tflq.formats.tosa.check import Requirements
-        from tflq.transforms.pass_manager import Notes
-
-        return Notes.of(module, real=options.semantics == "real"), module.record.find(Requirements)
-
-
-class _TosaFlatbuffer(Tosa):
-    """TOSA flatbuffers, which have no open dims."""
-
-    name = "tosa"
-    static = True
-
-    def pieces(self, module: Module, function: int, target: Any) -> Pieces:
-        from tflq.formats.tosa.write import tosa_pieces
-
-        return tosa_pieces(module, function)
-
-    def reads(self, path: str) -> bool:
-        from tflq.formats.flatbuffer.layout import TOSA
-        from tflq.formats.flatbuffer.structure import identify
-
-        return identify(path) is TOSA
-
-    def runner(self, path: str, timeout: float, resolver: Any) -> Any:
-        from tflq.tools.verify.runtimes import TosaRunner
-
-        return TosaRunner(path, timeout)
-
-
-class _TosaText(Tosa):
-    """MLIR text of the tosa dialect. It says what it needs of the target, and dims can stay open."""
-
-    name = "mlir"
-    text = True
-
-    def pieces(self, module: Module, function: int, target: Any) -> Iterable[bytes]:
-        from tflq.formats.tosa.text import mlir_pieces
-
-        return (piece.encode() for piece in mlir_pieces(module, target, function=function))
-
-    def reads(self, path: str) -> bool:
-        return False
-
-
-class _Onnx(Backend):
-    """ONNX in the exact form: the integer form in its standard operators."""
-
-    name = "onnx"
-    form = "onnx"
-    targets = ("onnx",)
-    states = ("variables", "inputs")
-    requires = (("onnxruntime",), "onnxruntime", "onnx")
-
-    def passes(self, options: Any, form: str) -> Sequence[Pass]:
-        from tflq.formats.onnx.engine import LowerToOnnx
-        from tflq.formats.pipeline import to_onnx
-
-        return to_onnx(options, LowerToOnnx)
-
-    def notes(self, module: Module, options: Any) -> tuple[Sequence[Any], Any]:
-        from tflq.formats.onnx.engine import otherwise_notes, runtimes
-        from tflq.transforms.pass_manager import Notes
-
-        noted = Notes.of(module, real=options.semantics == "real")
-        return [*noted, *otherwise_notes(module)], runtimes(module)
-
-    def pieces(self, module: Module, function: int, target: Any) -> Iterable[bytes]:
-        from tflq.formats.onnx.write import onnx_pieces
-
-        return onnx_pieces(module, function)
-
-    def reads(self, path: str) -> bool:
-        """By its suffix, or as tflq begins it: with the format's version and the producer."""
-        if super().reads(path):
-            return True
-        with open(path, "rb") as file:
-            head = file.read(3)
-        return head[:1] == b"\x08" and head[2:] == b"\x12"
-
-    def runner(self, path: str, timeout: float, resolver: Any) -> Any:
-        from tflq.tools.verify.runtimes import OnnxRunner
-
-        return OnnxRunner(path, timeout)
-
-
-class _Qdq(_Onnx):
-    """ONNX in the QDQ form: each quantized operator on real numbers between casts, as compilers for NPUs read it."""
-
-    name = "qdq"
-    targets = ("qdq",)
-
-    @property
-    def suffixes(self) -> tuple[str, ...]:
-        return ("onnx",)
-
-    def target(self, asked: FilePath | None) -> Any:
-        """Which operators take the form: by default those for which there is a pattern."""
-        from tflq.base.files import resource
-        from tflq.base.light import replace
-        from tflq.targets.load import load_target
-
-        target = load_target(resource("rules/qdq.toml") if asked in (None, "qdq") else asked)
-        return replace(target, by_parameters=True)
-
-    def passes(self, options: Any, form: str) -> Sequence[Pass]:
-        from tflq.formats.onnx.qdq import LowerToQdq
-        from tflq.formats.pipeline import to_onnx
-
-        return to_onnx(options, LowerToQdq)
-
-    def notes(self, module: Module, options: Any) -> tuple[Sequence[Any], Any]:
-        from tflq.formats.onnx.qdq import qdq_form
-        from tflq.transforms.pass_manager import Notes
-
-        notes, form = qdq_form(module)
-        return [*notes, *Notes.of(module, real=options.semantics == "real")], form
-
-
-_OWN: Final[dict[str, Backend]] = {
-    each.name: each for each in (_Tflite(), _TosaFlatbuffer(), _TosaText(), _Onnx(), _Qdq())
-}
-
 
 # Finding one.
 
@@ -327,12 +121,12 @@ _OWN: Final[dict[str, Backend]] = {
 def _outside() -> dict[str, Any]:
     from importlib.metadata import entry_points
 
-    return {entry.name: entry for entry in entry_points(group=_GROUP) if entry.name not in _OWN}
+    return {entry.name: entry for entry in entry_points(group=_GROUP) if entry.name not in _BACKENDS}
 
 
 def names() -> tuple[str, ...]:
     """The names of all formats."""
-    return (*_OWN, *sorted(_outside()))
+    return (*_BACKENDS, *sorted(_outside()))
 
 
 def suffixes() -> dict[str, str]:
@@ -342,8 +136,10 @@ def suffixes() -> dict[str, str]:
 
 @cache
 def _loaded(name: str) -> Backend:
-    if name in _OWN:
-        return _OWN[name]
+    if name in _BACKENDS:
+        module, _, kind = _BACKENDS[name].partition(":")
+        found: Backend = getattr(import_module(module), kind)()
+        return found
     entry = _outside()[name]
     named, remedy = f"the entry point '{name}' of group {_GROUP}", "mend or uninstall the package that has it"
     try:
@@ -358,7 +154,7 @@ def _loaded(name: str) -> Backend:
 
 def backend(name: Any) -> Backend:
     """A format by its name. OptionError if it is not known."""
-    if not isinstance(name, str) or name not in _OWN:
+    if not isinstance(name, str) or name not in _BACKENDS:
         check_choice("format", name, names())
     return _loaded(name)
 
@@ -366,7 +162,7 @@ def backend(name: Any) -> Backend:
 def named_by(path: FilePath) -> str:
     """The name of the format of a destination, by its suffix. OptionError if no format has the suffix."""
     suffix = os.path.splitext(path)[1]
-    if suffix[1:] in _OWN:
+    if suffix[1:] in _BACKENDS:
         return suffix[1:]
     known = suffixes()
     if suffix[1:] in known:

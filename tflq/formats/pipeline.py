@@ -7,48 +7,19 @@
     TOSA → ONNX        check → raise → simplify → tabulate → lower
     TOSA → TOSA        check
 
-One frozen `Options`, made from the arguments of a call and checked, says what the caller asks for; pipelines are made
-from it, and no pass sees it.
+Pipelines are made from `Options`; no pass sees them. What follows the integer form is the list of the format's backend.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Literal
 
-from tflq.base.errors import (
-    OptionError,
-    Reason,
-    check_choice,
-    check_flags,
-    check_number,
-    check_path,
-    check_shapes,
-    check_text,
-    items,
-    not_expected,
-)
-from tflq.base.files import FilePath
-from tflq.base.light import dataclass, field
-from tflq.conversion.remarks import of_model, of_rules, of_target
-from tflq.conversion.report import Report
-from tflq.dialects.forms import Form
-from tflq.formats.backend import DEFAULT, Backend, backend
-from tflq.formats.sources import is_tosa
-from tflq.formats.tflite.lowering.lowering import Mac
+from tflq.dialects.forms import Form, is_tosa
+from tflq.formats.options import Options
 from tflq.ir.core import Module
-from tflq.targets.target import INTEGER
-from tflq.targets.target import Target as Kernels
 from tflq.transforms.canonicalize import Canonicalize, CommonSubexpressionElimination, DeadCodeElimination, Fold
-from tflq.transforms.lower_rounding import LowerRounding
-from tflq.transforms.pass_manager import Decisions, Pass, Pipeline
-from tflq.transforms.source import Cut, CutBeforeCustom, ExtractSignature
-
-if TYPE_CHECKING:
-    from tflq.formats.onnx.engine import LowerToOnnx
-    from tflq.ir.core import Op
-    from tflq.legalize.rule import Rule
+from tflq.transforms.pass_manager import Pass
+from tflq.transforms.source import Cut, CutBeforeCustom, ExtractSignature, RecordNames
 
 
 def form_of(module: Module) -> Form:
@@ -78,31 +49,13 @@ def narrowing(options: Options, form: Form) -> list[Pass]:
     return passes
 
 
-def lower(module: Module, options: Options) -> tuple[Module, Report]:
-    """A module in the tfl or the tosa form → one on the operators of the target, with the report. UnsupportedError
-    lists every refused operator, InvalidModelError names one that breaks a law of TOSA."""
-    form = form_of(module)
-    module = Pipeline(options.backend.lowering(options, form), form).run(module).module
-    return module, report_of(module, options)
-
-
-def integer_form(module: Module, options: Options | None = None) -> Module:
-    """A module in the tfl or the tosa form → the integer form that selection and TOSA's lowerings read.
-    UnsupportedError lists every refused operator."""
-    form = form_of(module)
-    return Pipeline(to_integer_form(options or Options(), form), form).run(module).module
-
-
-def report_of(module: Module, options: Options) -> Report:
-    """The report of a converted module, from what the passes noted on it."""
-    notes, requirements = options.backend.notes(module, options)
-    decisions = Decisions.of(module)
-    remarks = [*of_model(decisions), *of_rules(decisions, options.rules)]
-    if options.kernels.of_user:
-        remarks += of_target(decisions, options.kernels)
-    report = Report.of(module, decisions, notes, remarks)
-    report.requirements = requirements
-    return report
+def passes_of(options: Options, form: Form) -> list[Pass]:
+    """The passes from the source to the result: through the integer form, unless the source has the result's form."""
+    backend = options.backend
+    passes: list[Pass] = [RecordNames()] if backend.interpreted else []
+    if form != backend.form:
+        passes += to_integer_form(options, form)
+    return [*passes, *backend.passes(options, form)]
 
 
 def to_integer_form(options: Options, form: Form) -> list[Pass]:
@@ -111,7 +64,8 @@ def to_integer_form(options: Options, form: Form) -> list[Pass]:
         from tflq.formats.tosa.raising import RaiseTosa
 
         return [CheckLaws(), RaiseTosa(), *_simplification("interpreter")]
-    from tflq.legalize.engine import BuiltinsOfText, CoreToInteger, Legalize
+    from tflq.formats.mlir.passes import CoreToInteger
+    from tflq.legalize.engine import BuiltinsOfText, Legalize
     from tflq.transforms.shape_settling import SettleShapes
 
     state = "lowered" if options.state == "inputs" or not options.backend.builtins else options.state
@@ -125,184 +79,3 @@ def to_integer_form(options: Options, form: Form) -> list[Pass]:
 def _simplification(semantics: Literal["interpreter", "real"]) -> list[Pass]:
     """Casts between neighbours cancelled, common ops shared, constants folded, dead ops dropped."""
     return [Canonicalize(semantics), CommonSubexpressionElimination(), Fold(), DeadCodeElimination()]
-
-
-def to_kernels(options: Options, form: Form) -> list[Pass]:
-    from tflq.formats.tflite.lowering.cost import table_pays
-    from tflq.formats.tflite.lowering.engine import CheckLegality, Select
-    from tflq.formats.tflite.lowering.movement import DeclareVariables
-    from tflq.formats.tflite.lowering.naming import KeepApart, MergeViews, NameTensors, TrimEdges
-    from tflq.formats.tflite.lowering.tables import ShareTables
-    from tflq.transforms.shape_settling import RestateResults, StateShapes
-    from tflq.transforms.source import StateRuntime
-    from tflq.transforms.tabulate import Tabulate
-
-    return [
-        *(Tabulate(table_pays, options.least_table, options.most_tables), DeadCodeElimination(), LowerRounding()),
-        DeclareVariables(options.reset_signature),
-        *_strips(options),
-        *(Select(options.mac, options.cache, options.kernels), TrimEdges(), MergeViews(), ShareTables()),
-        *(CommonSubexpressionElimination(), DeadCodeElimination()),
-        *(KeepApart(), StateShapes(), NameTensors(), StateRuntime(), CheckLegality(options.kernels, options.mac)),
-        *((RestateResults(),) if form == "tfl" else ()),
-    ]
-
-
-def _strips(options: Options) -> list[Pass]:
-    """By default only for tensors so large that strips, which fit the caches, cost no time; kernels of floats, which
-    have no windows and fewer intermediates, are faster without."""
-    from tflq.formats.tflite.lowering.strips import SplitRows
-
-    if options.prefer == "memory":
-        return [SplitRows()]
-    return [SplitRows(least=1 << 24, whole=options.mac == "float32")] if options.prefer == "speed" else []
-
-
-def to_tosa(options: Options) -> list[Pass]:
-    from tflq.formats.tosa.lowering.engine import LowerToTosa, table_pays
-    from tflq.transforms.tabulate import Tabulate
-
-    return [
-        *_without_floats(options),
-        *(Tabulate(table_pays), DeadCodeElimination(), LowerRounding(), LowerToTosa(options.target)),
-        *(CommonSubexpressionElimination(), Fold(), DeadCodeElimination()),
-    ]
-
-
-def _without_floats(options: Options) -> list[Pass]:
-    if options.target.has("pro_fp"):
-        return []
-    from tflq.transforms.floats import TabulateFloats
-
-    return [TabulateFloats()]
-
-
-def to_onnx(options: Options, lowering: type[LowerToOnnx]) -> list[Pass]:
-    from tflq.formats.onnx.tables import table_pays
-    from tflq.transforms.tabulate import Tabulate
-
-    return [
-        *(Tabulate(table_pays), DeadCodeElimination(), LowerRounding()),
-        lowering(options.cache, options.state == "inputs"),
-        *(CommonSubexpressionElimination(), DeadCodeElimination()),
-    ]
-
-
-Fallback = Literal["float", "error"]
-Semantics = Literal["interpreter", "real"]
-State = Literal["kept", "variables", "inputs"]
-Prefer = Literal["speed", "size", "memory"]
-
-
-@dataclass(frozen=True)
-class Options:
-    """What a caller asks of a conversion: see `tflq.convert`.
-
-    backend: the format of the result. kernels: the target of a TFLite file. target: the target of another format.
-    least_table: what a table of two operands must save, in nanoseconds a run; most_tables: how many of them there may
-    be. fallback: an operator without an integer rule is computed in float. cache: a folder of proofs, "" for none.
-    rules: those of a user (`tflq.Extension`).
-    """
-
-    backend: Backend = field(default_factory=lambda: backend(DEFAULT))
-    kernels: Kernels = INTEGER
-    target: Any = None
-    mac: Mac = "integer"
-    prefer: Prefer = "speed"
-    least_table: float = 0.0
-    most_tables: int | None = None
-    fallback: bool = True
-    semantics: Semantics = "interpreter"
-    state: State | None = None
-    reset_signature: bool = False
-    batch: int | None = None
-    shapes: Mapping[str, Sequence[int]] = field(default_factory=dict)
-    signature: str | None = None
-    cut: Sequence[str] = ()
-    cut_before_custom: bool = False
-    cache: str = ""
-    rules: Mapping[str | type[Op], Sequence[Rule]] = field(default_factory=dict)
-
-
-def asked(
-    format: str,
-    target: FilePath | None,
-    *,
-    mac: Mac = "integer",
-    prefer: Prefer = "speed",
-    fallback: Fallback = "float",
-    semantics: Semantics = "interpreter",
-    state: State | None = None,
-    reset_signature: bool = False,
-    batch: int | None = None,
-    shapes: Mapping[str, Sequence[int]] | None = None,
-    signature: str | None = None,
-    cut: Sequence[str] = (),
-    cut_before_custom: bool = False,
-    cache: FilePath | None = None,
-) -> Options:
-    """The options of a conversion, as `tflq.convert` takes them. OptionError for values that are not known, and for
-    options that do nothing in this format."""
-    check_choice("mac", mac, get_args(Mac))
-    check_choice("prefer", prefer, get_args(Prefer))
-    check_choice("fallback", fallback, get_args(Fallback))
-    check_choice("semantics", semantics, get_args(Semantics))
-    check_choice("state", state, get_args(State), optional=True)
-    check_flags(reset_signature=reset_signature, cut_before_custom=cut_before_custom)
-    check_number("batch", batch, 1, whole=True, optional=True)
-    check_shapes(shapes)
-    check_text("signature", signature, "a signature's key")
-    check_path("cache", cache)
-    if not (target is None or isinstance(target, (str, os.PathLike))):
-        raise not_expected("target", target, "the name of a target, or the path of a target's file")
-    chosen = backend(format)
-    allowed = chosen.target(target)
-    chosen.check_options(mac=mac, prefer=prefer, state=state, reset_signature=reset_signature, cache=cache)
-    if chosen.builtins:
-        _check_mac(mac, allowed)
-    return Options(
-        backend=chosen,
-        kernels=allowed if isinstance(allowed, Kernels) else INTEGER,
-        target=None if isinstance(allowed, Kernels) else allowed,
-        mac=mac,
-        prefer=prefer,
-        most_tables=0 if prefer == "size" else None,
-        fallback=fallback == "float",
-        semantics=semantics,
-        state=state,
-        reset_signature=reset_signature,
-        batch=batch,
-        shapes=dict(shapes or {}),
-        signature=signature,
-        cut=items("cut", cut, (str,), "tensor names"),
-        cut_before_custom=cut_before_custom,
-        cache="" if cache is None else os.fspath(cache),
-    )
-
-
-def _check_mac(mac: Mac, target: Kernels) -> None:
-    """OptionError if the target leaves no choice."""
-    if target.builtins is not None and mac != "integer":
-        what = f"mac '{mac}': the target '{target.name}' restricts plain builtins, so its results are in float32 anyway"
-        raise OptionError(Reason(what, value=mac, remedy="leave it out"))
-
-
-def changed(**given: Any) -> dict[str, Any]:
-    """Those keywords of `tflq.convert` that differ from their defaults; `format` and `target` are not looked at."""
-    usual = {**(asked.__kwdefaults__ or {}), "rules": ()}
-    return {name: value for name, value in given.items() if value not in (usual[name], None, (), [], {})}
-
-
-def check_for_source_of_tosa(options: Options, target: FilePath | None) -> None:
-    """OptionError for options that do nothing for a model that is TOSA already. `target`: as the caller gave it."""
-    for name, value, usual in (
-        ("target", target if options.backend.builtins else None, "integer"),
-        ("fallback", "float" if options.fallback else "error", "float"),
-        ("semantics", options.semantics, "interpreter"),
-        ("state", options.state, None),
-    ):
-        if value not in (None, usual):
-            what = f"{name} '{value}' is for models with quantized operators; a TOSA file has none"
-            raise OptionError(Reason(what, value=value, remedy="leave it out"))
-    if options.batch is not None or options.shapes:
-        raise OptionError("a TOSA file has no open dims to bind: its shapes are those it was written with")

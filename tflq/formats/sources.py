@@ -8,7 +8,7 @@ from typing import IO, Literal, TypeAlias, overload
 
 from tflq.base.errors import InvalidModelError, OptionError, Reason, VerificationError, check_source, not_expected
 from tflq.base.files import FilePath, file_errors, reads_once, replace_file
-from tflq.dialects.forms import TRANSLATED, verify_declared, verify_form
+from tflq.dialects.forms import is_tosa, verify_declared, verify_form
 from tflq.formats.backend import backend, named_by, names
 from tflq.formats.flatbuffer.layout import TOSA
 from tflq.formats.flatbuffer.structure import folder_error, identify
@@ -17,7 +17,6 @@ from tflq.formats.tflite.tensors import without_fields, without_tensors
 from tflq.ir.core import Module, Value
 from tflq.ir.types import UniformQuantizedSubChannelType
 
-_NOT_OF_TOSA = ("tfl.", "ext.", "quant.", *(f"{name}." for name in TRANSLATED))
 Held: TypeAlias = FilePath | bytes | bytearray | memoryview
 Source: TypeAlias = Held | IO[bytes]
 
@@ -136,13 +135,6 @@ class _Named(io.BytesIO):
         super().__init__(data)
         self.data = data
         self.name = name
-
-
-def is_tosa(module: Module) -> bool:
-    """Whether a module is in the tosa form, as files of TOSA are read."""
-    return any(op.name.startswith("tosa.") for op in module.ops()) and not any(
-        op.name.startswith(_NOT_OF_TOSA) for op in module.ops()
-    )
 
 
 def write(module: Module, destination: FilePath | None = None) -> bytes:

@@ -398,6 +398,7 @@ ROOMS: Final[dict[str, dict[str, dict[str, str]]]] = {
 
 PASSES: Final[dict[str, str]] = {
     "formats.mlir.lower_quant": "lower-quant-ops",
+    "formats.mlir.passes": "core-to-integer",
     "formats.mlir.real_math": "lower-real-math raise-real-math",
     "formats.mlir.stablehlo_conversions": "default-conversions fuse-conversions hybrid-dequantize-then-op",
     "formats.onnx.engine": "lower-to-onnx",
@@ -410,7 +411,7 @@ PASSES: Final[dict[str, str]] = {
     "formats.tosa.check": "check-laws check-tosa",
     "formats.tosa.lowering.engine": "lower-to-tosa",
     "formats.tosa.raising": "raise-tosa",
-    "legalize.engine": "core-to-integer legalize stablehlo-to-builtins",
+    "legalize.engine": "legalize stablehlo-to-builtins",
     "tools.opt": "quant-codegen tfl-to-tosa-pipeline",
     "tools.quantize.quant_types": """convert-simulated-quantization legalize-tf normalize-quant-types prepare-tfl
         strip-func-quant-types""",

@@ -15,7 +15,7 @@ from tflq.analysis.known import first_dynamic
 from tflq.base.errors import Reason, Refused, UnsupportedError, operators
 from tflq.base.light import dataclass, field, replace
 from tflq.dialects.effects import callees, entry_functions, is_variable
-from tflq.dialects.forms import INTEGER_EDGE, TRANSLATED, Form, kept_reason
+from tflq.dialects.forms import INTEGER_EDGE, Form, kept_reason
 from tflq.dialects.quant import Scast
 from tflq.dialects.tfl.casts import Cast
 from tflq.dialects.tfl.state import While
@@ -303,27 +303,6 @@ def _edges(function: Function, bounds: dict[Value, tuple[int, int]]) -> Iterator
 
 
 _DENSE = "a sparse constant, made dense"
-
-
-@dataclass(frozen=True)
-class CoreToInteger(Pass):
-    """Ops of arith, math, tensor, linalg, shape, func and fxpmath, which text has, become ops of `tosa` on integers and
-    builtins on floats; statistics go. UnsupportedError lists those without an exact form."""
-
-    name: ClassVar[str] = "core-to-integer"
-    takes: ClassVar[Form] = "tfl"
-    makes: ClassVar[Form] = "tfl"
-
-    def run(self, module: Module) -> PassResult:
-        dialects = {name.partition(".")[0] for name in {op.name for op in module.ops()}}
-        if dialects.isdisjoint((*TRANSLATED, "quant")):
-            return PassResult(module, modified=False)
-        from tflq.formats.mlir.annotations import drop_annotations
-        from tflq.formats.mlir.rules import lower_core
-
-        drop_annotations(module)
-        lower_core(module)
-        return PassResult(module, modified=True)
 
 
 @dataclass(frozen=True)

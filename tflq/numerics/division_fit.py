@@ -29,7 +29,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tflq.base.light import NamedTuple, dataclass
-from tflq.numerics.results import has_form, returns
+from tflq.base.results import has_form, returns
 from tflq.numerics.staircase import Staircase, float_thresholds, rescale_staircase
 
 _I31 = (1 << 31) - 1

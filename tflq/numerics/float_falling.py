@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 
 from tflq.base.light import NamedTuple
+from tflq.base.results import per_channel, returns
 from tflq.numerics.float_basics import (
     EXACT,
     Steps,
@@ -25,7 +26,6 @@ from tflq.numerics.float_basics import (
     multiply_add,
     proven,
 )
-from tflq.numerics.results import per_channel, returns
 
 # Nothing but a product rounds.
 #

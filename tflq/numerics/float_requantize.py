@@ -34,6 +34,7 @@ from typing import Final
 import numpy as np
 
 from tflq.base.light import NamedTuple, dataclass
+from tflq.base.results import per_channel, returns
 from tflq.numerics.float_basics import (
     EXACT,
     Lines,
@@ -46,7 +47,6 @@ from tflq.numerics.float_basics import (
     live_channels,
     proven,
 )
-from tflq.numerics.results import per_channel, returns
 
 _FIRST: Final = 16  # gains whose nearest one is tried on all thresholds
 _GAINS: Final = 128  # of a wave

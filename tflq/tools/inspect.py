@@ -14,10 +14,11 @@ from tflq.base.files import FilePath
 from tflq.conversion.convert import convert
 from tflq.conversion.report import short_type
 from tflq.dialects.effects import is_variable
+from tflq.dialects.forms import is_tosa
 from tflq.dialects.tfl.state import Custom
 from tflq.formats.backend import of_target
-from tflq.formats.pipeline import asked
-from tflq.formats.sources import Source, held, is_tosa, read_network, size_of
+from tflq.formats.options import asked
+from tflq.formats.sources import Source, held, read_network, size_of
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedSubChannelType, UniformQuantizedType
 

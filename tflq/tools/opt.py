@@ -20,9 +20,10 @@ from tflq.dialects.forms import verify_form
 from tflq.dialects.quant import Scast
 from tflq.dialects.registry import description
 from tflq.dialects.tosa.movement import Rescale
-from tflq.formats.backend import Tosa
-from tflq.formats.pipeline import Options, to_integer_form, to_tosa
+from tflq.formats.options import Options
+from tflq.formats.pipeline import to_integer_form
 from tflq.formats.tflite.lowering import cost
+from tflq.formats.tosa.backend import Tosa, to_tosa
 from tflq.formats.tosa.lowering import engine as tosa_cost
 from tflq.formats.tosa.rules import Target
 from tflq.formats.tosa.rules import load_target as load_tosa

@@ -6,28 +6,23 @@ The bytes are checked before anything is decoded (`structure.check`), the module
 
 from __future__ import annotations
 
-import mmap
-import os
 from collections.abc import Mapping, Sequence
-from typing import IO, Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 
 from tflq.base.errors import InvalidModelError
-from tflq.base.files import FilePath, file_errors
 from tflq.dialects.declare import Operator
 from tflq.dialects.tfl import op_name
 from tflq.dialects.traits import SetsElementType
 from tflq.formats.flatbuffer.codec import Decoder
 from tflq.formats.flatbuffer.layout import OpcodeTable, read_attributes
+from tflq.formats.flatbuffer.source import Source, open_source
 from tflq.formats.flatbuffer.structure import check, find_archive
 from tflq.formats.tflite.checks import verify_module
 from tflq.formats.tflite.tensors import read_tensor, resolve_details
 from tflq.ir.core import NO_DATA, NO_INFO, Buffer, Function, Location, Metadata, Module, Op, Signature, Value
 from tflq.ir.verifier import Notes
-
-Source: TypeAlias = FilePath | bytes | bytearray | memoryview | IO[bytes]
-
 
 _MODEL_INFO: Final = ("metadata_buffer", "external_buffer_groups", "external_buffers")
 
@@ -43,20 +38,6 @@ def read(source: Source) -> Module:
     except InvalidModelError as error:
         raise error.of_file(name) from None
     return module
-
-
-def open_source(source: Source) -> tuple[memoryview, str]:
-    """The bytes of a source, and its path if it has one."""
-    if isinstance(source, (bytes, bytearray, memoryview)):
-        return memoryview(source).cast("B").toreadonly(), ""
-    if not isinstance(source, (str, os.PathLike)):
-        return memoryview(source.read()), str(getattr(source, "name", ""))
-    path = os.fspath(source)
-    with file_errors(path), open(path, "rb") as file:
-        try:
-            return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)), path
-        except (ValueError, OSError):  # an empty file, or one that cannot be mapped, such as a pipe
-            return memoryview(file.read()), path
 
 
 class _Reader:

@@ -23,8 +23,8 @@ from tflq.dialects.tosa.movement import CondIf, Variable, VariableRead, Variable
 from tflq.dialects.traits import Calls
 from tflq.formats.flatbuffer.codec import Decoder
 from tflq.formats.flatbuffer.layout import TOSA
+from tflq.formats.flatbuffer.source import Source, open_source
 from tflq.formats.flatbuffer.structure import check
-from tflq.formats.tflite.reader import Source, open_source
 from tflq.formats.tosa.operands import (
     AS_1_0,
     ELEMENTS,

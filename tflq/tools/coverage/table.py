@@ -14,6 +14,7 @@ from functools import cache
 import numpy as np
 
 from tflq.base.errors import TflqError
+from tflq.conversion.convert import lower
 from tflq.conversion.report import short_type
 from tflq.dialects.declare import Slot as Port
 from tflq.dialects.parameters import FixedScale, Parameters, SameScale
@@ -21,7 +22,7 @@ from tflq.dialects.tfl import builtin_of, op_name
 from tflq.dialects.tfl.indexing import Gather
 from tflq.dialects.tosa.movement import Table
 from tflq.dialects.traits import SameElementType, Unquantized
-from tflq.formats.pipeline import Options, lower
+from tflq.formats.options import Options
 from tflq.formats.tflite.reader import read
 from tflq.formats.tosa.check import Requirements
 from tflq.ir.core import Module, Op, dialect, op_class, op_names

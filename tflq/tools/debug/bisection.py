@@ -17,9 +17,9 @@ from tflq.base.errors import OptionError, Reason, TflqError, check_choice, check
 from tflq.base.files import FilePath
 from tflq.base.light import NamedTuple
 from tflq.formats.backend import of_target
-from tflq.formats.pipeline import Fallback, Options, Semantics, State, asked, form_of, narrowing
+from tflq.formats.options import Fallback, Mac, Options, Semantics, State, asked
+from tflq.formats.pipeline import form_of, narrowing, passes_of
 from tflq.formats.sources import Source, read
-from tflq.formats.tflite.lowering.lowering import Mac
 from tflq.formats.tflite.writer import write
 from tflq.ir.core import Function, Location, Module, Op, Value
 from tflq.tools.verify.inputs import made_inputs
@@ -330,7 +330,7 @@ class _Search:
         steps, finding, source = [Checked(0, "read", "interpreter", True)], None, module.source
         unchecked: list[str] = []
         ops = _ops(module)
-        for number, step in enumerate(Pipeline(options.backend.lowering(options, "tfl"), "tfl").steps(module), 1):
+        for number, step in enumerate(Pipeline(passes_of(options, "tfl"), "tfl").steps(module), 1):
             if not step.modified:
                 continue
             progress(f"running what {step.item.name} made")

@@ -20,7 +20,6 @@ from typing import Any, Final, Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
 
-import tflq
 from tflq.base.errors import (
     InvalidModelError,
     OptionError,
@@ -31,17 +30,18 @@ from tflq.base.errors import (
     check_numbers,
     check_path,
 )
-from tflq.base.files import FilePath, check_outputs, replace_files
+from tflq.base.files import PACKAGE, FilePath, check_outputs, replace_files
 from tflq.base.processes import Died, call
+from tflq.conversion.convert import convert
 from tflq.dialects.declare import Operator
 from tflq.dialects.effects import callees
 from tflq.formats.backend import of_target
 from tflq.formats.flatbuffer.layout import TFLITE, TOSA
+from tflq.formats.flatbuffer.source import Source
 from tflq.formats.flatbuffer.structure import identify
-from tflq.formats.pipeline import Fallback, asked
+from tflq.formats.options import Fallback, Mac, asked
 from tflq.formats.sources import held
-from tflq.formats.tflite.lowering.lowering import Mac
-from tflq.formats.tflite.reader import Source, read
+from tflq.formats.tflite.reader import read
 from tflq.formats.tflite.writer import write
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import TensorType, UniformQuantizedPerAxisType, UniformQuantizedType
@@ -110,7 +110,7 @@ Converted: TypeAlias = tuple[bytes, Mapping[str, Any]]
 
 
 def _converted(model: bytes, options: Mapping[str, Any]) -> Converted:
-    conversion = tflq.convert(model, **options)
+    conversion = convert(model, **options)
     return conversion.data, conversion.report.to_json()
 
 
@@ -192,7 +192,7 @@ def _outcome(convert: Callable[[bytes], Converted | bytes], model: bytes) -> Con
 
 def _place(error: Exception) -> str:
     """The function of ours that an error comes from."""
-    ours = str(Path(tflq.__file__).parent)
+    ours = PACKAGE
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.startswith(ours)]
     return f"{Path(frames[-1].filename).stem}.{frames[-1].name}" if frames else "?"
 

@@ -20,13 +20,14 @@ from typing import Any, Final
 from tflq.base.errors import Reason, UnsupportedError
 from tflq.base.files import FilePath
 from tflq.base.light import NamedTuple
-from tflq.conversion.convert import convert
+from tflq.conversion.convert import convert, integer_form
 from tflq.conversion.report import Row
 from tflq.dialects.declare import Operator, Slot
 from tflq.dialects.effects import callees
+from tflq.dialects.forms import is_tosa
 from tflq.formats.backend import of_target
-from tflq.formats.pipeline import Options, integer_form
-from tflq.formats.sources import Source, held, is_tosa, read
+from tflq.formats.options import Options
+from tflq.formats.sources import Source, held, read
 from tflq.ir.core import Function, Module, Op, Signature, Value
 from tflq.ir.text.print_types import attribute_text, constant_text, quantization, shape_text
 from tflq.ir.types import ElementType

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
-import tflq
 from tflq.base.errors import MissingPackageError, TflqError
+from tflq.base.version import __version__
+from tflq.conversion.convert import integer_form
+from tflq.dialects.forms import is_tosa
 from tflq.dialects.quant import RescaleF64, Table2D, Table16Bit
 from tflq.dialects.registry import description
 from tflq.dialects.tfl import convolution as tfl
@@ -24,8 +26,7 @@ from tflq.dialects.tfl.convolution import BatchMatMul, FullyConnected
 from tflq.dialects.tosa.convolution import Conv2D, Conv3D, DepthwiseConv2D, TransposeConv2D
 from tflq.dialects.tosa.elementwise import Clamp
 from tflq.dialects.tosa.movement import Rescale, Table
-from tflq.formats.pipeline import integer_form
-from tflq.formats.sources import Source, is_tosa, read
+from tflq.formats.sources import Source, read
 from tflq.ir.core import Module, Op, Value
 from tflq.ir.text.print_types import attribute_text, quantization, shape_text
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedType
@@ -373,7 +374,7 @@ def layers_page(model: Source, result: Verification) -> str:
     formulas, problem = _formulas(read(model))
     rows = rows_of(read(model), result, formulas)
     values = {"result": result, "rows": rows, "plots": plots(rows), "problem": problem}
-    return render("layers.html", **values, version=tflq.__version__)
+    return render("layers.html", **values, version=__version__)
 
 
 def rows_of(module: Module, result: Verification, formulas: Formulas) -> list[Row]:

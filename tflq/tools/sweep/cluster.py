@@ -20,8 +20,8 @@ from shutil import rmtree
 from typing import Any, Final
 from uuid import uuid4
 
-import tflq
 from tflq.base.errors import OptionError, Reason, TflqError
+from tflq.base.version import __version__
 from tflq.tools.sweep.measure import JOB
 from tflq.tools.sweep.server import Ended, Event, LocalExecutor, Staged
 from tflq.tools.sweep.task import Ending, Limits, Task
@@ -42,7 +42,7 @@ class Order:
     task: Mapping[str, Any]
     limits: Limits
     topic: str
-    version: str = tflq.__version__
+    version: str = __version__
 
 
 def store_file(name: str, data: bytes) -> str:
@@ -62,8 +62,8 @@ def run_order(order: Order, *files: str) -> tuple[dict[str, Any], dict[str, byte
 
     files: those of the task, as `store_file` returned them.
     """
-    if order.version != tflq.__version__:
-        raise TflqError(f"this worker has tflq {tflq.__version__}, the sweep {order.version}")
+    if order.version != __version__:
+        raise TflqError(f"this worker has tflq {__version__}, the sweep {order.version}")
     cache = str(_folder()) if order.task["cache"] else ""
     task = Task.of_json({**order.task, "cache": cache}).moved(files)
     ending = asdict(_run(order, task))

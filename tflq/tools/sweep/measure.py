@@ -13,13 +13,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-import tflq
 from tflq.base.errors import InvalidModelError, Reason, TflqError, VerificationError, plain_numbers
 from tflq.base.processes import die_with_parent
-from tflq.conversion.convert import Conversion
+from tflq.conversion.convert import Conversion, convert
 from tflq.conversion.report import Report
 from tflq.formats.backend import backend, of_target
-from tflq.formats.sources import Source, held
+from tflq.formats.sources import Source, held, read
 from tflq.ir.core import Module
 from tflq.tools.sweep.fields import Summarized
 from tflq.tools.sweep.task import Cache, Originals, Task, by_content
@@ -278,7 +277,7 @@ def _converted(task: Task, folder: Path, times: _Times) -> tuple[dict[str, Any],
         if task.sha256 not in ("", sha256):
             return result | {"status": "checksum", "why": f"its SHA-256 is {sha256}, pinned is {task.sha256}"}, {}
         try:
-            module = tflq.read(source)
+            module = read(source)
         except TflqError as error:
             return result | _failure(error), {}
     try:
@@ -347,7 +346,7 @@ def _batch(task: Task, module: Module) -> int | None:
 def _convert(task: Task, source: Source, batch: int | None) -> Conversion:
     options: dict[str, Any] = {**task.settings.convert, "target": task.target, "shapes": task.shapes or None}
     options |= {"format": of_target(task.target, static=True).name, "batch": batch}
-    return tflq.convert(source, **options)
+    return convert(source, **options)
 
 
 def _write(conversion: Conversion, folder: Path) -> dict[str, Path]:

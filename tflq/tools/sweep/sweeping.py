@@ -16,8 +16,7 @@ from tflq.base.errors import MissingPackageError, OptionError, Reason
 from tflq.base.files import FilePath
 from tflq.conversion.extensions import extension_of
 from tflq.formats.backend import Backend, backend, of_target
-from tflq.formats.pipeline import Fallback, Prefer, Semantics, State, asked, changed
-from tflq.formats.tflite.lowering.lowering import Mac
+from tflq.formats.options import Fallback, Mac, Prefer, Semantics, State, asked, changed
 from tflq.tools.sweep.baseline import Change, failing, options_of, read_entries
 from tflq.tools.sweep.driver import Driver, Observer, Silent, changes_since, task_for
 from tflq.tools.sweep.manifest import (

@@ -24,11 +24,10 @@ from typing import Any, Final, Literal, get_args
 
 import numpy as np
 
-import tflq
-import tflq.tools.verify
 from tflq.base.caches import DiskCache
 from tflq.base.documents import DocumentError, parse_json
-from tflq.base.files import file_errors
+from tflq.base.files import PACKAGE, file_errors
+from tflq.base.version import __version__
 from tflq.tools.verify.worker import receive, send
 
 How = Literal["answer", "error", "timeout", "memory", "signal", "exit"]
@@ -170,7 +169,7 @@ def fingerprint(settings: Settings) -> dict[str, Any]:
     from tflq.tools.verify.runner import interpreter_name
 
     return {
-        "tflq": tflq.__version__,
+        "tflq": __version__,
         "commit": _commit(),
         "interpreter": interpreter_name(),
         "resolver": "reference",
@@ -200,7 +199,7 @@ def _file(path: Path) -> str:
 @cache
 def _commit() -> str:
     """The commit of the checkout that tflq runs from, with a + if files of the package differ from it."""
-    root = Path(tflq.__file__).resolve().parents[1]
+    root = Path(PACKAGE).parent
     if not (root / ".git").exists():
         return ""
     try:
@@ -297,7 +296,7 @@ def surroundings() -> str:
     digest = hashlib.sha256(f"{cpu_name()}\n".encode())
     for name in ("ai-edge-litert", "tensorflow", "numpy", "tosa-tools"):
         digest.update(f"{name} {_version(name) or '-'}\n".encode())
-    for path in sorted(Path(tflq.tools.verify.__path__[0]).glob("*.py")):
+    for path in sorted(Path(PACKAGE, "tools", "verify").glob("*.py")):
         digest.update(path.read_bytes())
     return digest.hexdigest()
 

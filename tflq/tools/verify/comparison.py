@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, TypeVar, get_args
 
@@ -186,7 +187,12 @@ class _Comparison:
     def _open(self, path: str, resolver: Resolver | None = None) -> AnyRunner:
         """A file on what runs its format; open until the comparison ends."""
         options = self._options
-        runner: AnyRunner = opening(path).runner(path, options.timeout, resolver or options.resolver)
+        format = opening(path)
+        if not format.runner:
+            raise OptionError(Reason(f"there is nothing that runs .{format.name} files", path))
+        module, _, name = format.runner.partition(":")
+        kind: type[AnyRunner] = getattr(import_module(module), name)
+        runner = kind.open_file(path, options.timeout, resolver or options.resolver)
         self._stack.callback(runner.close)
         return runner
 

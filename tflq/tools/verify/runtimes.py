@@ -11,7 +11,7 @@ from functools import cached_property
 from importlib.util import find_spec
 from math import prod
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Self
 
 import numpy as np
 
@@ -120,6 +120,10 @@ class OnnxRunner(_Extensible):
     """One ONNX file, open in a child process. runtime: as `worker.RUNTIMES` names it."""
 
     untimed = "only models in the TFLite interpreter are timed"
+
+    @classmethod
+    def open_file(cls, path: str, timeout: float, resolver: Resolver) -> Self:
+        return cls(path, timeout)
 
     def __init__(self, path: str, timeout: float, runtime: str = "onnxruntime") -> None:
         """Opens a file by its path. RunError, TflqError as `TfliteRunner`."""
@@ -507,6 +511,10 @@ class TosaRunner(_Extensible):
     """One TOSA file, open in a child process."""
 
     untimed = "the time that the TOSA reference model takes says nothing of a device's"
+
+    @classmethod
+    def open_file(cls, path: str, timeout: float, resolver: Resolver) -> Self:
+        return cls(path, timeout)
 
     def __init__(self, path: str, timeout: float) -> None:
         """Opens a file by its path. RunError, TflqError as `TfliteRunner`."""

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 
@@ -185,6 +185,10 @@ class TfliteRunner:
     what: str = "the interpreter"
     untimed: str = ""
     resizes: bool = True
+
+    @classmethod
+    def open_file(cls, path: str, timeout: float, resolver: Resolver) -> Self:
+        return cls(path, resolver, timeout)
 
     def __init__(self, path: str, resolver: Resolver, timeout: float, beside: TfliteRunner | None = None) -> None:
         """Opens a model by its path. beside: another one, in whose process it runs, and which is closed after it.

@@ -10,7 +10,7 @@ from support.reference import assert_equals_kernel, refusal
 
 import tflq
 from tflq.dialects.builder import Builder
-from tflq.formats.tflite.lowering.lowering import Mac
+from tflq.formats.options import Mac
 from tflq.ir.core import Op, Value
 from tflq.ir.types import (
     ElementType,

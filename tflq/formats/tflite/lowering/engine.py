@@ -19,7 +19,8 @@ from tflq.dialects.effects import entry_functions, is_hybrid
 from tflq.dialects.forms import UNQUANTIZED, Form, is_recurrent, kept_reason
 from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.dialects.traits import Calls, ComputesInFloat
-from tflq.formats.tflite.lowering.lowering import Kernels, Mac, lowering
+from tflq.formats.options import Mac
+from tflq.formats.tflite.lowering.lowering import Kernels, lowering
 from tflq.formats.tflite.tensors import quantization_fields
 from tflq.ir.core import Function, Location, Module, Op, Value
 from tflq.ir.types import QUANTIZED_TYPES, f32

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from tflq.dialects.tfl.convolution import BatchMatMul
 from tflq.dialects.tfl.indexing import Gather
 from tflq.dialects.tfl.movement import Concatenation, PadV2, Reshape, Split, StridedSlice, Transpose
 from tflq.dialects.tfl.state import state_version
+from tflq.formats.options import Mac
 from tflq.formats.tflite.lowering.naming import role_of
 from tflq.ir.core import Function, Module, Op, Value, constant
 from tflq.ir.types import ScalarType, Shape, TensorType, f32, i1, i8, i32, ui8
@@ -36,8 +37,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from tflq.base.caches import Argument, ProofCache
+    from tflq.base.results import Arrays
     from tflq.numerics.float_basics import SumRounding
-    from tflq.numerics.results import Arrays
 
 
 BROADCAST_DIMS: Final = 4
@@ -247,7 +248,6 @@ def _plus(k: Kernels, x: Value, number: int) -> Value:
     return k.add(x, np.asarray(number))
 
 
-Mac = Literal["integer", "float32"]
 IMAGE: Final = 4
 """Dims of an image."""
 BYTES: Final = (i8, ui8)

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-import tflq
+from tflq.base.version import __version__
 from tflq.numerics.ranges import edges
 from tflq.tools.quantize.debugging.pairing import Unpaired
 
@@ -201,7 +201,7 @@ def debug_page(result: Debugging) -> str:
         bars=BARS,
         outputs=None if result.decibels is None else decibels(result.decibels),
         advice=[(each, shortened(each.tensor)) for each in result.advice],
-        version=tflq.__version__,
+        version=__version__,
     )
 
 

@@ -1,0 +1,149 @@
+"""Every row of the coverage table is held to its claim: its model is converted and run.
+
+kept, integer, table    what the interpreter makes of the original, bit for bit; where no kernel runs the original,
+                        what its operators make of real values, within one count
+float                   the latter
+refused                 an error that names the operator and says why
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.coverage_inputs import inputs_of
+from support.harness import interpret
+from support.real_twin import float_twin, largest_difference, real_values
+from support.stablehlo_real import REAL, Real
+
+import tflq
+from scripts import make_coverage
+from tflq.formats.options import Options
+from tflq.formats.tflite.writer import write
+from tflq.ir.core import Module, Op, Value
+from tflq.targets.load import load_target
+from tflq.tools.coverage import PATHS, SHIPPED, CoverageRow, dump_rows
+from tflq.tools.coverage.table import converted, operators, samples_of, unquantized
+
+WITHOUT_REFERENCE = {"CEIL", "ELU", "ROUND", "SEGMENT_SUM", "SUM"}
+"""Operators that the reference resolver lacks, and SUM, whose reference kernel gives a constant."""
+UNSTEADY = ("bidirectional_sequence_lstm ", "depthwise_conv_2d i16 × i4")
+"""Samples whose own kernels give something else each time."""
+OF_BITS = {"BITWISE_XOR", "RIGHT_SHIFT", "STABLEHLO_AND", "STABLEHLO_OR", "STABLEHLO_SHIFT_LEFT"}
+"""Operators on stored bits: where no kernel runs them on such types, there is nothing to compare with."""
+NO_KERNEL = "no kernel computes it"
+"""What rows say that give real results, whatever an interpreter makes of types that its kernels do not look at."""
+TARGETS = ("integer", "kernels")
+ROOT = Path(__file__).resolve().parents[3]
+_DISTANCE = r"(, |: )(up to \d+ count\(s\) from the real value|[\d.]+% of all pairs of values are compared wrongly)"
+Arrays = list[list[np.ndarray]]
+
+
+@pytest.mark.parametrize("name", [name for name in operators() if name not in unquantized()])
+def test_rows_are_what_they_claim(name: str) -> None:
+    for key, model in samples_of(name):
+        held: set[bytes] = set()
+        real = False
+        for target in TARGETS:
+            row, result = converted(key, model, Options(kernels=load_target(target)))
+            assert not row.warning or (row.operator, _words(row.warning)) in listed(), "docs/exceptions.md lists it"
+            real |= row.reason.startswith(NO_KERNEL)
+            _hold(row, model, result, held, real=real)
+            if result is None:
+                with pytest.raises(tflq.TflqError, match=row.operator):
+                    tflq.convert(model, target=target)
+
+
+@cache
+def listed() -> set[tuple[str, str]]:
+    """Operators and warnings of docs/exceptions.md."""
+    lines = (ROOT / "docs" / "exceptions.md").read_text(encoding="utf-8").splitlines()
+    cells = [line.strip("| ").split(" | ") for line in lines if line.startswith("| ")]
+    return {(row[0].split()[0], _words(row[2 if len(row) == 3 else 1])) for row in cells}
+
+
+def _words(warning: str) -> str:
+    """A warning without names and types of tensors, and without how far off results are."""
+    for pattern in (_DISTANCE, r"'[\w.]+'", r"\b(u?i\d+)\b"):
+        warning = re.sub(pattern, "", warning)
+    return warning
+
+
+def _hold(row: CoverageRow, model: bytes, result: Module | None, held: set[bytes], *, real: bool) -> None:
+    """Fails if the row claims what is not so; `held`: results that have been looked at; `real`: real results count."""
+    assert row.path in PATHS
+    assert (row.path == "refused") == (result is None)
+    assert row.reason or row.path not in ("float", "refused")
+    data = bytes(write(result)) if result is not None else b""
+    if not data or data in held or row.key.startswith(UNSTEADY):
+        return
+    held.add(data)
+    module = tflq.read(model)
+    batches = inputs_of(module, row.operator.lower())
+    resolver = "BUILTIN_REF" if row.operator not in WITHOUT_REFERENCE else "BUILTIN_WITHOUT_DEFAULT_DELEGATES"
+    wanted = _original(model, batches, resolver)
+    if wanted is None and row.path == "kept":
+        return  # what is kept runs where the original does
+    got = interpret(data, batches, resolver)
+    if wanted is not None and any(w.dtype != g.dtype for w, g in zip(wanted[0], got[0], strict=True)):
+        wanted = None  # the kernel takes a result for one of another type
+    if row.operator in OF_BITS and wanted is None:
+        return
+    if wanted is not None and row.path != "float" and not real:
+        for ws, gs in zip(wanted, got, strict=True):
+            for w, g in zip(ws, gs, strict=True):
+                np.testing.assert_array_equal(g, w, err_msg=row.key)
+    else:
+        assert _from_real(model, module, batches, got, resolver) <= 1, row.key
+
+
+def _original(model: bytes, batches: Arrays, resolver: str) -> Arrays | None:
+    try:
+        return interpret(model, batches, resolver)
+    except RuntimeError:  # no interpreter has such a kernel
+        return None
+
+
+def _from_real(model: bytes, module: Module, batches: Arrays, got: Arrays, resolver: str) -> float:
+    """The largest difference of results from real ones, in counts."""
+    inputs, outputs = module.main.inputs, module.main.outputs
+    floats = [[real_values(v, array) for v, array in zip(inputs, batch, strict=True)] for batch in batches]
+    name = module.main.ops[0].name.removeprefix("tfl.stablehlo_")
+    if name in REAL:
+        real = [[_of_reals(module.main.ops[0], dict(zip(inputs, batch, strict=True)), REAL[name])] for batch in floats]
+    else:
+        real = interpret(float_twin(model), floats, resolver)
+    return max(largest_difference(outputs, rs, gs) for rs, gs in zip(real, got, strict=True))
+
+
+def _of_reals(op: Op, given: dict[Value, np.ndarray], function: Real) -> np.ndarray:
+    arrays = [real_values(v, v.array) if v.is_constant else given[v] for v in op.operands if v is not None]
+    with np.errstate(all="ignore"):
+        return function(arrays, op.attributes)
+
+
+def _page() -> list[list[str]]:
+    """The cells of the page's table."""
+    lines = (ROOT / "docs" / "coverage.md").read_text(encoding="utf-8").splitlines()
+    start = lines.index(next(line for line in lines if line.startswith("| operator |")))
+    return [line.strip("| ").split(" | ") for line in lines[start + 2 :]]
+
+
+def test_every_builtin_has_rows() -> None:
+    assert {row[0].lower() for row in _page()} == set(operators())
+
+
+def test_rows_are_told_apart() -> None:
+    counts = Counter(tuple(row[:2]) for row in _page())
+    assert [row for row, count in counts.items() if count > 1] == []
+
+
+def test_the_page_and_the_shipped_table_are_current() -> None:
+
+    tables = make_coverage.tables()
+    for path, text in ((ROOT / "docs" / "coverage.md", make_coverage.page(tables)), (SHIPPED, dump_rows(tables))):
+        assert path.read_text(encoding="utf-8") == text, "make it anew: make_coverage.py"

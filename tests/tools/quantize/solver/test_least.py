@@ -1,0 +1,129 @@
+"""Random graphs through the solver: casts cost the least there is, never more than before, and results stay."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from support.cast_graphs import RandomGraph, Search
+from support.harness import edge_inputs, interpret
+
+from tflq.analysis.cast_cost import cast_cost
+from tflq.analysis.evaluate.registry import evaluate_function, held_array
+from tflq.conversion.convert import integer_form, lower
+from tflq.formats.options import Options
+from tflq.formats.tflite.writer import write
+from tflq.ir.core import Location, Module
+from tflq.ir.text.parser import parse_module
+from tflq.ir.text.printer import print_module
+from tflq.tools.opt import parse_pipeline
+from tflq.transforms.canonicalize import DeadCodeElimination
+from tflq.transforms.pass_manager import PassResult
+
+MODES = ("quant-simplify", "quant-transform")
+SMALL = 20
+"""Small graphs of one test."""
+
+
+def graph(seed: int, count: int) -> str:
+    return print_module(RandomGraph(seed, count, "tfl" if seed % 3 == 0 else "quant").module())
+
+
+def solved(mode: str, text: str) -> PassResult:
+    return parse_pipeline(mode).run(parse_module(text))
+
+
+def without_dead_ops(text: str) -> Module:
+    return DeadCodeElimination().run(parse_module(text)).module
+
+
+@pytest.mark.parametrize("first", range(0, 10 * SMALL, SMALL))
+def test_the_least_there_is(first: int) -> None:
+    """Of graphs of at most 8 ops that are no casts, by a search that tries all forms of all of them."""
+    for seed in range(first, first + SMALL):
+        count = next(n for n in (2 + seed % 7, 4, 3, 2) if Search(without_dead_ops(graph(seed, n)).main).size <= 1000)
+        text = graph(seed, count)
+        before = without_dead_ops(text)
+        least = Search(before.main).least()
+        for mode in MODES:
+            after = solved(mode, text)
+            assert cast_cost(after.module) == least <= cast_cost(before), f"{mode}, graph {seed} of {count} ops"
+
+
+@pytest.mark.parametrize("first", range(0, 10 * SMALL, SMALL))
+def test_results_stay_and_the_cost_never_rises(first: int) -> None:
+    for seed in range(first, first + SMALL):
+        text = graph(seed, 3 + seed % 30)
+        batches = edge_inputs(parse_module(text).main.inputs, seed)
+        wanted = _evaluated(parse_module(text), batches)
+        for mode in MODES:
+            result = solved(mode, text)
+            assert cast_cost(result.module) <= cast_cost(parse_module(text)), f"{mode}, graph {seed}"
+            assert not parse_pipeline(mode).run(result.module).modified, f"{mode}, graph {seed}, a second time"
+            _assert_equal(_evaluated(parse_module(print_module(result.module)), batches), wanted, f"{mode}, {seed}")
+
+
+@pytest.mark.parametrize("seed", range(0, 24, 3))
+@pytest.mark.parametrize("mode", MODES)
+def test_results_stay_in_the_interpreter(seed: int, mode: str) -> None:
+    text = graph(seed, 8)
+    batches = edge_inputs(parse_module(text).main.inputs, seed)
+    files = [_file(module) for module in (parse_module(text), solved(mode, text).module)]
+    wanted, found = (interpret(file, batches, "BUILTIN_REF") for file in files)
+    _assert_equal(found, wanted, f"{mode}, {seed}")
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_no_cast_has_the_place_of_another_operator(mode: str) -> None:
+    """A conversion knows by an op's place what became of the operator there."""
+    for seed in range(20):
+        module = parse_module(graph(seed, 12))
+        for place, op in enumerate(module.main.ops):
+            op.location = Location("f.tflite", 0, place, op.short_name, op.result.name)
+        ops = parse_pipeline(mode).run(module).module.main.ops
+        places = [op.location for op in ops if op.location is not None]
+        assert len(places) == len(set(places)) > 0
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_large_graphs_are_cheap(mode: str) -> None:
+    """About a second on one core; a quadratic step would take minutes."""
+    module = RandomGraph(5000, 5000).module()
+    before, start = cast_cost(module), time.process_time()
+    result = parse_pipeline(mode).run(module)
+    assert time.process_time() - start < 30
+    assert cast_cost(result.module) < 0.8 * before
+
+
+def test_a_long_chain_is_one_part() -> None:
+    """Of 5,000 ops that move elements, between casts at its ends and in its middle."""
+    q = "tensor<4x!quant.uniform<i8:f32, 0.5>>"
+    ops = [f"%0 = quant.dcast %q : {q} to tensor<4xf32>"]
+    kind = "{axis = 0 : i32} : (tensor<4xf32>) -> tensor<4xf32>"
+    ops += [f'%{place + 1} = "tosa.reverse"(%{place}) {kind}' for place in range(5000)]
+    ops += [f"%r{i} = quant.qcast %{i} : tensor<4xf32> to {q}" for i in (2500, 5000)]
+    text = f"func.func @f(%q: {q}) -> ({q}, {q}) {{\n" + "\n".join(ops) + f"\nreturn %r2500, %r5000 : {q}, {q}\n}}"
+    module, start = parse_module(text), time.process_time()
+    assert cast_cost(parse_pipeline("quant-simplify").run(module).module) == 0
+    assert time.process_time() - start < 30
+
+
+def _file(module: Module) -> bytes:
+    return bytes(write(lower(module, Options())[0]))
+
+
+def _evaluated(module: Module, batches: list[list[np.ndarray]]) -> list[list[np.ndarray]]:
+    main = integer_form(module).main
+    results = []
+    for arrays in batches:
+        known = evaluate_function(main, dict(zip(main.inputs, arrays, strict=True)))
+        results.append([held_array(v) if v.is_constant else known[v] for v in main.outputs])
+    return results
+
+
+def _assert_equal(found: list[list[np.ndarray]], wanted: list[list[np.ndarray]], what: str) -> None:
+    for some, others in zip(found, wanted, strict=True):
+        for a, b in zip(some, others, strict=True):
+            assert a.dtype == b.dtype, what
+            np.testing.assert_array_equal(a, b, err_msg=what)

@@ -1,0 +1,3 @@
+"""The version of tflq."""
+
+__version__ = "2.0.0"

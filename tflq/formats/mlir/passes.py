@@ -1,0 +1,31 @@
+"""The pass that text needs before it is legalized."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from tflq.base.light import dataclass
+from tflq.dialects.forms import TRANSLATED, Form
+from tflq.ir.core import Module
+from tflq.transforms.pass_manager import Pass, PassResult
+
+
+@dataclass(frozen=True)
+class CoreToInteger(Pass):
+    """Ops of arith, math, tensor, linalg, shape, func and fxpmath, which text has, become ops of `tosa` on integers and
+    builtins on floats; statistics go. UnsupportedError lists those without an exact form."""
+
+    name: ClassVar[str] = "core-to-integer"
+    takes: ClassVar[Form] = "tfl"
+    makes: ClassVar[Form] = "tfl"
+
+    def run(self, module: Module) -> PassResult:
+        dialects = {name.partition(".")[0] for name in {op.name for op in module.ops()}}
+        if dialects.isdisjoint((*TRANSLATED, "quant")):
+            return PassResult(module, modified=False)
+        from tflq.formats.mlir.annotations import drop_annotations
+        from tflq.formats.mlir.rules import lower_core
+
+        drop_annotations(module)
+        lower_core(module)
+        return PassResult(module, modified=True)

@@ -1,0 +1,149 @@
+"""What a caller asks of a conversion: the arguments of `tflq.convert`, checked."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from tflq.base.errors import (
+    OptionError,
+    Reason,
+    check_choice,
+    check_flags,
+    check_number,
+    check_path,
+    check_shapes,
+    check_text,
+    items,
+    not_expected,
+)
+from tflq.base.files import FilePath
+from tflq.base.light import dataclass, field
+from tflq.formats.backend import DEFAULT, Backend, backend
+from tflq.targets.target import INTEGER
+from tflq.targets.target import Target as Kernels
+
+if TYPE_CHECKING:
+    from tflq.ir.core import Op
+    from tflq.legalize.rule import Rule
+
+Mac = Literal["integer", "float32"]
+Fallback = Literal["float", "error"]
+Semantics = Literal["interpreter", "real"]
+State = Literal["kept", "variables", "inputs"]
+Prefer = Literal["speed", "size", "memory"]
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a caller asks of a conversion: see `tflq.convert`.
+
+    backend: the format of the result. kernels: the target of a TFLite file. target: the target of another format.
+    least_table: what a table of two operands must save, in nanoseconds a run; most_tables: how many of them there may
+    be. fallback: an operator without an integer rule is computed in float. cache: a folder of proofs, "" for none.
+    rules: those of a user (`tflq.Extension`).
+    """
+
+    backend: Backend = field(default_factory=lambda: backend(DEFAULT))
+    kernels: Kernels = INTEGER
+    target: Any = None
+    mac: Mac = "integer"
+    prefer: Prefer = "speed"
+    least_table: float = 0.0
+    most_tables: int | None = None
+    fallback: bool = True
+    semantics: Semantics = "interpreter"
+    state: State | None = None
+    reset_signature: bool = False
+    batch: int | None = None
+    shapes: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    signature: str | None = None
+    cut: Sequence[str] = ()
+    cut_before_custom: bool = False
+    cache: str = ""
+    rules: Mapping[str | type[Op], Sequence[Rule]] = field(default_factory=dict)
+
+
+def asked(
+    format: str,
+    target: FilePath | None,
+    *,
+    mac: Mac = "integer",
+    prefer: Prefer = "speed",
+    fallback: Fallback = "float",
+    semantics: Semantics = "interpreter",
+    state: State | None = None,
+    reset_signature: bool = False,
+    batch: int | None = None,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    signature: str | None = None,
+    cut: Sequence[str] = (),
+    cut_before_custom: bool = False,
+    cache: FilePath | None = None,
+) -> Options:
+    """The options of a conversion, as `tflq.convert` takes them. OptionError for values that are not known, and for
+    options that do nothing in this format."""
+    check_choice("mac", mac, get_args(Mac))
+    check_choice("prefer", prefer, get_args(Prefer))
+    check_choice("fallback", fallback, get_args(Fallback))
+    check_choice("semantics", semantics, get_args(Semantics))
+    check_choice("state", state, get_args(State), optional=True)
+    check_flags(reset_signature=reset_signature, cut_before_custom=cut_before_custom)
+    check_number("batch", batch, 1, whole=True, optional=True)
+    check_shapes(shapes)
+    check_text("signature", signature, "a signature's key")
+    check_path("cache", cache)
+    if not (target is None or isinstance(target, (str, os.PathLike))):
+        raise not_expected("target", target, "the name of a target, or the path of a target's file")
+    chosen = backend(format)
+    allowed = chosen.target(target)
+    chosen.check_options(mac=mac, prefer=prefer, state=state, reset_signature=reset_signature, cache=cache)
+    if chosen.builtins:
+        _check_mac(mac, allowed)
+    return Options(
+        backend=chosen,
+        kernels=allowed if isinstance(allowed, Kernels) else INTEGER,
+        target=None if isinstance(allowed, Kernels) else allowed,
+        mac=mac,
+        prefer=prefer,
+        most_tables=0 if prefer == "size" else None,
+        fallback=fallback == "float",
+        semantics=semantics,
+        state=state,
+        reset_signature=reset_signature,
+        batch=batch,
+        shapes=dict(shapes or {}),
+        signature=signature,
+        cut=items("cut", cut, (str,), "tensor names"),
+        cut_before_custom=cut_before_custom,
+        cache="" if cache is None else os.fspath(cache),
+    )
+
+
+def _check_mac(mac: Mac, target: Kernels) -> None:
+    """OptionError if the target leaves no choice."""
+    if target.builtins is not None and mac != "integer":
+        what = f"mac '{mac}': the target '{target.name}' restricts plain builtins, so its results are in float32 anyway"
+        raise OptionError(Reason(what, value=mac, remedy="leave it out"))
+
+
+def changed(**given: Any) -> dict[str, Any]:
+    """Those keywords of `tflq.convert` that differ from their defaults; `format` and `target` are not looked at."""
+    usual = {**(asked.__kwdefaults__ or {}), "rules": ()}
+    return {name: value for name, value in given.items() if value not in (usual[name], None, (), [], {})}
+
+
+def check_for_source_of_tosa(options: Options, target: FilePath | None) -> None:
+    """OptionError for options that do nothing for a model that is TOSA already. `target`: as the caller gave it."""
+    for name, value, usual in (
+        ("target", target if options.backend.builtins else None, "integer"),
+        ("fallback", "float" if options.fallback else "error", "float"),
+        ("semantics", options.semantics, "interpreter"),
+        ("state", options.state, None),
+    ):
+        if value not in (None, usual):
+            what = f"{name} '{value}' is for models with quantized operators; a TOSA file has none"
+            raise OptionError(Reason(what, value=value, remedy="leave it out"))
+    if options.batch is not None or options.shapes:
+        raise OptionError("a TOSA file has no open dims to bind: its shapes are those it was written with")
