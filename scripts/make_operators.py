@@ -48,7 +48,7 @@ def page() -> str:
     lines = [f"| `{kind.__name__}` | {_sentence(kind)} |" for kind in sorted(kinds, key=lambda k: k.__name__)]
     for name, found in declared:
         lines += ["", f"## {name}"]
-        if found.package.endswith(f".{name}"):
+        if found.package.startswith("tflq.dialects.") and found.package.endswith(f".{name}"):
             lines += ["", _cell(inspect.getdoc(import_module(found.package)) or "")]
         for family, ops in found.families.items():
             lines += ["", f"### {name}: {family}"] if len(found.families) > 1 else []

@@ -60,5 +60,11 @@ def test_rooms_have_the_files_that_are_named() -> None:
     ]
     assert not gone
     packages = {path.parent.relative_to(ROOT / "tflq").as_posix() for path in (ROOT / "tflq").rglob("*/__init__.py")}
-    inside = {"ir/text", "analysis/evaluate", "formats/mlir/dialects", "tools/quantize/regions", "tools/quantize/solver"}
+    inside = {
+        "ir/text",
+        "analysis/evaluate",
+        "formats/mlir/dialects",
+        "tools/quantize/regions",
+        "tools/quantize/solver",
+    }
     assert set(named) == {p for p in packages if not p.startswith("dialects/")} - inside

@@ -18,7 +18,7 @@ from tflq.cli import main
 
 KILLED = """
 import os, signal, sys
-from tflq import files
+from tflq.base import files
 if sys.argv[2] == "named":
     del os.O_TMPFILE
 

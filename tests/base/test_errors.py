@@ -18,7 +18,7 @@ from tflq.ir.text.parser import parse_module
 from tflq.ir.types import UniformQuantizedType, i16
 from tflq.tools.verify.runner import RunError
 
-MODELS = Path(__file__).parent.parent / "models"
+MODELS = Path(__file__).parents[2] / "models"
 
 
 def unsupported() -> None:

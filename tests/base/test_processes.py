@@ -130,4 +130,4 @@ def test_one_module_starts_python() -> None:
     package = Path(tflq.__file__).parent
     words = ("sys.executable", "set_start_method", '"spawn"', '"forkserver"')
     files = [path for path in package.rglob("*.py") if any(word in path.read_text("utf-8") for word in words)]
-    assert [path.relative_to(package).as_posix() for path in files] == ["processes.py"]
+    assert [path.relative_to(package).as_posix() for path in files] == ["base/processes.py"]

@@ -14,7 +14,7 @@ import tflq
 from tflq.ir.core import Function, Module, Op
 from tflq.ir.types import UniformQuantizedType, i8, i16
 
-MODELS = Path(__file__).parent.parent / "models"
+MODELS = Path(__file__).parents[2] / "models"
 NETWORKS = ["cnn_int8", "cnn_uint8", "cnn_int16x8"]
 
 

@@ -198,7 +198,7 @@ def test_what_a_signature_names_is_alive_and_stays_named() -> None:
 
 def test_removed_results_leave_the_tensor_table() -> None:
     module = parse_module(
-        """func.func @f(%x: f32 {tflq.ir.index = 1}) -> f32 {
+        """func.func @f(%x: f32 {tflq.index = 1}) -> f32 {
   %0 = "tfl.abs"(%x) {tflq.tensors = [{index = 0}]} : (f32) -> f32
   return %x : f32
 }"""
