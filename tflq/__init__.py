@@ -25,8 +25,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from tflq.base.collector import collected_rarely
 from tflq.base.version import __version__
-from tflq.conversion.collector import collected_rarely
 
 if TYPE_CHECKING:
     from tflq.analysis.arena import Arena

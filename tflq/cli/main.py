@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Final, NoReturn
 
 import click
 
+from tflq.base.collector import RARELY
 from tflq.base.errors import (
     InvalidModelError,
     OptionError,
@@ -32,7 +33,6 @@ from tflq.base.light import dataclass
 from tflq.base.version import __version__
 from tflq.cli import output
 from tflq.cli.output import Undelivered, open_standard_streams
-from tflq.conversion.collector import RARELY
 
 # What `--help` says in addition to click: groups of commands, sections of options, examples. `docs/cli.md` has the same
 # (`scripts/make_cli_docs.py`), and a test runs every example.

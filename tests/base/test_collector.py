@@ -9,7 +9,7 @@ from threading import Barrier, Thread
 import pytest
 
 import tflq
-from tflq.conversion.collector import RARELY, collected_rarely, expect
+from tflq.base.collector import RARELY, collected_rarely, expect
 
 USUAL = (700, 10, 10)
 
