@@ -141,7 +141,8 @@ def test_no_module_hides_a_public_name() -> None:
     code = (
         "import importlib, pkgutil, tflq\n"
         "for module in pkgutil.walk_packages(tflq.__path__, 'tflq.'):\n"
-        "    if module.name not in ('tflq.__main__', 'tflq.tools.explorer.main'): importlib.import_module(module.name)\n"
+        "    if module.name not in ('tflq.__main__', 'tflq.tools.explorer.main'):\n"
+        "        importlib.import_module(module.name)\n"
         "print(*(name for name in tflq.__all__ if type(getattr(tflq, name)).__name__ == 'module'))"
     )
     found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
