@@ -15,7 +15,7 @@ import numpy as np
 
 from tflq.builder import through_floats
 from tflq.dialects.declare import Operator, trait_of
-from tflq.dialects.effects import is_variable
+from tflq.dialects.effects import is_handle, is_variable
 from tflq.dialects.forms import is_recurrent
 from tflq.dialects.parameters import FloatKernel, Unbounded
 from tflq.dialects.tfl.activation import Tanh
@@ -64,9 +64,12 @@ def fall_back(op: Op, b: RuleBuilder) -> Sequence[Value]:
 
         if problem := missing_state(op):
             raise NotApplicable(problem)
-    source = op.input.type.storage if isinstance(op, Quantize) else f32
-    if source is not f32 and (source.is_float or not source.numpy):
-        raise NotApplicable(f"QUANTIZE has no kernel on {source}; cast it to f32 first")
+    if strange := next((v for v in op.tensors if not (v.type.storage.numpy or is_handle(v))), None):
+        raise NotApplicable(f"no float kernel computes on '{strange.name}' of {strange.type.storage}")
+    if isinstance(op, Quantize) and not op.result.type.quantized:
+        raise NotApplicable(f"QUANTIZE has no kernel that gives plain {op.result.type.storage}; state its scale")
+    if isinstance(op, Quantize) and not op.input.type.quantized and op.input.type.storage is not f32:
+        raise NotApplicable(f"QUANTIZE has no kernel on plain {op.input.type.storage}; cast it to f32 first")
     numbers = _numbers(op)
     return through_floats(op, _Casts(op, b, numbers), partial(_computed, op, b, numbers))
 

@@ -202,6 +202,8 @@ class FullyConnected(Operator, name="tfl.fully_connected", newest=14):
         not fill the last row."""
         dims = site.dims(self.input)
         units, length = site.dims(self.weights, 2)
+        if self.bias is not None:
+            agree(units, product(site.dims(self.bias)), "units and biases")
         spare = [v.type.shape for v in self.results[1:]]
         if self.keep_num_dims:
             agree(dims[-1] if dims else None, length, "the input's last dim and the weights' length")

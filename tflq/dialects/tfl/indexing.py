@@ -129,7 +129,10 @@ class SparseToDense(Operator, name="tfl.sparse_to_dense", newest=3):
     versions = (Needs(3, values, i8), Needs(3, values, ui8), Needs(2, values, i64))
 
     def infer(self, site: Stated) -> Dims:
-        return tuple(site.ints(self.shape))
+        """Tuples of indices are as long as the shape; without tuples the result is a vector."""
+        result, tuples = site.ints(self.shape), site.dims(self.indices)
+        agree(tuples[1] if len(tuples) == 2 else 1, len(result), "the indices of an element and the dims of the result")
+        return tuple(result)
 
 
 class DynamicUpdateSlice(Operator, name="tfl.dynamic_update_slice", newest=6):

@@ -321,8 +321,13 @@ class ReverseSequence(Operator, name="tfl.reverse_sequence"):
         NonNegative(lengths),
         LacksKernel(i8),
         MovesElements(input),
-        SameShape(input, output, strict=False),
     )
+
+    def infer(self, site: Stated) -> Dims:
+        """As many lengths as the batch has items."""
+        dims, lengths = site.dims(self.input), site.dims(self.lengths, 1)
+        agree(dims[site.axis(self.batch_dim, len(dims))], lengths[0], "the batch and its lengths")
+        return dims
 
 
 class DepthBlocks(Moved):
