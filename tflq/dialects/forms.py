@@ -20,10 +20,10 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from typing import Any, Final, Literal
 
-from tflq.dialects.declare import INTEGER, QUANTIZED, Operator, Slot, Types, trait_of
+from tflq.dialects.declare import QUANTIZED, Operator, Slot, Types, trait_of
 from tflq.dialects.traits import Annotates, Kept, Recurrent
 from tflq.ir.core import Function, Module, Op, Value, family, op_class
-from tflq.ir.types import BareType, ElementType, ScalarType
+from tflq.ir.types import SCALARS, BareType, ElementType, ScalarType
 from tflq.ir.verifier import Check, fail
 
 # Whether an op is as its class declares it.
@@ -34,7 +34,7 @@ _CLOSED: Final = frozenset({"tosa", "ext", "quant", "fxpmath", "onnx"})
 
 _COMPILED: Final[dict[type[Operator], Declared]] = {}
 
-_INDICES: Final = Types(INTEGER, QUANTIZED, text="an integer")
+_INDICES: Final = Types(*(t for t in SCALARS.values() if t.is_integer and t.bits >= 8), QUANTIZED, text="an integer")
 
 
 def declared(op: Any) -> str | None:

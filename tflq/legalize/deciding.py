@@ -259,6 +259,7 @@ class Decider:
     def _answer(self, rule: Rule, op: Op) -> Rewritten:
         """What a rule gives. NotApplicable also if parameters must hold, and the result is not what they say."""
         answer = settled(rule, op, rewritten(rule(op, self.b)), self.b.undefined)
+        _need_types(op, answer.results)
         if self.b.real and answer.warning:
             raise NotApplicable(answer.warning)
         return answer
@@ -276,6 +277,7 @@ class Decider:
         start = len(self.b.ops)
         try:
             results = fall_back(op, self.b)
+            _need_types(op, results)
         except NotApplicable as why_not:
             raise Refused(f"{reason}; {why_not}") from None
         self._name_results(op, results, start)
@@ -309,6 +311,13 @@ class Decider:
             new.name = old.name
             new.type = TensorType(shape, new.type.element)
             self.plain[old] = new
+
+
+def _need_types(op: Op, results: Sequence[Value]) -> None:
+    """NotApplicable if a result is stated in another type than the operator gives."""
+    for old, new in zip(op.results, results, strict=False):
+        if new.type.storage != old.type.storage:
+            raise NotApplicable(f"'{old.name}' is stated as {old.type.storage}, and {new.type.storage} comes out")
 
 
 def _joined(*sentences: str) -> str:

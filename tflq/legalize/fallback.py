@@ -17,7 +17,7 @@ from tflq.builder import through_floats
 from tflq.dialects.declare import Operator, trait_of
 from tflq.dialects.effects import is_handle, is_variable
 from tflq.dialects.forms import is_recurrent
-from tflq.dialects.parameters import FloatKernel, Unbounded
+from tflq.dialects.parameters import FloatKernel, MultiplyAccumulate, Unbounded
 from tflq.dialects.tfl.activation import Tanh
 from tflq.dialects.tfl.arithmetic import FloorDiv, FloorMod, Maximum, Minimum
 from tflq.dialects.tfl.casts import Bitcast, Cast, Quantize
@@ -141,8 +141,9 @@ def _computed(
         computed = [_merged(op, b, operands, types[0])]
     else:
         emitted = b.op(op.name, operands, types, attributes, version_info(op))
-        if isinstance(op, BatchMatMul) and not emitted.result.type.storage.is_float:
-            raise NotApplicable(f"BATCH_MATMUL of real numbers has no result in {emitted.result.type.storage}")
+        storage = emitted.results[0].type.storage if emitted.results else f32
+        if (isinstance(op, BatchMatMul) or trait_of(op, MultiplyAccumulate) is not None) and not storage.is_float:
+            raise NotApplicable(f"{kernel_name(op)} of real numbers has no result in {storage}")
         if not _of_one_type(emitted):
             raise NotApplicable(f"{kernel_name(op)} takes tensors of one type, and not all of these are quantized")
         computed = emitted.results
