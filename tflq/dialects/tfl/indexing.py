@@ -84,7 +84,9 @@ class GatherND(Operator, name="tfl.gather_nd", newest=6):
 
     def infer(self, site: Stated) -> Dims:
         dims, indices = site.dims(self.input), site.dims(self.indices)
-        if not indices or indices[-1] is None:
+        if not indices:
+            raise Misfit("its indices are one number, where each is a list of them")
+        if indices[-1] is None:
             raise NotInferred(f"how many dims the indices {text(indices)} name is not known")
         if indices[-1] > len(dims):
             raise Misfit(f"indices {text(indices)} name more dims than {text(dims)} has")
@@ -110,7 +112,13 @@ class ScatterND(Operator, name="tfl.scatter_nd"):
     updates: Value = operand()
     shape: Value = operand(indices=True)
     output: Value = result()
-    traits = (SameScale(updates, output), NonNegative(indices, shape), Misreads("result type"), SizedBy(shape))
+    traits = (
+        SameScale(updates, output),
+        SameElementType(updates, output, unless_quantized=True),
+        NonNegative(indices, shape),
+        Misreads("result type"),
+        SizedBy(shape),
+    )
 
     def infer(self, site: Stated) -> Dims:
         return tuple(site.ints(self.shape))

@@ -27,7 +27,7 @@ from tflq.dialects.traits import (
     Window,
 )
 from tflq.ir.core import Value
-from tflq.ir.types import Shape, i8, i16, ui8
+from tflq.ir.types import Shape, i8, i16, i32, ui8
 
 
 class Pool2D(Operator):
@@ -305,8 +305,8 @@ class UnsortedSegments(Operator):
     """Rows combined by the number of their segment; `count` says how many segments there are."""
 
     input: Value = operand()
-    segments: Value = operand(indices=True)
-    count: Value = operand(indices=True)
+    segments: Value = operand(i32, indices=True)
+    count: Value = operand(i32, indices=True)
     output: Value = result()
     traits: ClassVar[tuple[Trait, ...]] = (NonNegative(count), SizedBy(segments, count))
 
