@@ -290,7 +290,7 @@ class SegmentSum(Operator, name="tfl.segment_sum"):
     """Sums of rows that have one segment number; these are sorted. Source: kernels/segment_sum.cc."""
 
     input: Value = operand()
-    segments: Value = operand(indices=True)
+    segments: Value = operand(i32, indices=True)
     output: Value = result()
     traits = (NonNegative(segments), SizedBy(input, segments))
 
