@@ -8,13 +8,14 @@ CASES ?= 50
 TENSORFLOW ?= python3
 DEMO := models/cnn_int8
 
-.PHONY: help demo test check quick lint types imports tests new-op index docs golden site matrix drop-ins unreasonable threads bench bench-networks downstream format models clean
+.PHONY: help demo test check quick lint types imports tests oldest new-op index docs golden site matrix drop-ins unreasonable threads bench bench-networks downstream format models clean
 
 help:
 	@echo "make demo     convert a quantized network and verify it in the interpreter"
 	@echo "make test     lint, types, import rules and tests, as CI runs them"
 	@echo "make check    the same without the tests"
 	@echo "make quick    lint, types, and the tests of what differs from main, in under two minutes"
+	@echo "make oldest   start each command with every dependency and extra at its lower bound (PYTHON: the oldest, 3.11)"
 	@echo "make new-op   begin a new operator: make new-op NAME=tfl.foo FAMILY=arithmetic (docs/new-operator.md)"
 	@echo "make index    write tflq/index.py again: the modules of ops, rules and functions"
 	@echo "make docs     make docs/tour.md and docs/proposals.md again"
@@ -67,6 +68,16 @@ imports: $(VENV)/.dev
 
 tests: $(VENV)/.dev
 	$(BIN)/python -m pytest -n $(JOBS)
+
+$(VENV)-oldest/.done: pyproject.toml scripts/oldest.py
+	$(PYTHON) -m venv --clear $(VENV)-oldest
+	$(PYTHON) scripts/oldest.py > $(VENV)-oldest/oldest.txt
+	$(VENV)-oldest/bin/python -m pip install -qq --disable-pip-version-check -r $(VENV)-oldest/oldest.txt
+	$(VENV)-oldest/bin/python -m pip install -qq --disable-pip-version-check --no-deps --no-build-isolation .
+	@touch $@
+
+oldest: $(VENV)-oldest/.done
+	$(VENV)-oldest/bin/python -m pytest -n $(JOBS) -m smoke tests/test_smoke.py
 
 new-op: $(VENV)/.dev
 	$(BIN)/python scripts/new_op.py $(NAME) $(FAMILY) $(OPERANDS)
@@ -122,4 +133,4 @@ models:
 	PYTHONPATH=. $(PYTHON) models/handmade.py
 
 clean:
-	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(VENV)-oldest build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache

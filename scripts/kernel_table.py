@@ -20,7 +20,7 @@ from tflq.ir.core import Value
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedSubChannelType, parameters
 from tflq.targets.signature import parse_signature
 
-__all__ = ["Key", "Sample", "holds", "signature_of", "table"]
+__all__ = ["Key", "Sample", "holds", "lines_of", "rescaled", "signature_of", "table", "text_of"]
 
 RIGHT = 0.8
 """The share of models that must agree with the float operator: some draw scales at which a kernel's own multiplier is
@@ -54,25 +54,42 @@ Key = tuple[str, str, str]
 
 
 def table(samples: dict[str, dict[Key, list[Sample]]], shifts: dict[str, dict[str, list[bool]]]) -> str:
-    lines = [HEAD + '[target]\nname = "kernels"\n\n[kernels]']
+    """The text of the table, without limits of zero points and scales (`kernel_limits.narrowed`)."""
+    return text_of(lines_of(samples), rescaled(shifts))
+
+
+def lines_of(samples: dict[str, dict[Key, list[Sample]]]) -> dict[str, list[str]]:
+    """The lines of each kernel that has some."""
+    listed: dict[str, list[str]] = {}
     for name in sorted(samples):
         kinds: dict[str, dict[Key, list[Sample]]] = defaultdict(dict)
         for key, tried in samples[name].items():
             if "/axis " not in f"{key[0]} " or name in CASTS:
                 kinds[_family(key)][key] = tried
         found = {key: text for of in kinds.values() for key, text in _kept(of)}
-        texts = sorted(_merged(found))
+        if texts := sorted(_merged(found)):
+            listed[name] = texts
+    return listed
+
+
+def rescaled(shifts: dict[str, dict[str, list[bool]]]) -> dict[str, list[str]]:
+    """The kernels that take other storage by an exact rescale, by kind."""
+    return {
+        kind: [name for name in sorted(names) if len(names[name]) >= ENOUGH and all(names[name])]
+        for kind, names in shifts.items()
+    }
+
+
+def text_of(kernels: Mapping[str, Sequence[str]], rescale: Mapping[str, Sequence[str]]) -> str:
+    """The text of the table."""
+    lines = [HEAD + '[target]\nname = "kernels"\n\n[kernels]']
+    for name, texts in kernels.items():
         if len(texts) == 1:
             lines.append(f'{name} = "{texts[0]}"')
-        elif texts:
+        else:
             lines.append(f"{name} = [\n" + "".join(f'    "{line}",\n' for line in texts) + "]")
     lines.append("\n[rescale]")
-    for kind, names in shifts.items():
-        lines.append(
-            f"{kind} = ["
-            + ", ".join(f'"{n}"' for n in sorted(names) if len(names[n]) >= ENOUGH and all(names[n]))
-            + "]"
-        )
+    lines += [f"{kind} = [" + ", ".join(f'"{name}"' for name in names) + "]" for kind, names in rescale.items()]
     return "\n".join(lines) + "\n"
 
 

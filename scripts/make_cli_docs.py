@@ -34,9 +34,11 @@ Made by `scripts/make_cli_docs.py` of what `tflq --help` and `tflq COMMAND --hel
 - **Streams**: results and summaries go to stdout; errors, progress and what `-v` says go to stderr. `-` as IN is
   standard input, as OUT standard output: then the summary goes to stderr, and `--format` says the format. A closed
   pipe (`| head`) ends a command quietly with 0; one that should have taken a model ends it with 141.
-- **Files**: OUT is written under another name in its folder and then renamed, so that it is there whole or not at
-  all, whatever ends the process; a link is written through. Nothing is replaced without `--force`, and the model to
-  convert never.
+- **Files**: OUT and what else a command writes are there whole or not at all, whatever ends the process. On Linux a
+  file has no name until it is whole; elsewhere it is `.tflq-HOST-PROCESS-...` in the folder of OUT until then, as for a
+  moment where a file is replaced. The next command that writes there removes those of processes that are gone. Nothing
+  is replaced without `--force`, and the model to convert never. What is replaced keeps its mode; a link is written
+  through. A pipe or `/dev/stdin` as a model is read whole, once.
 - **JSON**: with `--json` stdout has one document, with `format` and `version`; an error is one, too (`tflq.error`:
   `error`, `exit_code`, `message`, and `reasons` with `what`, `path`, `subgraph`, `operator`, `opcode`, `tensor`,
   `place`, `value`, `remedy`), with the same exit code. Many models are one document (`tflq.conversions`) that has a

@@ -1,6 +1,7 @@
 """Rebuild `rules/kernels.toml`: which quantized kernels the interpreter gets right, measured.
 
     python scripts/make_kernels.py [--count 80] [--jobs 2] [--partial FILE] [--operator NAME ...]
+    python scripts/make_kernels.py --limits               only zero points and scales, of the table as it is
 
 Models of one operator (kernel_trials.py) run in the interpreter, in a child process that may die, with the reference
 kernels and with the optimized ones. A signature (builtin, element types) is listed if nearly every model of it that
@@ -13,6 +14,8 @@ them itself, where the interpreter has a kernel (legalize/caveats.py).
 `unsigned` and `uniform`: the kernels whose uint8 and per-axis models (with equal scales) give the same results after
 the exact rescale to int8 and per-layer, in every model that is right before and after it.
 
+Then each line is narrowed to the zero points and scales that its kernel takes (kernel_limits.py).
+
 With --partial what was measured is kept in a file, and a run that was ended goes on from there.
 """
 
@@ -21,6 +24,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import tomllib
 from collections import defaultdict
 from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -31,10 +35,12 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
+TABLE = ROOT / "rules" / "kernels.toml"
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
+from scripts.kernel_limits import narrowed  # noqa: E402
 from scripts.kernel_outcomes import Outcome, measure  # noqa: E402
-from scripts.kernel_table import Key, Sample, table  # noqa: E402
+from scripts.kernel_table import Key, Sample, lines_of, rescaled, text_of  # noqa: E402
 from scripts.kernel_trials import units  # noqa: E402
 
 
@@ -46,7 +52,13 @@ def main() -> int:
         "--operator", nargs="*", default=[""], help="only units whose names contain one of these, and print the table"
     )
     parser.add_argument("--partial", type=Path, help="a file of what was measured, read and appended to")
+    parser.add_argument("--limits", action="store_true", help="narrow the lines of the table that there is")
     a = parser.parse_args()
+    if a.limits:
+        known_table = tomllib.loads(TABLE.read_text())
+        kernels = {n: [lines] if isinstance(lines, str) else lines for n, lines in known_table["kernels"].items()}
+        TABLE.write_text(text_of(narrowed(kernels), known_table["rescale"]))
+        return 0
     wanted = [unit for unit in units() if any(name in unit for name in a.operator)]
     known = _known(a.partial, a.count)
     with ProcessPoolExecutor(a.jobs, get_context("spawn")) as pool:
@@ -58,11 +70,12 @@ def main() -> int:
             if a.partial is not None:
                 with a.partial.open("a") as file:
                     file.write(json.dumps([unit, a.count, list(map(_flat, known[unit]))]) + "\n")
-    text = table(*_gathered(known[unit] for unit in wanted))
+    samples, shifts = _gathered(known[unit] for unit in wanted)
+    text = text_of(narrowed(lines_of(samples)), rescaled(shifts))
     if any(a.operator):
         print(text)
     else:
-        (ROOT / "rules" / "kernels.toml").write_text(text)
+        TABLE.write_text(text)
     return 0
 
 

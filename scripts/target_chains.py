@@ -1,4 +1,5 @@
-"""Models of what a runtime may put together (measure_target.py): QUANTIZE and DEQUANTIZE, and builtins in a row."""
+"""Models of what a runtime may put together (measure_target.py): QUANTIZE and DEQUANTIZE, and builtins in a row, among
+them the forms of `tflq/select/portable_edges.py` and `portable_movement.py`."""
 
 from __future__ import annotations
 
@@ -14,7 +15,9 @@ from tflq.ir.types import TensorType, UniformQuantizedType, f32, i8, i32, ui8
 from tflq.numerics.fixed_point import quantize_multipliers
 from tflq.numerics.float_falling import fit_distance, fit_split
 from tflq.numerics.staircase import rescale_thresholds
+from tflq.select import portable_movement as moved
 from tflq.select.lowering import KernelBuilder
+from tflq.select.portable_edges import levels
 from tflq.select.rescale_float import on_whole
 
 
@@ -47,6 +50,51 @@ def chains() -> Iterator[Trial]:
             lambda k, x, n=form: _looked_up(k, _before(k, x, "conv_2d"), flat=n != "of the image"),
             real,
             small=4,
+        )
+    yield from _rounded()
+    yield from _moved()
+
+
+def _rounded() -> Iterator[Trial]:
+    """QUANTIZE of numbers halfway between two levels, and the form that stands for it; levels as real numbers."""
+    element = UniformQuantizedType.of(i8, 0.5, 3)
+    halves = plain(f32, (1, 256, 12))
+
+    def whole(k: KernelBuilder, x: Value) -> Value:
+        return k.mul(_floor(k, x), k.constant(0.25, f32))
+
+    def by_thresholds(k: KernelBuilder, x: Value) -> Value:
+        twin = levels(k, whole(k, x), element, "half_away")
+        assert twin is not None
+        return twin.value
+
+    def as_real(k: KernelBuilder, x: Value) -> Value:
+        return k.mul(_floor(k, k.add(x, k.constant(131, f32))), k.constant(0.0235, f32))
+
+    stored = TensorType(halves.shape, element)
+    yield made(
+        "", "mul quantize, halves", lambda k, x: k.emit(casts.Quantize, [whole(k, x)], stored), halves, small=600
+    )
+    yield made("", "mul quantize, halves, by thresholds", by_thresholds, halves, small=600)
+    yield made("", "add floor mul", as_real, halves, small=128)
+
+
+def _moved() -> Iterator[Trial]:
+    """Forms of operators that move elements, between convolutions."""
+    mirrored = {1: np.pad(np.arange(32), 3, mode="reflect"), 2: np.pad(np.arange(24), 2, mode="symmetric")}
+    forms: dict[str, Make] = {
+        "space_to_batch_nd": lambda k, x: moved.blocks_as_batches(k, x, (4, 3)),
+        "batch_to_space_nd": lambda k, x: moved.batches_as_blocks(k, moved.blocks_as_batches(k, x, (4, 3)), (2, 2)),
+        "mirror_pad": lambda k, x: moved.by_index(k, x, mirrored),
+        "tile": lambda k, x: moved.repeated(k, x, (1, 2, 13, 1)),
+    }
+    for name, form in forms.items():
+        yield made(
+            "",
+            f"conv_2d {name} conv_2d",
+            lambda k, x, f=form: _before(k, f(k, _before(k, x, "conv_2d")), "conv_2d"),
+            plain(f32, _CHAIN),
+            small=16,
         )
 
 

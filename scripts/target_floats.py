@@ -31,6 +31,7 @@ from scripts.target_trials import made, plain, whole  # noqa: E402
 from tflq.coverage import samples_of_layers as layers  # noqa: E402
 from tflq.coverage.samples_of_layers import model_of  # noqa: E402
 from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D, FullyConnected, TransposeConv  # noqa: E402
+from tflq.dialects.tfl.movement import SpaceToBatchND  # noqa: E402
 from tflq.ir.types import f32, i1  # noqa: E402
 from tflq.select.lowering import KernelBuilder  # noqa: E402
 
@@ -65,7 +66,7 @@ def models() -> Iterator[Model]:
 
 
 def weighted() -> Iterator[Model]:
-    """Layers with and without biases and activations."""
+    """Layers with and without biases and activations; blocks as batches, padded."""
     x, rows = plain(f32, (1, 9, 8, 6)), plain(f32, (3, 64))
     for activation in ("NONE", "RELU", "RELU6"):
         fused = {"fused_activation_function": activation}
@@ -91,6 +92,10 @@ def weighted() -> Iterator[Model]:
         operands = [k.constant([1, 18, 16, 10]), whole(k, 10, 3, 3, 6), v, whole(k, 10)]
         return k.emit(TransposeConv, operands, plain(f32, (1, 18, 16, 10)), padding="SAME", stride_w=2, stride_h=2)
 
+    def padded(k: KernelBuilder, v):  # type: ignore[no-untyped-def]
+        return k.emit(SpaceToBatchND, [v, k.constant([3, 2]), k.constant([[1, 2], [2, 0]])])
+
+    yield "space_to_batch_nd", made("space_to_batch_nd", "padded", padded, x).model
     yield "fully_connected", made("fully_connected", "no bias", lambda k, v: dense(k, v, {}, False), rows).model
     yield "transpose_conv", made("transpose_conv", "bias", upward, x).model
 

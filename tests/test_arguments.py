@@ -41,7 +41,7 @@ VERIFY: list[tuple[dict[str, Any], str]] = [
     ({"seeds": None}, "seeds=None: expected a whole number, 0 or more"),
     ({"max_lsb": "1"}, "max_lsb='1': expected a number, 0 or more"),
     ({"resolver": "xnnpack"}, "resolver='xnnpack' is not known; known are reference, optimized, default"),
-    ({"inputs": [np.zeros(3)]}, "expected arrays by input name, or the path of an .npz file or a folder"),
+    ({"inputs": [np.zeros(3)]}, "input 'x' has the shape (2, 2), and the sample of place 0 (3,)"),
     ({"layers": "yes"}, "layers='yes': expected True or False"),
     ({"report": 3}, "report=3: expected the report of a conversion"),
     ({"a": None}, "a=None: expected a model: a path, bytes, or a file opened for reading bytes"),

@@ -58,7 +58,7 @@ def test_network_stays_equal(path: Path) -> None:
     if "pro_fp" in conversion.report.requirements.profiles:
         return
     result = tflq.verify(path, conversion.data, seeds=1, layers=True, timeout=300)
-    if any(failure.startswith(str(path)) for failure in result.failures) or all(run.skipped for run in result.runs):
+    if result.verdict == "nothing comparable":
         pytest.skip("the interpreter cannot run the original")
     assert result.equal, [result.failures, result.interface, result.layers and str(result.layers.first)]
     if any(op.name == "tosa.variable" for op in conversion.module.ops()):

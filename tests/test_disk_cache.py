@@ -11,6 +11,7 @@ import pytest
 
 from tflq import caches as disk_cache
 from tflq.caches import DiskCache
+from tflq.errors import FileError
 
 SIZE = 32 + 30
 """Bytes of an entry of 30."""
@@ -97,3 +98,32 @@ def test_processes_share_a_folder(tmp_path: Path) -> None:
     sizes = [sum(path.stat().st_size for path in shelf.iterdir()) for shelf in tmp_path.iterdir()]
     assert max(sizes) <= 4000
     assert sum(sizes) > 2000 * len(sizes)
+
+
+def test_an_entry_in_the_place_of_another_is_a_miss(tmp_path: Path) -> None:
+    cache = DiskCache(tmp_path, 1 << 20)
+    cache.put("a", b"content")
+    entry = only_file(tmp_path).read_bytes()
+    cache.put("b", b"other")
+    for path in (path for path in tmp_path.rglob("*") if path.is_file()):
+        path.write_bytes(entry)
+    assert (cache.get("a"), cache.get("b")) == (b"content", None)
+
+
+def test_a_folder_is_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "deep" / "cache"
+    umask = os.umask(0)
+    try:
+        DiskCache(folder, 1 << 20)
+    finally:
+        os.umask(umask)
+    assert folder.stat().st_mode & 0o777 == 0o700
+    for mode in (0o777, 0o770, 0o720, 0o702):
+        folder.chmod(mode)
+        with pytest.raises(FileError, match=rf"others can write to this folder \(mode {mode:o}\).*chmod 700"):
+            DiskCache(folder, 1 << 20)
+    folder.chmod(0o755)
+    DiskCache(folder, 1 << 20)
+    monkeypatch.setattr(os, "geteuid", lambda: folder.stat().st_uid + 1)
+    with pytest.raises(FileError, match="belongs to another user"):
+        DiskCache(folder, 1 << 20)

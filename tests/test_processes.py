@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from support.finalizers import finalized
 
+import tflq
 from tflq.processes import Died, call, how_ended, in_processes, last_words
 from tflq.verification.runner import Child, RunError
 
@@ -99,3 +100,32 @@ def test_a_script_without_a_guard_can_start_them(tmp_path: Path) -> None:
     script.write_text("from tflq.processes import in_processes\nprint(sorted(in_processes(abs, [-1, -2, -3], 2)))\n")
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True)
     assert done.stdout == "[(0, 1), (1, 2), (2, 3)]\n"
+
+
+def test_no_process_has_the_current_folder_on_its_path(tmp_path: Path) -> None:
+    """Even where a program has it: `python -m`. PYTHONPATH and what this process added stay, in their order."""
+    (tmp_path / "more").mkdir()
+    (tmp_path / "program.py").write_text(
+        "import sys\nfrom tflq.processes import in_processes\n"
+        "sys.path.insert(1, sys.argv[1])\n"
+        "[(_, path)] = in_processes(eval, ['__import__(\"sys\").path'], 1)\n"
+        "assert sys.path[0] not in path\nprint(*path, sep='\\n')"
+    )
+    environment = os.environ | {"PYTHONPATH": str(tmp_path / "listed")}
+    command = [sys.executable, "-m", "program", str(tmp_path / "more")]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    first, second, *others = done.stdout.splitlines()
+    assert [first, second] == [str(tmp_path / "more"), str(tmp_path / "listed")]
+    assert all(Path(entry).is_absolute() for entry in others)
+
+
+def test_what_a_job_prints_is_no_answer(capfd: pytest.CaptureFixture[str]) -> None:
+    assert [answer for _, answer in in_processes(print, ["printed"], 1)] == [None]
+    assert capfd.readouterr() == ("", "printed\n")
+
+
+def test_one_module_starts_python() -> None:
+    package = Path(tflq.__file__).parent
+    words = ("sys.executable", "set_start_method", '"spawn"', '"forkserver"')
+    files = [path for path in package.rglob("*.py") if any(word in path.read_text("utf-8") for word in words)]
+    assert [path.relative_to(package).as_posix() for path in files] == ["processes.py"]

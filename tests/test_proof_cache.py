@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -12,11 +13,17 @@ import pytest
 import tflq
 from tflq import caches as proof_cache
 from tflq.caches import ProofCache
+from tflq.numerics.results import Arrays, has_form, is_result, returns
 
 MODEL = Path(__file__).parents[1] / "models" / "cnn_int8.tflite"
 CALLS: list[int] = []
 
 
+def are_squares(found: Arrays, x: np.ndarray, _: int) -> bool:
+    return len(found) == 2 and has_form(found[0], x.dtype.type, x.shape) and has_form(found[1], np.bool_, (0, 3))
+
+
+@returns(are_squares)
 def squares(x: np.ndarray, times: int) -> list[np.ndarray]:
     CALLS.append(times)
     return [x * x * times, np.zeros((0, 3), bool)]
@@ -59,3 +66,48 @@ def test_conversions_share_a_folder(tmp_path: Path) -> None:
     assert tflq.convert(MODEL, cache=tmp_path).data == want
     with pytest.raises(tflq.OptionError, match="cache is for TFLite files"):
         tflq.convert(MODEL, format="tosa", cache=tmp_path)
+
+
+def test_an_entry_of_another_type_or_shape_is_a_miss(tmp_path: Path) -> None:
+    """Rewritten with its right digest: that proves integrity alone."""
+    x = np.arange(5)
+    want = ProofCache(tmp_path)(squares, x, 2)
+    key = proof_cache._key(squares, (x, 2))
+    for other in (
+        proof_cache._packed([want[0].astype(np.int32), want[1]]),
+        proof_cache._packed([want[0][:4], want[1]]),
+        proof_cache._packed([want[0]]),
+        proof_cache._packed([*want, want[0]]),
+        proof_cache._packed([]),
+        proof_cache._packed(want)[:-3],
+        b"no array",
+        b"PK\x03\x04",
+        b"\x93NUMPY\x01\x00v\x00" + b"{'descr': '|O', 'fortran_order': False, 'shape': (1,)}".ljust(117) + b"\n",
+    ):
+        ProofCache(tmp_path)._entries.put(key, other)
+        CALLS.clear()
+        found = ProofCache(tmp_path)(squares, x, 2)
+        assert CALLS == [2]
+        np.testing.assert_array_equal(found[0], want[0])
+
+
+def test_every_proof_of_a_conversion_has_the_form_that_its_function_states(tmp_path: Path) -> None:
+    calls = []
+
+    def noted(function: Callable[..., Arrays], arguments: Sequence[object], found: Arrays) -> bool:
+        calls.append(function.__name__)
+        assert is_result(function, arguments, found), function
+        return True
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(proof_cache, "is_result", noted)
+        tflq.convert(MODEL, cache=tmp_path)
+        tflq.convert(MODEL, cache=tmp_path, mac="float32")
+        tflq.convert(MODEL, cache=tmp_path, target="portable")
+    assert {"rescale_divisions", "falling_arrays", "distance_arrays", "split_arrays"} <= {*calls}
+
+
+def test_a_nan_is_no_proof() -> None:
+    x = np.zeros(3)
+    assert not is_result(squares, (x, 1), [np.full(3, np.nan), np.zeros((0, 3), bool)])
+    assert not is_result(lambda x: [x], (x,), [x])  # says nothing of what it returns

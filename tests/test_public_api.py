@@ -35,7 +35,17 @@ NAMES = {
     ),
     *("Report", "Row", "RuleBuilder", "Run", "RunTime", "Verification"),
     *("FileError", "InvalidModelError", "NotApplicable", "OptionError", "TflqError", "UnsupportedError"),
-    *("VerificationError", "__version__", "bisect", "calibrate", "convert", "debug", "inspect", "quantize"),
+    *(
+        "MissingPackageError",
+        "VerificationError",
+        "__version__",
+        "bisect",
+        "calibrate",
+        "convert",
+        "debug",
+        "inspect",
+        "quantize",
+    ),
     *("read", "reduce", "run_sweep", "verify", "write"),
 }
 KEYWORDS = {
@@ -48,11 +58,11 @@ KEYWORDS = {
         *("signature", "cut", "cut_before_custom", "rules", "cache", "force"),
     ],
     "calibrate": [
-        *("signature", "samples", "seed", "histogram", "ignore_nonfinite", "images", "workers", "resume", "format"),
-        *("range", "force", "observer"),
+        *("signature", "samples", "seed", "histogram", "ignore_nonfinite", "mean", "scale", "workers", "resume"),
+        *("format", "range", "force", "observer"),
     ],
     "debug": [
-        *("signature", "samples", "seed", "images", "workers", "csv", "html", "force", "observer"),
+        *("signature", "samples", "seed", "mean", "scale", "workers", "csv", "html", "force", "observer"),
     ],
     "inspect": ["target"],
     "quantize": [
@@ -60,7 +70,8 @@ KEYWORDS = {
             "scheme",
             "statistics",
             "calibration",
-            "images",
+            "mean",
+            "scale",
             "range",
             "io",
             "target",
@@ -91,7 +102,20 @@ KEYWORDS = {
         *("pin", "resume", "force", "observer", "stop"),
     ],
     "verify": [
-        *("inputs", "seeds", "seed", "layers", "batch", "shapes", "resolver", "runtime", "interface", "max_lsb"),
+        *(
+            "inputs",
+            "mean",
+            "scale",
+            "seeds",
+            "seed",
+            "layers",
+            "batch",
+            "shapes",
+            "resolver",
+            "runtime",
+            "interface",
+            "max_lsb",
+        ),
         *("atol", "rtol"),
         *("report", "time", "timeout", "progress"),
     ],
@@ -99,7 +123,7 @@ KEYWORDS = {
 OF_COMMANDS = {
     "bisect": {"json"},
     "convert": {"output-dir", "skip-existing", "workers", "report", "dump-ir", "timings", "json"},
-    "inspect": {"ir", "why", "format", "json"},
+    "inspect": {"ir", "why", "tensors", "format", "json"},
     "reduce": {"output", "json"},
     "verify": {"html", "force", "json"},
 }
@@ -120,7 +144,14 @@ def test_keywords(name: str) -> None:
 
 
 def test_errors_are_one_family() -> None:
-    for name in ("FileError", "InvalidModelError", "OptionError", "UnsupportedError", "VerificationError"):
+    for name in (
+        "FileError",
+        "InvalidModelError",
+        "MissingPackageError",
+        "OptionError",
+        "UnsupportedError",
+        "VerificationError",
+    ):
         assert issubclass(getattr(tflq, name), tflq.TflqError)
     assert issubclass(tflq.OptionError, ValueError)
     assert issubclass(tflq.FileError, OSError)

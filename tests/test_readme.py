@@ -23,13 +23,27 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("page", make_readme.PAGES, ids=lambda page: page.stem)
 @pytest.mark.usefixtures("folder")
-def test_commands_print_what_it_shows(page: Path) -> None:
-    """All but times and versions of other packages. `python scripts/make_readme.py` writes it anew."""
+def test_a_page_can_be_followed(page: Path) -> None:
+    """From top to bottom, and commands print what it shows, but for times and versions of other packages.
+    `python scripts/make_readme.py` writes it anew."""
     pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
     pytest.importorskip("tosa_reference_model", reason="needs the reference model: pip install '.[tosa]'")
-    for block in make_readme.blocks(page.read_text(encoding="utf-8")):
-        made = make_readme.printed(block)
-        assert make_readme.same(block, made), made
+    walk = make_readme.Walk(page.read_text(encoding="utf-8"))
+    walk.follow()
+    assert not walk.wrong
+    for block, now in walk.shown:
+        assert make_readme.same(block, now), now
+    if walk.skipped:
+        pytest.skip(f"the rest of the page was followed; not installed: {', '.join(sorted(set(walk.skipped)))}")
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_page_that_fails_is_found() -> None:
+    pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
+    line = "tflq convert model.tflite out.tflite -q"
+    walk = make_readme.Walk(f"```sh\n{line}\n{line}\n{line}  # exits with 2\n```\n\n```python\nx = 1 / 0\n```\n")
+    walk.follow()
+    assert [text.splitlines()[0] for text in walk.wrong] == [f"{line}: exit code 2", "x = 1 / 0"]
 
 
 def test_pages_have_commands() -> None:

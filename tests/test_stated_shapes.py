@@ -145,14 +145,14 @@ def test_a_scalar_of_unknown_rank() -> None:
 
 
 def test_a_kernel_that_an_open_shape_keeps_from_its_rule_is_warned_of() -> None:
-    """REDUCE_WINDOW reduces stored integers; of open shapes the result is what the parameters say."""
+    """REDUCE_WINDOW reduces stored integers; of open shapes tflq computes what the parameters say."""
     x, first, y = argument((None, 4), Q, "x"), argument((), Q, "first"), Value(TensorType((None, 2), R), "y")
     numbers = [const(np.asarray(v, np.int64), i64) for v in ([1, 2], [1, 2], [1, 1])]
     op = Op("tfl.reduce_window", [x, first, *numbers], [y], {"reduce_function": "ADD"})
     file = bytes(write(Module([Function("main", [x, first], [y], [op])])))
     (row,) = tflq.convert(file).report.rows
     assert row.path == "float"
-    assert "ignores scales and zero points; here the result is what the parameters say" in row.warning
+    assert "ignores scales and zero points; tflq computes what the parameters say" in row.warning
     assert not tflq.convert(file, semantics="real").report.warnings
 
 

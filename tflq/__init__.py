@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from tflq.errors import (
         FileError,
         InvalidModelError,
+        MissingPackageError,
         OptionError,
         Reason,
         TflqError,
@@ -72,6 +73,7 @@ _HOME = {
     "FileError": "tflq.errors",
     "Inspection": "tflq.inspection",
     "InvalidModelError": "tflq.errors",
+    "MissingPackageError": "tflq.errors",
     "Module": "tflq.ir.core",
     "NotApplicable": "tflq.legalize.rule",
     "OptionError": "tflq.errors",
@@ -114,6 +116,7 @@ __all__ = [
     "FileError",
     "Inspection",
     "InvalidModelError",
+    "MissingPackageError",
     "Module",
     "NotApplicable",
     "OptionError",

@@ -372,7 +372,8 @@ def named_by(path: FilePath) -> str:
     if suffix[1:] in known:
         return known[suffix[1:]]
     what = f"the suffix says the format, and '{suffix}' names none"
-    remedy = f"there are {', '.join(f'.{suffix}' for name in names() for suffix in _loaded(name).suffixes)}"
+    listed = dict.fromkeys(f".{suffix}" for name in names() for suffix in _loaded(name).suffixes)
+    remedy = f"there are {', '.join(listed)}"
     raise OptionError(Reason(what, os.fspath(path), value=suffix, remedy=remedy))
 
 

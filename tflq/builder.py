@@ -48,7 +48,18 @@ from tflq.dialects.tosa.movement import (
 )
 from tflq.dialects.traits import SameElementType
 from tflq.ir.core import Location, Op, Value, constant
-from tflq.ir.types import SCALARS, ElementType, FunctionType, QuantizedType, ScalarType, Shape, TensorType, i16, i32
+from tflq.ir.types import (
+    SCALARS,
+    ElementType,
+    FunctionType,
+    QuantizedType,
+    ScalarType,
+    Shape,
+    TensorType,
+    f32,
+    i16,
+    i32,
+)
 from tflq.numerics.fixed_point import Multiplier, Rounding
 
 if TYPE_CHECKING:
@@ -414,6 +425,57 @@ class Builder(Emitter):
     def reduce(self, kind: Literal["sum", "max", "min"], x: Value, axis: int) -> Value:
         """tosa.reduce_sum / _max / _min over one axis, which stays with size 1."""
         return self.emit(_REDUCTIONS[kind], [x], axis=axis)
+
+
+# Quantization to and from 32 bits.
+
+_LARGEST_FLOAT: Final = (1 << 31) - 128
+"""The largest float32 that is an int32."""
+
+
+class Arithmetic(Protocol):
+    """An emitter of integers and floats."""
+
+    def mul(self, a: Operand, b: Operand) -> Value: ...
+    def add(self, a: Operand, b: Operand) -> Value: ...
+    def sub(self, a: Operand, b: Operand) -> Value: ...
+    def maximum(self, a: Operand, b: Operand) -> Value: ...
+    def minimum(self, a: Operand, b: Operand) -> Value: ...
+    def cast(self, x: Value, to: ScalarType) -> Value: ...
+
+
+def float_difference(b: Arithmetic, x: Value, high: Value, zero: np.ndarray) -> Value:
+    """An int32 less its zero point, rounded once to float32; `high` is x >> 16.
+
+    The difference may be beyond int32, those of halves are not.
+    """
+    low = b.sub(x, b.mul(high, 1 << 16))
+    upper, lower = b.sub(high, zero >> 16), b.sub(low, zero & 0xFFFF)
+    return b.add(b.mul(b.cast(upper, f32), np.float32(1 << 16)), b.cast(lower, f32))
+
+
+def saturated_sum(b: Arithmetic, y: Value, zero: np.ndarray, low: int, high: int) -> Value:
+    """A whole float32 plus the zero point, within [low, high], as int32.
+
+    Where y is beyond int32 the sum may be within it: `rest`, the part of y beyond, is added last. No sum wraps, and
+    all are exact.
+    """
+    if not zero.any() and (low, high) == (i32.minimum, i32.maximum):
+        return b.cast(y, i32)
+    point = zero.astype(np.int64)
+    least, most = low - point, high - point
+    inside = b.minimum(b.maximum(y, np.float32(i32.minimum)), np.float32(_LARGEST_FLOAT))
+    whole = b.cast(inside, i32)
+    if (least > i32.minimum).any():
+        whole = b.maximum(whole, np.maximum(least, i32.minimum).astype(np.int32))
+    if (most < _LARGEST_FLOAT).any():
+        whole = b.minimum(whole, np.minimum(most, i32.maximum).astype(np.int32))
+    total = b.add(whole, zero) if zero.any() else whole
+    below, above = np.minimum(least - i32.minimum, 0), np.maximum(most - _LARGEST_FLOAT, 0)
+    if not below.any() and not above.any():
+        return total
+    rest = b.cast(b.sub(y, inside), i32)
+    return b.add(total, b.minimum(b.maximum(rest, below.astype(np.int32)), above.astype(np.int32)))
 
 
 # The reusable fallback: an op on quantized tensors as casts around what computes it in floats, as the specification of

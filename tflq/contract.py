@@ -14,7 +14,9 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import zip_longest
-from typing import ClassVar, Final, Literal, Self
+from typing import Any, ClassVar, Final, Literal, Self, TypeVar
+
+import numpy as np
 
 from tflq.dialects.forms import Form, verify_form
 from tflq.errors import FileError, OptionError, Reason, TflqError, VerificationError, fault_of_pass
@@ -23,6 +25,8 @@ from tflq.ir.core import Function, Location, Module, Op
 from tflq.ir.verifier import verify
 from tflq.light import NamedTuple, dataclass, field
 from tflq.logs import DEBUG, stage
+
+Found = TypeVar("Found")
 
 
 class PassResult(NamedTuple):
@@ -202,7 +206,8 @@ def _is_own(item: Pass) -> bool:
 
 def _result(item: Pass, module: Module) -> PassResult:
     try:
-        with stage(item.title) if item.title else stage(f"pass {item.name}", DEBUG):
+        of = f" of {module.source}" if module.source else ""
+        with stage(f"{item.title}{of}") if item.title else stage(f"pass {item.name}{of}", DEBUG):
             if item.looks_at and not any(function.has_ops(*item.looks_at) for function in module.functions):
                 return PassResult(module, modified=False)
             result = item.run(module)
@@ -272,6 +277,7 @@ class Decision:
     made: list[Op] = field(default_factory=list)
     rule: Callable[..., object] | None = None  # that lowered it, if one did
     not_kernel: str = ""  # why none of the kernels that the target lists for it could be used
+    not_rule: str = ""  # why none of the user's rules for it could be used
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,6 +354,44 @@ class SourceFunctions:
     for. Legalization copies the ops that it keeps, so no later pass changes these."""
 
     functions: Sequence[Function] = ()
+
+
+_SEARCHES: Final = 40
+_BYTES_A_SEARCH: Final = 1 << 11
+
+
+class Searches:
+    """The searches for forms of a conversion that take longest, by what was found. One on the same numbers is made
+    once. Together they take no longer than the source's constants are many: a small file cannot ask for many.
+
+    A unit is about a tenth of a second. There are 40 of them, and one for each 2 KiB of constants.
+    """
+
+    __slots__ = ("_found", "_left")
+
+    def __init__(self, module: Module) -> None:
+        source = module.record.find(SourceFunctions)
+        functions = module.functions if source is None else source.functions
+        operands = (v for function in functions for op in function.ops for v in op.operands)
+        buffers = {v.buffer for v in operands if v is not None and v.buffer is not None}
+        self._left = _SEARCHES + sum(buffer.data.size for buffer in buffers) // _BYTES_A_SEARCH
+        self._found: dict[tuple[object, ...], Any] = {}
+
+    def __call__(self, units: int, function: Callable[..., Found], *arguments: Any, **options: Any) -> Found | None:
+        """What a pure function of `tflq.numerics` gives for these, arrays among them; None if that would take more
+        units than are left."""
+        key = (function, *(_bytes_of(a) if isinstance(a, np.ndarray) else a for a in arguments), *options.items())
+        if key not in self._found:
+            if units > self._left:
+                return None
+            self._left -= units
+            self._found[key] = function(*arguments, **options)
+        found: Found = self._found[key]
+        return found
+
+
+def _bytes_of(array: np.ndarray) -> tuple[object, ...]:
+    return array.dtype.str, array.shape, array.tobytes()
 
 
 # `--dump-ir FOLDER`: `00-read.mlir`, then a file for each pass that changed something, with the number of the pass.

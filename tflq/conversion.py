@@ -246,9 +246,11 @@ def convert(
             quantized operator between DequantizeLinear and QuantizeLinear, which is not exact). By default the suffix
             of the destination decides, or "tflite" without one. A suffix that says otherwise is an error.
         target: What the result may contain. For TFLite: "integer" (builtins on plain integer tensors), "kernels" (also
-            the quantized kernels that the interpreter computes correctly: rules/kernels.toml), or the path of a file of
-            kernels like rules/npu_example.toml. For TOSA: "tosa" (1.0 with both profiles: rules/tosa.toml), or the path
-            of a file like that one with other profiles, extensions or another level. For "qdq": "qdq" (the operators
+            the quantized kernels that the interpreter computes correctly: rules/kernels.toml), "int8", "int16x8" or
+            "uint8" (those kernels on one storage), "portable" or "tflm" (what other runtimes compute), or the path of a
+            file of kernels like rules/npu_example.toml. For TOSA: "tosa" (1.0 with both profiles: rules/tosa.toml),
+            "ethos-u55", "ethos-u65" or "ethos-u85", or the path of a file like rules/tosa.toml with other profiles,
+            extensions or another level. For "qdq": "qdq" (the operators
             that rules/qdq.toml lists stand between casts), or the path of a file of kernels that lists others.
         mac: How to multiply and accumulate: as int8 BATCH_MATMUL ("integer"), or as float convolutions on integer
             values, proven exact ("float32"). For TFLite.
@@ -279,7 +281,8 @@ def convert(
         rules: Extensions, or Python files with an `EXTENSION`, whose rules for operators are tried first. Installed
             packages are asked about custom operators that these do not know. See `tflq.Extension`.
         cache: Folder for proofs, created if missing: what was proven once is read from there. It holds at most 256 MiB,
-            processes may share it, and you may delete it at any time. For TFLite.
+            processes may share it, and you may delete it at any time. Entries are checked for damage, not for who
+            wrote them: a folder that others can write to is refused. For TFLite.
         force: Replace existing files, but never the source, the target's file or a file of rules.
 
     Returns:
@@ -328,11 +331,13 @@ def observed(
     target: FilePath | None = None,
     force: bool = False,
     dump_ir: FilePath | None = None,
+    report: FilePath | None = None,
     rules: Sequence[Extension | FilePath] = (),
     **asked_for: Any,
 ) -> Conversion:
     """As `convert`. dump_ir: a folder for the text of the model as it was read and after each pass that changed
-    something (`00-read.mlir`, `03-legalize.mlir`, ...)."""
+    something (`00-read.mlir`, `03-legalize.mlir`, ...). report: a file for the report as JSON, written with those of
+    the destination, all or none."""
     check_path("destination", destination)
     check_flags(force=force)
     format = _format(format, destination)
@@ -361,15 +366,15 @@ def observed(
         options = replace(options, most_tables=0)
     conversion = _lowered(module, options, form, format, dump_ir)
     while (smaller := _with_fewer_tables(conversion, options, source)) is not None:
-        log(INFO, "%d times the source's size: fewer tables", MOST_GROWTH)
+        log(INFO, "%s: the result is over %d times as large: fewer tables", module.source or "a model", MOST_GROWTH)
         options = smaller
         conversion = _lowered(read(source), options, form, format, dump_ir)
     conversion._bytes_in = size_of(source)
     for text in dict.fromkeys(conversion.report.warnings):
-        log(WARNING, "%s", text)
+        log(WARNING, "%s: %s", module.source or "a model", text)
     try:
         if path is not None:
-            write(conversion, destinations(conversion.module, format, path), inputs=inputs, force=force)
+            write(conversion, destinations(conversion.module, format, path), inputs=inputs, force=force, report=report)
     finally:
         forget(conversion.module)
     return conversion
@@ -448,11 +453,29 @@ def expected_places(
     return destinations(Pipeline(narrowing(options, form), form).run(module).module, format, path)
 
 
-def write(conversion: Conversion, places: Destinations, *, inputs: Iterable[object], force: bool) -> None:
-    """Writes the files of a conversion, all or none."""
-    check_outputs([("a signature's file", place) for place, _ in places], inputs=inputs, force=force)
+def write(
+    conversion: Conversion,
+    places: Destinations,
+    *,
+    inputs: Iterable[object],
+    force: bool,
+    report: FilePath | None = None,
+) -> None:
+    """Writes the files of a conversion, and its report if there is a place for it: all or none."""
+    outputs = [*(("a signature's file", place) for place, _ in places), ("--report", report)]
+    check_outputs(outputs, inputs=inputs, force=force)
+    files = [(place, conversion.pieces(function)) for place, function in places]
     with stage(f"writing {', '.join(place for place, _ in places)}"):
-        replace_files(((place, conversion.pieces(function)) for place, function in places), force=force)
+        replace_files([*files, *report_file(conversion, report)], force=force)
+
+
+def report_file(conversion: Conversion, place: FilePath | None) -> Sequence[tuple[FilePath, Pieces]]:
+    """The file of a report and its pieces, as `replace_files` takes it; none without a place."""
+    if place is None:
+        return ()
+    import json
+
+    return [(place, [json.dumps(conversion.report.to_json(), indent=1).encode(), b"\n"])]
 
 
 def _format(format: str | None, destination: FilePath | None) -> str:

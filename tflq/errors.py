@@ -7,6 +7,7 @@
       VerificationError    what must hold does not: IR of a form, or two models that should be equal
       OptionError          an option, or a combination of them, makes no sense (also a ValueError)
       FileError            a file cannot be read or written (also an OSError)
+      MissingPackageError  a package that is not installed is needed (also an ImportError)
 
 Each has `reasons`: what is wrong, where, and what can be done, as data. Its message says the same in words. All can be
 pickled and copied.
@@ -206,7 +207,13 @@ class TflqError(Exception):
         return self.reasons[0]
 
     def __str__(self) -> str:
-        return "\n  ".join([self.message, *map(str, self.reasons if self._listed else ())])
+        if not self._listed:
+            return self.message
+        paths = {reason.path for reason in self.reasons}
+        path = paths.pop() if len(paths) == 1 else ""
+        head = self.message if self.message.startswith(path) else f"{path}: {self.message}"
+        lines = _groups(self.reasons, path)
+        return "\n  ".join([head, *lines, *([self.remedy] if self.remedy and not self.reasons[0].remedy else [])])
 
     def __repr__(self) -> str:
         text = str(self.reason)
@@ -220,6 +227,43 @@ class TflqError(Exception):
 
 
 _SHORT = 100
+_MOST_GROUPS = 10
+_VARIABLE = r"'[^']*'|(?<=tensor )\d+"
+"""The parts of a sentence in which reasons of one kind differ: names and numbers of tensors."""
+
+
+def _groups(reasons: Sequence[Reason], path: str) -> list[str]:
+    """A line for each kind of reason, the path left out. First those about the model's own operators, then those
+    about operators inside of what they become."""
+    kinds: dict[tuple[str, str], list[Reason]] = {}
+    for reason in reasons:
+        kinds.setdefault((re.sub(_VARIABLE, "", reason.what), reason.remedy), []).append(reason)
+    ordered = sorted(kinds.values(), key=lambda alike: _is_inner(alike[0]))
+    lines = [_line(alike, path) for alike in ordered[:_MOST_GROUPS]]
+    rest = len(ordered) - _MOST_GROUPS
+    return lines + ([f"and {rest} more kinds; --json, or `error.reasons` in Python, has all"] if rest > 0 else [])
+
+
+def _is_inner(reason: Reason) -> bool:
+    """Whether a reason names an operator that is not the one it is about."""
+    dialect = re.match(r"(?:tfl|tosa|ext)\.(\w+)", reason.what)
+    return dialect is not None and dialect[1] != reason.opcode.lower()
+
+
+def _line(alike: Sequence[Reason], path: str) -> str:
+    first = alike[0]
+    if len(alike) == 1 or first.operator is None:
+        whole = str(first)
+        text = whole.removeprefix(path).removeprefix(":").lstrip() if path else whole
+        return text if len(alike) == 1 else f"{text} (and {len(alike) - 1} more)"
+    outside = f"{first.subgraph}:" if first.subgraph else ""
+    text = f"{first.what}: {len(alike)} operators, the first {first.opcode} {outside}{first.operator}"
+    return f"{text}; {first.remedy}" if first.remedy else text
+
+
+def operators(count: int) -> str:
+    """The number of operators, in words: "1 operator", "2 operators"."""
+    return f"{count} operator{'s' * (count != 1)}"
 
 
 def _restored(kind: type[TflqError], state: Mapping[str, Any]) -> TflqError:
@@ -296,6 +340,13 @@ class FileError(TflqError, OSError):
 
     def _state(self) -> dict[str, Any]:
         return {**self.__dict__, "filename": self.filename, "strerror": self.strerror, "errno": self.errno}
+
+
+class MissingPackageError(TflqError, ImportError):
+    """A package that is not installed is needed. The remedy says how to install it."""
+
+    def __init__(self, what: str, extras: str) -> None:
+        super().__init__(Reason(what, remedy=to_install(extras)))
 
 
 class ParseError(InvalidModelError):

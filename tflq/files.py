@@ -11,10 +11,12 @@ import os
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from errno import ELOOP
 from functools import cache
 from io import IOBase
 from typing import Any, TypeAlias
 
+from tflq.drafts import Draft
 from tflq.errors import FileError, OptionError, Reason
 
 FilePath: TypeAlias = str | os.PathLike[str]
@@ -36,7 +38,41 @@ def file_errors(path: FilePath) -> Iterator[None]:
     except FileError:
         raise
     except OSError as error:
-        raise FileError(os.fspath(path), error.strerror or str(error), errno=error.errno) from error
+        raise _file_error(path, error) from error
+
+
+def reads_once(path: FilePath) -> bool:
+    """Whether what a path leads to can be read once only, or by this process alone: a pipe, `<(...)`, `/dev/stdin`.
+    FileError if there is nothing, or a link to itself."""
+    with file_errors(path):
+        mode = os.stat(path).st_mode
+    if stat.S_ISREG(mode):
+        return os.path.abspath(path).startswith(("/dev/fd/", "/dev/std", "/proc/"))
+    return not stat.S_ISDIR(mode)
+
+
+def on_disk(path: FilePath, folder: FilePath) -> str:
+    """The path of a file that other processes can read, too: of a copy in a folder, for what can be read once only."""
+    if not reads_once(path):
+        return os.fspath(path)
+    place = os.path.join(folder, f"{os.urandom(4).hex()}-{os.path.basename(path)[-100:]}")
+    with file_errors(path), open(path, "rb") as source, open(place, "xb") as copy:
+        while data := source.read(1 << 20):
+            copy.write(data)
+    return place
+
+
+def check_link(path: FilePath) -> None:
+    """FileError for a link that leads nowhere but to itself, which is no missing file."""
+    with file_errors(path), suppress(FileNotFoundError):
+        os.stat(path)
+
+
+def _file_error(path: FilePath, error: OSError) -> FileError:
+    if error.errno == ELOOP:
+        what, remedy = "this is a link that leads back to itself", "remove the link, or name the file"
+        return FileError(os.fspath(path), what, remedy=remedy, errno=error.errno)
+    return FileError(os.fspath(path), error.strerror or str(error), errno=error.errno)
 
 
 def check_outputs(
@@ -69,6 +105,7 @@ def check_outputs(
 
 
 def _check_place(path: str, *, exists: bool, force: bool, folders: bool) -> None:
+    check_link(path)
     if os.path.isdir(path):
         raise FileError(path, "this is a folder", remedy="name a file")
     if exists and not force:
@@ -112,53 +149,61 @@ def replace_file(destination: FilePath, pieces: Pieces, *, force: bool = True) -
 
 
 def replace_files(files: Iterable[tuple[FilePath, Pieces]], *, force: bool = True) -> None:
-    """Writes each file next to its place, and renames them when all are whole. A place that is not a regular file, such
-    as a pipe, is written directly. For a link, the file that it leads to is replaced.
+    """Writes all files, then puts each in its place, where it takes the mode of the file that it replaces. For a link,
+    the file that it leads to is replaced. A place that is not a regular file, such as a pipe, is written directly.
 
     FileError if this fails, or without `force` if a file exists by then; what was there before stays.
     """
-    beside: list[tuple[str, str]] = []
+    with files_to_place(files, force=force):
+        pass
+
+
+@contextmanager
+def files_to_place(files: Iterable[tuple[FilePath, Pieces]], *, force: bool = True) -> Iterator[None]:
+    """As `replace_files`; what is done meanwhile comes between writing and placing, and prevents the latter by an
+    error."""
+    drafts: list[tuple[str, Draft]] = []
+    placed: list[Draft] = []
     try:
         for destination, pieces in files:
             with file_errors(destination):
-                _write(os.fspath(destination), pieces, beside)
-        while beside:
-            temporary, path = beside[0]
+                _write(os.fspath(destination), pieces, drafts)
+        yield
+        for path, draft in drafts:
             with file_errors(path):
-                _rename(temporary, path, force=force)
-            del beside[0]
-    finally:
-        for temporary, _ in beside:
+                _place(path, draft, force=force, restorable=len(drafts) > 1)
+            placed.append(draft)
+    except BaseException:
+        for draft in placed:
             with suppress(OSError):
-                os.unlink(temporary)
+                draft.restore()
+        raise
+    finally:
+        for _, draft in drafts:
+            draft.discard()
 
 
-def _write(path: str, pieces: Pieces, beside: list[tuple[str, str]]) -> None:
+def _write(path: str, pieces: Pieces, drafts: list[tuple[str, Draft]]) -> None:
     if os.path.exists(path) and not os.path.isfile(path):
         with open(path, "wb") as file:
             file.writelines(pieces)
         return
     path = os.path.realpath(path) if os.path.islink(path) else path
-    folder, name = os.path.split(path)
-    temporary = os.path.join(folder, f".{name}.{os.urandom(4).hex()}")
-    beside.append((temporary, path))
-    with open(temporary, "xb") as file:
-        file.writelines(pieces)
+    draft = Draft(path)
+    drafts.append((path, draft))
+    draft.write(pieces)
 
 
-def _rename(temporary: str, path: str, *, force: bool) -> None:
-    if not force:
-        try:
-            os.link(temporary, path)  # unlike a rename, fails if there is a file
-        except FileExistsError:
-            raise FileError(path, "it exists already", remedy=_FORCE) from None
-        except OSError:  # a file system without links
-            if os.path.lexists(path):
-                raise FileError(path, "it exists already", remedy=_FORCE) from None
-        else:
-            os.unlink(temporary)
-            return
-    os.replace(temporary, path)
+def _place(path: str, draft: Draft, *, force: bool, restorable: bool) -> None:
+    try:
+        draft.put(force=force, restorable=restorable)
+    except FileExistsError:
+        raise FileError(path, "it exists already", remedy=_FORCE) from None
+
+
+def text_bytes(text: str) -> bytes:
+    """A text for a file, in UTF-8. A byte of a file name that is not UTF-8 is written as JSON does: `\\udcff`."""
+    return text.encode("utf-8", "backslashreplace")
 
 
 def tidy(path: FilePath) -> str:
@@ -169,17 +214,6 @@ def tidy(path: FilePath) -> str:
 
 # TOML files. Most of the library's own are sections of plain lines, each a text or a number. These are read here, ten
 # times as fast as by `tomllib`, which reads all others.
-
-
-def read_json(path: FilePath) -> Any:
-    """The document in a JSON file. FileError if it cannot be read, or is not JSON."""
-    import json
-
-    try:
-        with file_errors(path), open(path, encoding="utf-8") as file:
-            return json.load(file)
-    except ValueError as error:
-        raise FileError(os.fspath(path), f"not a JSON file: {error}") from error
 
 
 def read_toml(text: str) -> dict[str, Any]:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import io
 import os
-from typing import IO, Literal, TypeAlias
+from typing import IO, Literal, TypeAlias, overload
 
 from tflq.backends import backend, named_by, names
 from tflq.dialects.forms import TRANSLATED, verify_declared, verify_form
 from tflq.errors import InvalidModelError, OptionError, Reason, VerificationError, check_source, not_expected
-from tflq.files import FilePath, file_errors, replace_file
+from tflq.files import FilePath, file_errors, reads_once, replace_file
 from tflq.flatbuffer import reader
 from tflq.flatbuffer.layout import TOSA
-from tflq.flatbuffer.structure import identify
+from tflq.flatbuffer.structure import folder_error, identify
 from tflq.flatbuffer.tensors import without_fields, without_tensors
 from tflq.ir.core import Module, Value
 from tflq.ir.types import UniformQuantizedSubChannelType
@@ -22,14 +22,17 @@ Held: TypeAlias = FilePath | bytes | bytearray | memoryview
 Source: TypeAlias = Held | IO[bytes]
 
 
-def read(source: Source) -> Module:
+def read(source: Source, *, copy: bool = False) -> Module:
     """Read a TFLite file, a TOSA file or the text form of a module.
 
     A TFLite file becomes the tfl form, with one op for each operator. A TOSA file becomes the tosa form, in which
     operands that are constant at compile time are attributes. A text is in one of the two.
 
     Args:
-        source: A path, bytes or a binary file object.
+        source: A path, bytes or a binary file object. A file is mapped into memory, and constants are views of it: if
+            another process truncates it while the module is in use, the system ends this one with SIGBUS.
+        copy: Read the file into memory instead, which takes as much of it. What cannot be mapped, such as a pipe, is
+            always read whole.
 
     Returns:
         The module.
@@ -45,7 +48,7 @@ def read(source: Source) -> Module:
         print([op.name for op in module.ops()])
         ```
     """
-    return _checked(*_read(source))
+    return _checked(*_read(source, copy=copy))
 
 
 def read_network(source: Source) -> Module:
@@ -76,9 +79,9 @@ def read_any_form(source: Source) -> Module:
     return _read(source)[0]
 
 
-def _read(source: Source) -> tuple[Module, str | None]:
+def _read(source: Source, *, copy: bool = False) -> tuple[Module, str | None]:
     """The module; and if it came as text, what messages call the text."""
-    source = held(source)
+    source = held(source, copy=copy)
     content = source.data if isinstance(source, _Named) else source
     schema = identify(content)
     if schema is TOSA:
@@ -91,13 +94,27 @@ def _read(source: Source) -> tuple[Module, str | None]:
     return reader.read(source), None
 
 
-def held(source: Source) -> Held | _Named:
-    """A source that can be read again: for a file object its content, under its name."""
+@overload
+def held(source: FilePath, *, copy: Literal[True]) -> _Named: ...
+@overload
+def held(source: FilePath | bytes, *, copy: Literal[True]) -> bytes | _Named: ...
+@overload
+def held(source: Source, *, copy: bool = False) -> Held | _Named: ...
+def held(source: Source, *, copy: bool = False) -> Held | _Named:
+    """A source that can be read again: for a file object its content, under its name; so for a path that can be read
+    once only, and with `copy` for any path."""
     if isinstance(source, _Named):
         source.seek(0)
         return source
-    if isinstance(source, (str, os.PathLike, bytes, bytearray, memoryview)):
+    if isinstance(source, (bytes, bytearray, memoryview)):
         return source
+    if isinstance(source, (str, os.PathLike)):
+        if os.path.isdir(source):
+            raise folder_error(os.fspath(source))
+        if not reads_once(source) and not copy:
+            return source
+        with file_errors(source), open(source, "rb") as file:
+            return _Named(file.read(), os.fspath(source))
     check_source("source", source)
     name, data = str(getattr(source, "name", "")), source.read()
     if not isinstance(data, (bytes, bytearray)):

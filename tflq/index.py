@@ -70,9 +70,9 @@ DIALECTS: Final[dict[str, dict[str, str]]] = {
         "onnx": """add sub mul div max min mod pow abs neg relu clip ceil cos elu erf exp floor hard_swish leaky_relu
             log reciprocal round sigmoid sign sin softmax sqrt tanh equal greater greater_or_equal less less_or_equal
             p_relu is_nan where and or xor not bitwise_and bitwise_or bitwise_xor bitwise_not bit_shift cast identity
-            reshape transpose slice pad tile expand concat cum_sum gather gather_nd scatter_nd top_k arg_max reduce_sum
-            reduce_max reduce_min reduce_mean reduce_prod shape conv conv_transpose mat_mul gemm average_pool max_pool
-            resize dequantize_linear quantize_linear"""
+            reshape transpose slice pad tile expand concat cum_sum gather gather_nd scatter_nd top_k non_zero arg_max
+            arg_min reduce_sum reduce_max reduce_min reduce_mean reduce_prod shape range conv conv_transpose mat_mul
+            gemm average_pool max_pool resize yield if loop dequantize_linear quantize_linear"""
     },
     "stablehlo": {
         "convolution": "convolution dot_general",
@@ -250,13 +250,16 @@ ROOMS: Final[dict[str, dict[str, dict[str, str]]]] = {
                 relu_0_to_1 relu_n1_to_1 right_shift round rsqrt select select_v2 sign sin softmax sqrt square
                 squared_difference sub tanh zeros_like""",
             "casts": "cast dequantize",
-            "convolution": "batch_matmul conv_2d depthwise_conv_2d fully_connected",
-            "movement": """batch_to_space_nd broadcast_to concatenation depth_to_space dynamic_update_slice expand_dims
-                gather gather_nd mirror_pad pack pad padv2 reshape reverse_sequence reverse_v2 slice space_to_batch_nd
-                space_to_depth split split_v squeeze strided_slice tile transpose unpack""",
-            "pooling": """average_pool_2d cumsum max_pool_2d mean reduce_all reduce_any reduce_max reduce_min
-                reduce_prod resize_nearest_neighbor sum topk_v2""",
-            "state": "assign_variable call call_once read_variable stablehlo_composite var_handle",
+            "convolution": "batch_matmul conv_2d conv_3d depthwise_conv_2d fully_connected transpose_conv",
+            "indexing": """dynamic_update_slice embedding_lookup gather gather_nd matrix_diag matrix_set_diag one_hot
+                scatter_nd where""",
+            "movement": """batch_to_space_nd broadcast_to concatenation depth_to_space expand_dims mirror_pad pack pad
+                padv2 reshape reverse_sequence reverse_v2 slice space_to_batch_nd space_to_depth split split_v squeeze
+                strided_slice tile transpose unpack""",
+            "pooling": """arg_max arg_min average_pool_2d cumsum l2_pool_2d max_pool_2d mean reduce_all reduce_any
+                reduce_max reduce_min reduce_prod resize_bilinear resize_nearest_neighbor sum topk_v2""",
+            "shape": "fill range rank shape",
+            "state": "assign_variable call call_once if read_variable stablehlo_composite var_handle while",
         },
         "tosa": {
             "arithmetic": """abs add arithmetic_right_shift bitwise_and bitwise_not bitwise_or bitwise_xor ceil clamp
@@ -266,7 +269,8 @@ ROOMS: Final[dict[str, dict[str, dict[str, str]]]] = {
             "casts": "cast",
             "context": "identity",
             "convolution": "conv2d conv3d depthwise_conv2d matmul transpose_conv2d",
-            "movement": "concat gather pad reshape reverse scatter slice tile transpose",
+            "indexing": "gather scatter",
+            "movement": "concat pad reshape reverse slice tile transpose",
             "pooling": "argmax avg_pool2d max_pool2d reduce_all reduce_any reduce_max reduce_min reduce_sum resize",
             "rescale": "rescale",
             "state": "variable variable_read variable_write",
@@ -384,8 +388,7 @@ PASSES: Final[dict[str, str]] = {
     "select.strips": "split-rows",
     "select.tables": "share-tables",
     "shapes.binding": "bind-shapes",
-    "shapes.inference": "state-shapes",
-    "shapes.settling": "restate-results settle-shapes",
+    "shapes.settling": "restate-results settle-shapes state-shapes",
     "tosa.check": "check-laws check-tosa",
     "tosa.lowering.engine": "lower-to-tosa",
     "tosa.raising": "raise-tosa",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from tflq.analysis.arena import Arena, arenas
 from tflq.backends import of_target
 from tflq.conversion import convert
+from tflq.dialects.effects import is_variable
+from tflq.dialects.tfl.state import Custom
 from tflq.errors import plain_numbers
 from tflq.files import FilePath
 from tflq.formats import Source, held, is_tosa, read_network, size_of
@@ -50,6 +52,11 @@ class Inspection:
     def summary(self) -> Summary:
         """Inputs, outputs, operators by type, signatures, and memory for activations (`functions[0].arena`)."""
         return Summary.of(self.module)
+
+    @cached_property
+    def tensors(self) -> tuple[tuple[TensorSummary, ...], ...]:
+        """The tensors of each subgraph."""
+        return tuple(map(tensors_of, self.module.functions))
 
     @cached_property
     def quantization(self) -> QuantizationState | None:
@@ -160,16 +167,20 @@ class Quantization:
 
 @dataclass(frozen=True, slots=True)
 class TensorSummary:
-    """An input or output. `shape` has None for an unknown dim, and is None if the rank is unknown."""
+    """A tensor. `shape` has None for an unknown dim, and is None if the rank is unknown. number: in the subgraph; None
+    for TOSA. role: "input", "output", "constant", "variable" or ""."""
 
     name: str
     shape: tuple[int | None, ...] | None
     type: str
     quantization: Quantization | None
+    number: int | None = None
+    role: str = ""
 
-    @classmethod
-    def of(cls, value: Value) -> TensorSummary:
-        return cls(value.name, value.type.shape, short_type(value), Quantization.of(value))
+    @property
+    def shown_name(self) -> str:
+        """The name, or the number of a tensor that has none."""
+        return self.name or ("" if self.number is None else f"tensor {self.number}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,17 +245,37 @@ def _names(pairs: Sequence[tuple[str | None, Value]] | None) -> tuple[str, ...]:
     return tuple(name or "" for name, _ in pairs or ())
 
 
+def tensors_of(function: Function) -> tuple[TensorSummary, ...]:
+    """All tensors of a subgraph: those of a file in their order, those of TOSA as they are defined."""
+    numbers = {value: number for number, value in enumerate(function.tensors)}
+    inputs, outputs = set(function.inputs), set(function.outputs)
+
+    def role(value: Value) -> str:
+        if value in inputs or value in outputs:
+            return "input" if value in inputs else "output"
+        return "constant" if value.is_constant else "variable" if is_variable(value) else ""
+
+    values = function.tensors or dict.fromkeys(function.values())
+    return tuple(_tensor(value, numbers, role(value)) for value in values)
+
+
+def _tensor(value: Value, numbers: Mapping[Value, int], role: str) -> TensorSummary:
+    of = Quantization.of(value)
+    return TensorSummary(value.name, value.type.shape, short_type(value), of, numbers.get(value), role)
+
+
 def _function(function: Function, arena: Arena | None) -> FunctionSummary:
+    numbers = {value: number for number, value in enumerate(function.tensors)}
     return FunctionSummary(
         function.name or "",
-        tuple(TensorSummary.of(value) for value in function.inputs),
-        tuple(TensorSummary.of(value) for value in function.outputs),
+        tuple(_tensor(value, numbers, "input") for value in function.inputs),
+        tuple(_tensor(value, numbers, "output") for value in function.outputs),
         tuple((*kind, count) for kind, count in Counter(_kind(op) for op in function.ops).most_common()),
         arena,
     )
 
 
 def _kind(op: Op) -> tuple[str, str]:
-    opcode = op.location.opcode if op.location else op.name
+    opcode = op.code if isinstance(op, Custom) else op.location.opcode if op.location else op.name
     operands = ", ".join(short_type(v) for v in op.reads)
     return opcode, f"{operands} -> {', '.join(short_type(v) for v in op.results)}"

@@ -15,8 +15,9 @@ from tflq.builder import Emitter
 from tflq.dialects.declare import Operator
 from tflq.dialects.effects import is_handle, is_pure
 from tflq.dialects.traits import Calls, Impure
-from tflq.errors import Reason, Refused, UnsupportedError
+from tflq.errors import Reason, Refused, UnsupportedError, operators
 from tflq.ir.core import Function, Module, Op, Signature, Value
+from tflq.ir.facts import walk
 from tflq.ir.rewriting import parted
 from tflq.ir.types import SCALARS, ScalarType, TensorType
 from tflq.light import dataclass, replace
@@ -70,9 +71,8 @@ class FunctionWalk(ABC, Generic[Made]):
 
     def function(self, inputs: Sequence[Value], outputs: Sequence[Value]) -> Function:
         """The lowered function: the ops that its results or variables follow from."""
-        emitted = self.emitter.ops
-        ops, _ = parted(emitted, outputs, lambda op: op.info["pure"] if op.name == _STAND_IN else is_pure(op))
-        self.refused.update((op.info["reason"], None) for op in ops if op.name == _STAND_IN)
+        ops = needed(self.emitter.ops, outputs)
+        self.refused.update((op.info["reason"], None) for op in walk(ops) if op.name == _STAND_IN)
         return Function(self.source.name, list(inputs), list(outputs), ops)
 
     def _stand_in(self, op: Op, reason: Reason) -> Sequence[Value]:
@@ -80,6 +80,11 @@ class FunctionWalk(ABC, Generic[Made]):
         operands = [found for value in op.reads for found in self.found(value)]
         info = {"reason": reason, "pure": is_pure(op)}
         return self.emitter.op(_STAND_IN, operands, [self.stated(v) for v in op.results], info=info).results
+
+
+def needed(ops: Sequence[Op], results: Iterable[Value]) -> list[Op]:
+    """The ops that some results follow from, or that do more than compute; stand-ins among them."""
+    return parted(ops, results, lambda op: op.info["pure"] if op.name == _STAND_IN else is_pure(op))[0]
 
 
 def need_elements(op: Op, lacking: Set[ScalarType]) -> None:
@@ -114,7 +119,7 @@ def refuse(refused: Iterable[Reason], format: str, remedy: str = "") -> None:
     """UnsupportedError, if there is a reason, that lists all of them. remedy: what else can be done."""
     reasons = list(refused)
     if reasons:
-        what = f"{len(reasons)} operator(s) have no form in {format}:"
+        what = f"no form in {format} for {operators(len(reasons))}:"
         remedy += "convert to a .tflite file, or only the part before it (--cut)"
         raise UnsupportedError(what, reasons, remedy=remedy)
 

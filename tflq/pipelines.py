@@ -39,6 +39,7 @@ from tflq.light import dataclass, field
 from tflq.passes.canonicalize import Canonicalize, CommonSubexpressionElimination, DeadCodeElimination, Fold
 from tflq.passes.lower_rounding import LowerRounding
 from tflq.passes.source import Cut, CutBeforeCustom, ExtractSignature
+from tflq.remarks import of_model, of_rules, of_target
 from tflq.report import Report
 from tflq.select.lowering import Mac
 from tflq.targets.target import INTEGER
@@ -95,7 +96,11 @@ def integer_form(module: Module, options: Options | None = None) -> Module:
 def report_of(module: Module, options: Options) -> Report:
     """The report of a converted module, from what the passes noted on it."""
     notes, requirements = options.backend.notes(module, options)
-    report = Report.of(module, Decisions.of(module), notes)
+    decisions = Decisions.of(module)
+    remarks = [*of_model(decisions), *of_rules(decisions, options.rules)]
+    if options.kernels.of_user:
+        remarks += of_target(decisions, options.kernels)
+    report = Report.of(module, decisions, notes, remarks)
     report.requirements = requirements
     return report
 
@@ -130,8 +135,7 @@ def to_kernels(options: Options, form: Form) -> list[Pass]:
     from tflq.select.movement import DeclareVariables
     from tflq.select.naming import KeepApart, MergeViews, NameTensors, TrimEdges
     from tflq.select.tables import ShareTables
-    from tflq.shapes.inference import StateShapes
-    from tflq.shapes.settling import RestateResults
+    from tflq.shapes.settling import RestateResults, StateShapes
 
     return [
         *(Tabulate(table_pays, options.least_table, options.most_tables), DeadCodeElimination(), LowerRounding()),

@@ -10,19 +10,23 @@ from __future__ import annotations
 import ctypes
 import multiprocessing
 import os
+import pickle
 import signal
 import subprocess
 import sys
 import threading
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from multiprocessing.connection import Connection, wait
-from multiprocessing.process import BaseProcess
+from multiprocessing.connection import Connection
 from pathlib import Path
-from types import ModuleType
+from queue import SimpleQueue
+from subprocess import PIPE, Popen, TimeoutExpired
+from types import MappingProxyType
 from typing import IO, Any, Final, Generic, NoReturn, TypeVar
+
+from tflq.files import PACKAGE
 
 Job = TypeVar("Job")
 Answer = TypeVar("Answer")
@@ -119,13 +123,56 @@ def limited(seconds: float, kill: Callable[[], None]) -> Iterator[threading.Even
         timer.cancel()
 
 
+# Processes of Python
+#
+# Each gets the safe path: neither the current folder nor that of the script is on it, so that no file beside the models
+# is imported. What it starts in turn gets the same, by the environment. PYTHONPATH stays as it is.
+
+
+_SAFE: Final = {"PYTHONSAFEPATH": "1"}
+_INHERITED: Final = {"isolated": "-I", "ignore_environment": "-E", "no_user_site": "-s"}
+_CALL: Final = """\
+import sys
+path = sys.argv[1:]
+del sys.argv[1:]
+sys.path[:] = [*path, *(entry for entry in sys.path if entry not in path)]
+from {module} import {function}
+{function}()"""
+
+
+def python_process(*arguments: str, env: Mapping[str, str] = MappingProxyType({}), **options: Any) -> Popen[bytes]:
+    """A process of Python on the safe path, under the flags of this one. arguments: a script's path, or as `-c` wants.
+    env: variables in addition to those of this process. options: others of `subprocess.Popen`."""
+    flags = [flag for name, flag in _INHERITED.items() if getattr(sys.flags, name)]
+    command = [sys.executable, "-P", *flags, *["-O"] * sys.flags.optimize, *arguments]
+    return Popen(command, stdin=PIPE, stdout=PIPE, env={**os.environ, **_SAFE, **env}, **options)  # noqa: S603 - ours
+
+
+def python_call(function: str, env: Mapping[str, str] = MappingProxyType({}), **options: Any) -> Popen[bytes]:
+    """As `python_process`, for a function "module:name" of tflq, which finds what this process can import."""
+    module, _, name = function.partition(":")
+    return python_process("-c", _CALL.format(module=module, function=name), *_safe_path(), env=env, **options)
+
+
+def _safe_path() -> list[str]:
+    """Folders of `sys.path` in their order, without the one that Python puts first to start a program, and tflq's."""
+    script = getattr(sys.modules["__main__"], "__file__", None)
+    unsafe = {os.path.realpath(os.path.dirname(script))} if script else set()
+    with suppress(FileNotFoundError):  # the current folder was removed
+        unsafe.add(os.path.realpath(os.getcwd()))
+    safe = [entry for entry in sys.path if os.path.isabs(entry) and os.path.realpath(entry) not in unsafe]
+    root = os.path.dirname(PACKAGE)
+    return safe if root in safe else [*safe, root]
+
+
 # A pool
 
 
 def in_processes(work: Callable[[Job], Answer], jobs: Iterable[Job], count: int) -> Iterator[tuple[int, Answer | Died]]:
     """Has `count` processes do jobs; yields the number and the answer of each when it is done. work: a function of a
     module. One job more than there are processes is taken ahead. If a process dies, only its job is lost."""
-    workers: dict[Connection, _Worker[Job, Answer]] = {}
+    workers: set[_Worker[Job, Answer]] = set()
+    answers: SimpleQueue[tuple[_Worker[Job, Answer], Answer | Died]] = SimpleQueue()
     waiting = iter(enumerate(jobs))
     following = next(waiting, None)
 
@@ -133,8 +180,9 @@ def in_processes(work: Callable[[Job], Answer], jobs: Iterable[Job], count: int)
         """Gives the following job to a process, or to a new one."""
         nonlocal following
         if following is not None:
-            worker = worker or _Worker(work)
-            workers[worker.pipe] = worker
+            if worker is None:
+                worker = _Worker(work, answers)
+                workers.add(worker)
             worker.give(*following)
             following = next(waiting, None)  # made while it works
 
@@ -142,16 +190,17 @@ def in_processes(work: Callable[[Job], Answer], jobs: Iterable[Job], count: int)
         for _ in range(count):
             give(None)
         while workers:
-            for pipe in wait(list(workers)):
-                assert isinstance(pipe, Connection)
-                worker = workers.pop(pipe)
-                number, answer = worker.number, worker.answer()
-                if following is None or isinstance(answer, Died):
-                    worker.stop()
-                give(None if isinstance(answer, Died) else worker)
-                yield number, answer
+            worker, answer = answers.get()
+            if worker not in workers:  # one that was stopped
+                continue
+            number = worker.number
+            if following is None or isinstance(answer, Died):
+                workers.remove(worker)
+                worker.stop()
+            give(None if isinstance(answer, Died) else worker)
+            yield number, answer
     finally:
-        for worker in workers.values():
+        for worker in workers:
             worker.stop()
 
 
@@ -162,58 +211,62 @@ _TOLD_AGAIN: Final = 5.0
 class _Worker(Generic[Job, Answer]):
     """A process, and the number of its job."""
 
-    def __init__(self, work: Callable[[Job], Answer]) -> None:
-        context = multiprocessing.get_context("spawn")  # a fork would copy the threads of a progress display
-        self.pipe, end = context.Pipe()
-        self.process: BaseProcess = context.Process(target=_serve, args=(work, end), daemon=True)
-        with _no_main():
-            self.process.start()
-        end.close()
+    def __init__(self, work: Callable[[Job], Answer], answers: SimpleQueue[Any]) -> None:
+        """answers: where the process's answers go, each with this worker."""
+        self._process = python_call("tflq.processes:serve")  # a fork would copy the threads of a progress display
         self.number = -1
+        self._send(work)
+        self._reader = threading.Thread(target=self._read, args=(answers,), daemon=True)
+        self._reader.start()
 
     def give(self, number: int, job: Job) -> None:
         self.number = number
-        with suppress(OSError):  # the process has died; `answer` will say so
-            self.pipe.send(job)
-
-    def answer(self) -> Answer | Died:
-        try:
-            received: Answer = self.pipe.recv()
-        except (EOFError, OSError):
-            self.process.join()
-            return Died(how_ended(self.process.exitcode or 0))
-        return received
+        self._send(job)
 
     def stop(self) -> None:
         """Ends the process at once; it removes its temporary files. Python loses an exception of a signal in a callback
         or a finalizer: then the process finds its pipe closed, or is told again."""
-        self.pipe.close()
-        while self.process.is_alive():
-            self.process.terminate()
-            self.process.join(_TOLD_AGAIN)
+        assert self._process.stdin is not None
+        with suppress(OSError):  # unsent bytes for a process that is gone
+            self._process.stdin.close()
+        while self._process.poll() is None:
+            self._process.terminate()
+            with suppress(TimeoutExpired):
+                self._process.wait(_TOLD_AGAIN)
+        self._reader.join()
+
+    def _send(self, message: object) -> None:
+        assert self._process.stdin is not None
+        with suppress(OSError):  # the process has died; its reader says so
+            pickle.dump(message, self._process.stdin)
+            self._process.stdin.flush()
+
+    def _read(self, answers: SimpleQueue[Any]) -> None:
+        """Passes the answers on, the last of which is how the process died."""
+        assert self._process.stdout is not None
+        with self._process.stdout as stream, suppress(EOFError, OSError, pickle.UnpicklingError):
+            while True:
+                answers.put((self, pickle.load(stream)))  # noqa: S301 - our own process
+        answers.put((self, Died(how_ended(self._process.wait()))))
 
 
-@contextmanager
-def _no_main() -> Iterator[None]:
-    """Processes that are spawned meanwhile do not run the program's main module again: a script that calls us needs no
-    guard by `__name__`, and no process waits for imports that it does not need."""
-    main = sys.modules["__main__"]
-    sys.modules["__main__"] = ModuleType("__main__")
-    try:
-        yield
-    finally:
-        sys.modules["__main__"] = main
-
-
-def _serve(work: Callable[[Any], Any], pipe: Connection) -> None:
-    """The process: answers each job, until the pipe is closed or it is told to end."""
+def serve() -> None:
+    """Is the process: answers each job, until there are no more or it is told to end. The first message is the function
+    that does them."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent gets it as well, and ends this process
     for name in ("SIGTERM", "SIGHUP"):
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), _exit)
-    with suppress(EOFError, OSError):
+    with os.fdopen(os.dup(0), "rb") as jobs, os.fdopen(os.dup(1), "wb") as answers, suppress(EOFError, OSError):
+        null = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(null, 0)
+        os.close(null)
+        os.dup2(2, 1)  # what a job prints is no answer
+        work = pickle.load(jobs)  # noqa: S301 - from our parent
         while True:
-            pipe.send(work(pipe.recv()))
+            answer = pickle.dumps(work(pickle.load(jobs)))  # noqa: S301
+            answers.write(answer)
+            answers.flush()
 
 
 def _exit(number: int, _: object) -> NoReturn:

@@ -36,17 +36,20 @@ from tflq.errors import (
 )
 from tflq.files import FilePath, check_outputs, replace_files
 from tflq.flatbuffer.layout import TFLITE, TOSA
-from tflq.flatbuffer.reader import read
+from tflq.flatbuffer.reader import Source, read
 from tflq.flatbuffer.structure import identify
 from tflq.flatbuffer.writer import write
+from tflq.formats import held
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import TensorType, UniformQuantizedPerAxisType, UniformQuantizedType
 from tflq.passes.source import entries, part, read_from_outside
 from tflq.pipelines import Fallback, asked
 from tflq.processes import Died, call
+from tflq.samples.files import files_of
+from tflq.samples.reading import check_data, samples_of
 from tflq.select.lowering import Mac
 from tflq.verification.comparison import verify
-from tflq.verification.inputs import GivenInputs, check_inputs, files_of, given_inputs, load_inputs, made_inputs
+from tflq.verification.inputs import entry_for, made_inputs
 from tflq.verification.interface import function_number, signature_of
 from tflq.verification.outcome import difference
 from tflq.verification.runner import Child, Opened, RunError, opened_whole
@@ -76,7 +79,7 @@ class Interpreter:
             try:
                 opened = self._open(file.name)
                 side = opened.head["entries"][""]["inputs"]
-                return opened.run("", given_inputs(side, inputs) if isinstance(inputs, Mapping) else inputs)
+                return opened.run("", next(input_sets(side, 1, [inputs])) if isinstance(inputs, Mapping) else inputs)
             except RunError as error:
                 if error.fatal:
                     self.close()
@@ -170,7 +173,7 @@ class Conversion:
     def _verified(self, model: bytes, converted: bytes, report: Mapping[str, Any], inputs: Inputs) -> str:
         """The kind of failure, apart from differences that the conversion or the original's kernels explain."""
         options: dict[str, Any] = {"report": report} if report else {}
-        options |= {"inputs": inputs, "interface": False, "timeout": self._timeout}
+        options |= {"inputs": [inputs], "interface": False, "timeout": self._timeout}
         return {"differs": "differs", "failed": "does not run"}.get(verify(model, converted, **options).verdict, "")
 
 
@@ -398,7 +401,7 @@ def reduce(
     target: FilePath | None = None,
     mac: Mac = "integer",
     fallback: Fallback = "float",
-    inputs: GivenInputs | FilePath | None = None,
+    inputs: Any = None,
     seeds: int = 2,
     timeout: float = 120.0,
     force: bool = False,
@@ -415,8 +418,8 @@ def reduce(
         target: As in `tflq.convert`.
         mac: As in `tflq.convert`.
         fallback: As in `tflq.convert`.
-        inputs: Arrays by input name, an .npz file of them, or a folder. By default the inputs of `tflq.verify`: `seeds`
-            random sets, then edge values. The first set on which an entry fails is used.
+        inputs: Samples, in any form of docs/data.md but images. By default the inputs of `tflq.verify`: `seeds` random
+            sets, then edge values. The first one on which an entry fails is used.
         seeds: Number of sets of random inputs.
         timeout: Seconds that a conversion or a run may take.
         force: Replace existing files.
@@ -443,11 +446,13 @@ def reduce(
     check_numbers(0, whole=True, seeds=seeds)
     check_numbers(0, timeout=timeout)
     check_flags(force=force)
-    check_inputs(inputs)
+    check_data("inputs", inputs)
     check_path("destination", destination)
     if destination is not None:
         _places(destination, [model, target, *files_of(inputs)], force=force)
-    if identify(model) is TOSA:
+    source = held(model, copy=True)
+    data = source if isinstance(source, bytes) else source.data
+    if identify(data) is TOSA:
         remedy = "reduce the TFLite model that it was made of, with target 'tosa'"
         path = "" if isinstance(model, bytes) else os.fspath(model)
         raise OptionError(Reason("only TFLite models can be reduced; this is a TOSA file", path, remedy=remedy))
@@ -456,25 +461,25 @@ def reduce(
     options = {"target": target, "mac": mac, "fallback": fallback, "format": format}
     with ExitStack() as stack:
         asked_for = predicate or stack.enter_context(Conversion(options, timeout=timeout))
-        reduction = _reduced(model, asked_for, start, seeds, inputs, timeout)
+        reduction = _reduced(source, data, asked_for, start, seeds, inputs, timeout)
     if reduction is not None and destination is not None:
         reduction.save(destination, force=force)
     return reduction
 
 
 def _reduced(
-    model: FilePath | bytes,
+    source: Source,
+    data: bytes,
     predicate: Predicate,
     start: float,
     seeds: int,
-    inputs: GivenInputs | FilePath | None,
+    inputs: Any,
     timeout: float,
 ) -> Reduction | None:
-    """The smallest part that fails as the predicate says."""
-    module = read(model)
+    """The smallest part that fails as the predicate says. data: the bytes of the source."""
+    module = read(source)
     with tempfile.TemporaryDirectory(prefix="tflq-reduce-") as folder:
         path = Path(folder, "model.tflite")
-        data = model if isinstance(model, bytes) else Path(model).read_bytes()
         path.write_bytes(data)
         search = _Search(data, module, predicate)
         for entry, arrays in _runs(path, module, seeds, inputs, timeout):
@@ -494,9 +499,7 @@ def _places(path: FilePath, read: Sequence[object], *, force: bool) -> tuple[Pat
     return part, arrays
 
 
-def _runs(
-    path: Path, module: Module, seeds: int, own: GivenInputs | FilePath | None, timeout: float
-) -> Iterator[tuple[str, list[np.ndarray]]]:
+def _runs(path: Path, module: Module, seeds: int, own: Any, timeout: float) -> Iterator[tuple[str, list[np.ndarray]]]:
     """Entries and inputs to try. If the interpreter does not open the model: its first function, without inputs."""
     try:
         with opened_whole(str(path), keep=False, timeout=timeout) as opened:
@@ -517,10 +520,11 @@ def _recorded_inputs(module: Module, entry: str, index: int, arrays: Sequence[np
     return {(index, numbers[v]): array for v, array in zip(values, arrays, strict=False)}
 
 
-def input_sets(side: Side, seeds: int, own: GivenInputs | FilePath | None) -> Iterator[list[np.ndarray]]:
+def input_sets(side: Side, seeds: int, own: Any) -> Iterator[list[np.ndarray]]:
     """The inputs of an entry, as `tflq.verify` makes them, or the user's own."""
     if own is not None:
-        yield from (given_inputs(side, arrays) for _, arrays in load_inputs(own))
+        for sample in samples_of(own, entry_for(side)).arrays:
+            yield [np.ascontiguousarray(sample[name]).reshape(sample[name].shape) for name, _ in side]
     else:
         yield from (arrays for _, arrays in made_inputs(side, seeds, None))
 

@@ -59,6 +59,7 @@ class Row:
         not_kernel: Why none of the kernels that the target lists for the operator could be used. Empty if it lists
             none.
         remedy: What you can do about the warning.
+        not_rule: Why none of the rules that you gave for the operator could be used. Empty if you gave none.
 
     Example:
         ```python
@@ -83,6 +84,7 @@ class Row:
     custom_code: str = ""
     not_kernel: str = ""
     remedy: str = ""
+    not_rule: str = ""
 
     @property
     def advice(self) -> str:
@@ -125,15 +127,27 @@ class Report:
     Attributes:
         source: Path of the model.
         requirements: What a TOSA file requires of a device; which runtimes an ONNX file is exact in. None for TFLite.
+        remarks: What concerns the whole model and is no warning: that there is nothing to lower, that a rule or a line
+            of the target file matched nothing.
+
+    `str(report)` is the text that `tflq convert` prints.
 
     Example:
         ```python
         report = tflq.convert("in.tflite").report
+        print(report)
         print(report.counts, report.warnings)
         ```
     """
 
-    def __init__(self, module: Module, decisions: Sequence[Decision], notes: Sequence[Note] = ()) -> None:
+    def __init__(
+        self,
+        module: Module,
+        decisions: Sequence[Decision],
+        notes: Sequence[Note] = (),
+        remarks: Sequence[str] = (),
+    ) -> None:
+        self.remarks = list(remarks)
         self.source = module.source
         self.requirements: Requirements | None = None
         self._module = module
@@ -141,24 +155,37 @@ class Report:
         self._notes = notes
 
     @classmethod
-    def of(cls, module: Module, decisions: Sequence[Decision], notes: Sequence[Note] = ()) -> Report:
+    def of(
+        cls,
+        module: Module,
+        decisions: Sequence[Decision],
+        notes: Sequence[Note] = (),
+        remarks: Sequence[str] = (),
+    ) -> Report:
         """Make the report of a converted module.
 
         Args:
             module: The converted module.
             decisions: What its conversion decided for each operator.
             notes: Notes on operators.
+            remarks: Sentences about the model.
         """
-        return cls(module, decisions, notes)
+        return cls(module, decisions, notes, remarks)
 
     def __getstate__(self) -> dict[str, Any]:
         """What a pickle or a copy holds: what the report says, without the modules that it was made from."""
-        kept = ("source", "requirements", "rows", "counts", "warnings")
+        kept = ("source", "requirements", "remarks", "rows", "counts", "warnings")
         return {name: getattr(self, name) for name in kept}
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{count} {path}" for path, count in self.counts.items() if count)
         return f"<Report on {self.source or 'a model'}: {counts or 'no operators'}>"
+
+    def __str__(self) -> str:
+        from tflq.report_text import blocks
+        from tflq.tables import plain
+
+        return plain(blocks(self))
 
     @cached_property
     def rows(self) -> tuple[Row, ...]:
@@ -191,6 +218,7 @@ class Report:
             "source": self.source,
             "operators": {**self.counts, "total": len(self.rows), "made": sum(row.made for row in self.rows)},
             "warnings": self.warnings,
+            "remarks": self.remarks,
             "rows": [asdict(row) for row in self.rows],
             "tosa": None,
             **({} if self.requirements is None else {self.requirements.key: self.requirements.to_json()}),
@@ -227,6 +255,7 @@ def _row(decision: Decision, made: Counter[Location | None], noted: Sequence[Not
         op.code if isinstance(op, Custom) else "",
         decision.not_kernel,
         _joined(decision.remedy, *(note.remedy for note in warned)),
+        decision.not_rule,
     )
 
 

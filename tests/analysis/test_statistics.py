@@ -43,26 +43,28 @@ def test_a_file_holds_what_was_seen(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("point", "what"),
     [
-        ([1], "not an object"),
-        ({"count": -1}, "'count'"),
-        ({"count": True, "min": 0, "max": 1}, "'count'"),
+        ([1], "a list of 1 is not a table"),
+        ({"count": -1}, "count: -1 is not a whole number, from 0 on"),
+        ({"count": True, "min": 0, "max": 1}, "count: true is not a whole number"),
         ({"count": 1, "min": 0}, "'max'"),
-        ({"count": 1, "min": 0, "max": float("inf")}, "'max'"),
-        ({"count": 1, "min": 0, "max": "1"}, "'max'"),
+        ({"count": 1, "min": 0, "max": float("inf")}, "max: inf is not a finite number"),
+        ({"count": 1, "min": 0, "max": "1"}, "max: '1' is not a finite number"),
         ({"count": 1, "min": 2, "max": 1}, "above the largest"),
-        ({"count": 0, "min": 0, "max": 1}, "no element was seen"),
-        ({"count": 1, "min": 0, "max": 1, "mean": 0}, "'mean' is not known"),
+        ({"count": 0, "min": 0, "max": 1}, "if elements were seen"),
         ({"count": 1, "min": 0, "max": 1, "axis": 0}, "go together"),
-        ({"count": 1, "min": 0, "max": 1, "axis": -1, "axis_min": [0], "axis_max": [1]}, "counted from 0"),
+        (
+            {"count": 1, "min": 0, "max": 1, "axis": -1, "axis_min": [0], "axis_max": [1]},
+            "axis: -1 is not a whole number",
+        ),
         ({"count": 1, "min": 0, "max": 1, "axis": 0, "axis_min": [0], "axis_max": [1, 1]}, "1 numbers"),
         ({"count": 1, "min": 0, "max": 1, "axis": 0, "axis_min": [2], "axis_max": [1]}, "above the largest"),
-        ({"count": 1, "min": 0, "max": 1, "axis": 0, "axis_min": 0, "axis_max": 1}, "'axis_min'"),
+        ({"count": 1, "min": 0, "max": 1, "axis": 0, "axis_min": 0, "axis_max": 1}, "axis_min: 0 is not a list"),
     ],
 )
 def test_faults_of_a_point_name_it(tmp_path: Path, point: Any, what: str) -> None:
     with pytest.raises(OptionError, match=what) as caught:
         read_statistics(written(tmp_path, document(point)))
-    assert caught.value.reasons[0].value == "conv/1"
+    assert "points.conv/1" in caught.value.reasons[0].what
     assert caught.value.reasons[0].path.endswith("statistics.json")
 
 
@@ -72,20 +74,18 @@ def test_faults_of_a_point_name_it(tmp_path: Path, point: Any, what: str) -> Non
         ({"sample_min": [0.0]}, "'sample_min' has 1 numbers and 'sample_max' 0"),
         ({"sample_min": [None, 0.0], "sample_max": [1.0, None]}, "not of the same samples"),
         ({"sample_min": [2.0], "sample_max": [1.0]}, "above the largest"),
-        ({"histogram": [3]}, "'histogram'"),
-        ({"histogram": [3, 1, 2, 1]}, "'histogram'"),
-        ({"histogram": [3, 0]}, "'histogram'"),
-        ({"histogram": [8160, 1]}, "'histogram'"),
-        ({"nan": -1}, "'nan'"),
-        ({"digest": 1}, "'digest'"),
+        ({"histogram": [3]}, "histogram: "),
+        ({"histogram": [3, 1, 2, 1]}, "not bins in their order"),
+        ({"histogram": [3, 0]}, "not bins in their order"),
+        ({"histogram": [8160, 1]}, "not bins in their order"),
+        ({"nan": -1}, "nan: -1"),
+        ({"digest": 1}, "digest: 1 is not a text"),
     ],
 )
 def test_faults_of_the_second_version(tmp_path: Path, fields: dict[str, Any], what: str) -> None:
     point = {"count": 1, "min": 0, "max": 1}
     with pytest.raises(OptionError, match=what):
         read_statistics(written(tmp_path, document(point | fields, version=2)))
-    with pytest.raises(OptionError, match="is not known"):
-        read_statistics(written(tmp_path, document(point | fields)))
 
 
 @pytest.mark.parametrize(
@@ -94,11 +94,11 @@ def test_faults_of_the_second_version(tmp_path: Path, fields: dict[str, Any], wh
         ("{", "not a JSON file"),
         ([], "not a file of statistics"),
         ({"version": 1, "points": {}}, "not a file of statistics"),
-        (document({}, version=3), "version 3"),
-        (document({}, points=[]), "no 'points'"),
-        (document({"count": 0}, version=2, samples=[1]), "'samples'"),
+        (document({}, version=3), "version: 3 is not version 1 to 2"),
+        (document({}, points=[]), "points: a list of 0 is not a table"),
+        (document({"count": 0}, version=2, samples=[1]), r"samples\[0\]: 1 is not a text"),
     ],
 )
 def test_another_file_is_refused(tmp_path: Path, content: Any, what: str) -> None:
-    with pytest.raises(FileError, match=what):
+    with pytest.raises(OptionError, match=what):
         read_statistics(written(tmp_path, content))

@@ -96,7 +96,7 @@ def test_what_the_interpreter_gets_wrong_is_of_legalization(models: Path) -> Non
     found = bisect(models / "mul_per_axis.tflite").finding
     assert found is not None
     assert (found.name, found.opcode, found.tensor) == ("legalize", "MUL", "z")
-    assert "finds no scale" in found.warning
+    assert "reads one scale" in found.warning
     assert found.rule.startswith("tflq.legalize.")
 
 

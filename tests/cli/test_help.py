@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -65,11 +66,21 @@ def test_help_of_convert_is_short_and_help_all_has_all(capsys: pytest.CaptureFix
         assert main.run(["convert", flag]) == 0
         lines = capsys.readouterr().out.partition("Examples:")[0].splitlines()
         shown[flag] = [line.split()[0] for line in lines if line.startswith("  -")]
-    assert len(shown["--help"]) == 11
+    assert len(shown["--help"]) == 13
     assert "--help-all" in shown["--help"]
     command = main.group.get_command(click.Context(main.group), "convert")
     assert command is not None
     assert len(shown["--help-all"]) == len(command.get_params(click.Context(command))) - 1  # all but IN OUT
+
+
+@pytest.mark.parametrize(("command", "line"), LINES)
+def test_examples_have_options_that_the_help_shows(command: str, line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    words = line[line.index("tflq") :].partition(" | ")[0].split()[1:]
+    name = words[:2] if words[:2] == ["calibrate", "merge"] else [command]
+    name += ["run"] if command in ("calibrate", "sweep") and len(name) == 1 else []
+    assert main.run([*name, "--help"]) == 0
+    options = re.findall(r"--?[a-z][a-z-]*", capsys.readouterr().out.partition("Examples:")[0])
+    assert {word for word in words if word.startswith("-") and word != "-"} <= set(options)
 
 
 @pytest.fixture(scope="module")

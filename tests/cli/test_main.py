@@ -246,7 +246,7 @@ def test_inspect_says_what_is_not_quantized(cli: Cli, tmp_path: Path, fused: boo
 
 
 def test_inspect_of_networks_that_are_all_quantized_or_not_at_all(cli: Cli, models: Path, tmp_path: Path) -> None:
-    assert "quantized   fully, 9 operator(s)" in cli("inspect", models / "cnn_int8.tflite")[1]
+    assert "quantized   fully, 9 operators" in cli("inspect", models / "cnn_int8.tflite")[1]
     path = tmp_path / "float.mlir"
     path.write_text(PARTLY.replace("%d)", "%x)"))
     assert cli("opt", path, "-p", "dce", "-o", tmp_path / "no.mlir")[0] == 0

@@ -61,7 +61,7 @@ def test_one_that_fails_does_not_stop_the_others(
     assert printed.out.startswith("converted: 3 of 5 models\nintegers"[:-1])
     assert [line for line in printed.err.splitlines() if line.startswith("tflq: ")] == [
         f"tflq: {broken}: not a TFLite model: 4 bytes are too few; was it written, or downloaded, to the end?",
-        "tflq: 1 operator(s) cannot be converted:",
+        f"tflq: {sources[-1]}: cannot convert 1 operator:",
     ]
     assert run(broken, sources[0], "-o", tmp_path / "other", "-q") == 3
     quiet = capsys.readouterr()
@@ -86,7 +86,7 @@ def test_the_cost_of_each_and_of_all(models: Path, tmp_path: Path, capsys: pytes
     given = [models / f"{name}.tflite" for name in ("cnn_int8", "atan2_int16")]
     assert run(*given, "-o", tmp_path / "out", "--workers", 1) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert "file 12.9 → 119.2 KiB (×9.2), arena 11.3 → 65.5 KiB (×5.8), 5.5 KiB of it kept" in lines
+    assert "file 12.9 → 119.2 KiB (×9.2), arena 11.3 → 65.5 KiB (×5.8), 5.5 KiB persistent" in lines
     assert sum(line.startswith("Expect an interpreter to run 1 of 2 results slower") for line in lines) == 1
     rows = [line.split("  ")[-2:] for line in lines if line.startswith(("cnn_int8", "atan2"))]
     assert rows == [

@@ -9,13 +9,14 @@ from support.harness import argument
 
 import tflq
 from tflq.analysis.arena import Arena
-from tflq.cli import main
-from tflq.cli.convert import print_cost, print_report, types, verdict, warnings
+from tflq.cli import main, output
+from tflq.cli.convert import print_cost, types
 from tflq.cost import Cost
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Module, Op
 from tflq.ir.types import UniformQuantizedType, f32, i8
 from tflq.report import Report, Row
+from tflq.report_text import details, verdict, warnings
 
 Q = UniformQuantizedType(i8, f32, 0.5, 0, -128, 127)
 
@@ -56,7 +57,7 @@ def test_custom_operators_come_first_by_their_names() -> None:
 
 def test_one_operator_of_a_kind_is_told_with_its_tensor(capsys: pytest.CaptureFixture[str]) -> None:
     kept = [row(number, "WHERE", "kept") for number in (2, 3)]
-    print_report(report(row(0, "ADD"), row(1, "ATAN2", "float", "no table"), *kept))
+    output.blocks(details(report(row(0, "ADD"), row(1, "ATAN2", "float", "no table"), *kept)))
     listed = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert ["ATAN2", "1", "'t'", "float", "no", "table"] in listed
     assert ["WHERE", "2,", "3", "kept"] in listed
@@ -103,7 +104,7 @@ def test_convert_says_it_first(
     assert [line for line in lines if line.startswith("Mine") and "custom operator" in line] == [
         "Mine      1, 2    kept  custom operator"
     ]
-    assert any(line.startswith("made: ") for line in lines)
+    assert any(line.startswith("ops: ") for line in lines)
 
 
 def test_inspect_why_at_80_columns_keeps_the_reason(
@@ -128,9 +129,9 @@ UNKNOWN = "unknown before a run: operator 3 (WHERE) gives what it finds then"
     ("before", "after", "told"),
     [
         (None, None, ""),  # TOSA
-        (None, Arena(1536, 512), ", arena 2.0 KiB, 512 B of it kept"),  # of TOSA
+        (None, Arena(1536, 512), ", arena 2.0 KiB, 512 B persistent"),  # of TOSA
         (Arena(1600, 0), Arena(12900, 0), ", arena 1.6 → 12.6 KiB (×8.1)"),
-        (Arena(900, 0), Arena(9000, 0, beside=("TOP",)), ", arena 900 B → 8.8 KiB (×10), and what TOP needs"),
+        (Arena(900, 0), Arena(9000, 0, beside=("TOP",)), ", arena 900 B → 8.8 KiB (×10); scratch of TOP not counted"),
         (Arena(0, 0), Arena(64, 0), ", arena 0 → 64 B"),
         (Arena(None, 0, "operator 1 (WHERE)"), Arena(None, 64, "operator 3 (WHERE)"), f", arena {UNKNOWN}"),
         (Arena(64, 0), Arena(None, 0, "operator 3 (WHERE)"), f", arena 64 B → {UNKNOWN}"),
@@ -149,7 +150,7 @@ def test_the_cost_is_told(models: Path, tmp_path: Path, capsys: pytest.CaptureFi
     cost = tflq.convert(model).cost
     assert main.run(["convert", model, str(tmp_path / "out.tflite")]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[2] == f"{FILE}, arena 11.1 → 65.0 KiB (×5.8), 5.5 KiB of it kept"
+    assert lines[2] == f"{FILE}, arena 11.1 → 65.0 KiB (×5.8), 5.5 KiB persistent"
     assert lines[3:5] == [cost.slower, cost.instead]
     assert main.run(["convert", model, str(tmp_path / "out.tosa")]) == 0
     assert capsys.readouterr().out.splitlines()[2:4] == ["file 12.2 → 24.3 KiB (×2)", ""]

@@ -31,10 +31,15 @@ def test_different_models(models: Path, capsys: pytest.CaptureFixture[str]) -> N
 
 def test_a_model_that_aborts(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(models / "add_per_axis.tflite")
-    assert main.run(["verify", path, path]) == 5
+    assert main.run(["verify", path, path]) == 6
     out = capsys.readouterr().out
-    assert f"failed: {path}: the interpreter's process aborted (SIGABRT)" in out
-    assert out.endswith("\nFAILED\n")
+    assert f"not compared: {path}: the original does not run: the interpreter's process aborted (SIGABRT)" in out
+    assert out.endswith("\nNOTHING COMPARABLE\n")
+    assert main.run(["verify", path, path, "--json"]) == 6
+    document = json.loads(capsys.readouterr().out)
+    assert (document["verdict"], document["reason"]) == ("nothing comparable", document["incomparable"][0])
+    assert main.run(["verify", str(models / "pad.tflite"), path]) == 5
+    assert capsys.readouterr().out.endswith("\nFAILED\n")
 
 
 def test_json(models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -49,7 +54,7 @@ def test_inputs_that_do_not_fit(models: Path, tmp_path: Path, capsys: pytest.Cap
     path = str(models / "pad.tflite")
     np.savez(tmp_path / "in.npz", x=np.zeros((2, 3), np.int8))
     assert main.run(["verify", path, path, "--inputs", str(tmp_path / "in.npz")]) == 2
-    assert "has shape (2, 3), the model wants (2, 2)" in capsys.readouterr().err
+    assert "has the shape (2, 2), and the sample of row 0 of" in capsys.readouterr().err
 
 
 def test_exit_codes_follow_what_is_accepted(models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

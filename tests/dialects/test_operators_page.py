@@ -20,4 +20,4 @@ def test_the_page_is_current() -> None:
 
 def test_traits_say_what_they_are_of() -> None:
     assert str(AddN.trait(Elementwise)) == "Elementwise(inputs, output, strict=False)"
-    assert str(Conv2D.trait(MultiplyAccumulate)) == "MultiplyAccumulate(input, filter, bias, axis=0)"
+    assert str(Conv2D.trait(MultiplyAccumulate)) == "MultiplyAccumulate(input, filter, bias, axis=0, zero_point=refuse)"

@@ -45,7 +45,8 @@ def test_every_stored_integer_is_dequantized_step_by_step(
     got = evaluated("quant.dcast", stored.astype(storage.dtype), plain.with_element(kind), plain)
     scales = nearest(np.asarray(scale), element)
     assert kind.scale == scales
-    want = nearest(nearest(stored.astype(np.float64) - zero, element) * scales, element)
+    numbers, point = nearest(stored.astype(np.float64), element), nearest(np.asarray(float(zero)), element)
+    want = nearest(nearest(numbers - point, element) * scales, element)
     np.testing.assert_array_equal(floats(plain, got).astype(np.float64), want)
     np.testing.assert_array_equal(got, held_floats(plain, want))
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from support.harness import argument, const, edge_inputs, one_op
+from support.harness import argument, const, edge_inputs, one_op, packed
 
 from exception_cases.case import Case, cases, per_layer
 from tflq.ir.core import Value
@@ -16,6 +16,8 @@ from tflq.ir.types import (
     UniformQuantizedPerAxisType,
     UniformQuantizedType,
     f32,
+    i2,
+    i4,
     i8,
     i16,
     i32,
@@ -107,6 +109,8 @@ def read_as_others() -> Iterator[Case]:
     farther = _weights((4, 2, 2, 3), per_layer(i32, 0.02, 100000))
     operands = [argument(image, per_layer(ui8, 0.05, 9)), farther, _bias(4, i32, 0.001)]
     yield _case("conv_2d", operands, argument(out, per_layer(ui8, 0.2, 5), "y"), _DILATED)
+    sides = [argument((2, 3, 4), x16, "a"), argument((2, 4, 5), x16, "b")]
+    yield _case("batch_matmul", sides, argument((2, 3, 5), per_layer(i8, 0.2), "y"), _MATMUL, chance=True)
     sides = [argument((None, 8), x16), _weights((4, 8), per_layer(i8, 0.02))]
     y = argument((None, 4), per_layer(i8, 0.2), "y")
     yield _case("fully_connected", [*sides, None], y, _ROWS, "batch open")
@@ -120,3 +124,7 @@ def hybrid() -> Iterator[Case]:
     x, y = argument((1, 4, 4, 3), f32), argument((1, 3, 3, 4), f32, "y")
     operands = [x, _weights((4, 2, 2, 3), per_layer(i8, 0.25, 3)), const(np.zeros(4, np.float32), f32, "bias")]
     yield _case("conv_2d", operands, y, _DILATED)
+    ids = const(np.asarray([0, 1, 3]), i32, "ids")
+    for storage, columns in ((i4, 3), (i4, 5), (i2, 2), (i2, 6)):
+        table = packed(_drawn((4, columns), storage), per_layer(storage, 0.25))
+        yield _case("embedding_lookup", [ids, table], argument((3, columns), f32, "y"), {})

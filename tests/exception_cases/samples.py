@@ -39,12 +39,12 @@ _KEYS = [
     *("fully_connected i8 × i8 → i16: per layer", "fully_connected i16 × i8 → i8: per layer"),
     *("l2_normalization i8 per axis, operand 0: ", "mirror_pad i8 per axis, all: ", "mul i16 → i8: equal scales"),
     *("padv2 i8 per axis, operand 0: ", "prelu i16: equal scales", "quantize i32 → i8: "),
-    *("reverse_sequence ui8: other scales", "stablehlo_divide i8: equal scales"),
+    "reverse_sequence ui8: other scales",
     *("where i8: ", "softmax ui8: the result has another scale than the kernel's"),
 ]
 _CHANCE = [
     *("sum i8: equal scales", "sum i16: equal scales"),
-    *("batch_matmul i8 → i16: equal scales", "batch_matmul i16 → i8: equal scales"),
+    "batch_matmul i8 → i16: equal scales",
     *("batch_matmul i8 × i8 → f32: per layer", "depthwise_conv_2d i16 × i4: per layer"),
 ]
 

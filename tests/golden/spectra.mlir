@@ -23,5 +23,6 @@ module {
   }
 }
 // ----- TOSA
-// 1 operator(s) have no form in TOSA on this target:
+// no form in TOSA on this target for 1 operator:
   subgraph 0, operator 0 (RFFT2D), tensor 'x': TOSA has no form of tfl.rfft2d yet
+  convert to a .tflite file, or only the part before it (--cut)

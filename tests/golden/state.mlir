@@ -137,5 +137,6 @@ module {
   }
 }
 // ----- TOSA
-// 1 operator(s) have no form in TOSA on this target:
+// no form in TOSA on this target for 1 operator:
   subgraph 0, operator 0 (READ_VARIABLE), tensor 'x': the variable is not named by a VAR_HANDLE
+  convert to a .tflite file, or only the part before it (--cut)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tflq.errors import VerificationError
+from tflq.errors import ParseError, VerificationError
 from tflq.ir.core import op_class
 from tflq.ir.parser import parse_module
 from tflq.ir.printer import print_module
@@ -131,3 +131,38 @@ def test_integrity_holds_in_the_type_of_a_function(axis: int, valid: bool) -> No
         return
     with pytest.raises(VerificationError, match="must be greater than the quantized axis"):
         verify(module)
+
+
+THREE = "!quant.uniform<i8:f32:0, {0.5, 0.25, 1.0}>"
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *(f"tuple<i8, tensor<DIMx{THREE}>>", f"vector<DIMx{THREE}>", f"vector<[DIM]x2x{THREE}>"),
+        *(f"memref<DIMx?x{THREE}, strided<[1, 2]>>", f"tuple<tuple<memref<DIMx{THREE}, 1>>>"),
+    ],
+)
+@pytest.mark.parametrize(
+    "place", ["func.func @f(%x: TYPE) { return }", 'func.func @f() { "a.b"() {t = TYPE} : () -> () return }']
+)
+def test_axes_inside_of_other_types(kind: str, place: str) -> None:
+    parse_module(place.replace("TYPE", kind.replace("DIM", "3")))
+    with pytest.raises(ParseError, match="there are 3 scales, but dim 0 of the tensor is 2"):
+        parse_module(place.replace("TYPE", kind.replace("DIM", "2")))
+
+
+def test_axes_of_types_as_attributes() -> None:
+    text = 'func.func @f() { "a.b"() {t = tensor<DIMxTYPE>, u = TYPE} : () -> () return }'.replace("TYPE", THREE)
+    parse_module(text.replace("DIM", "3"))
+    with pytest.raises(ParseError, match="3 scales, but dim 0"):
+        parse_module(text.replace("DIM", "2"))
+    with pytest.raises(ParseError, match="a scalar cannot have per-axis"):
+        parse_module(f"func.func @f(%x: tuple<{THREE}>) {{ return }}")
+
+
+@pytest.mark.parametrize("kind", ["!quant.uniform<{}:f32, 1.0>", "!quant.any<{}:f32>"])
+@pytest.mark.parametrize("storage", ["u1", "i65", "i128"])
+def test_stored_integers_have_2_to_64_bits(storage: str, kind: str) -> None:
+    with pytest.raises(ParseError, match="quantized integers have 2 to 64 bits"):
+        parse_module(f"func.func @f(%x: tensor<2x{kind.format(storage)}>) {{ return }}")

@@ -5,18 +5,21 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from matrix.weighted import int4
-from support.harness import argument, const, convert_and_compare, edge_inputs, interpret, one_op
+from support.harness import argument, const, convert_and_compare, edge_inputs, interpret, one_op, packed
 
 import tflq
+from tflq.analysis.hybrid import as_read, table_as_read
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Buffer, Function, Module, Op, Value, constant
 from tflq.ir.types import (
     ElementType,
+    ScalarType,
     TensorType,
     UniformQuantizedPerAxisType,
     UniformQuantizedSubChannelType,
     UniformQuantizedType,
     f32,
+    i2,
     i4,
     i8,
     i16,
@@ -84,7 +87,9 @@ def test_without_the_fallback_it_is_refused() -> None:
     weights = const(np.ones((3, 4), np.int16), UniformQuantizedType.of(i16, 0.5), "w")
     x, y = argument((2, 4), f32, "x"), argument((2, 3), f32, "y")
     model = one_op("tfl.fully_connected", [x, weights, None], [y], FULLY_CONNECTED, 1)
-    with pytest.raises(tflq.UnsupportedError, match="no kernel for float activations with i16 constants; allow the"):
+    with pytest.raises(
+        tflq.UnsupportedError, match="no kernel for float activations with i16 constants; without --fallback"
+    ):
         tflq.convert(model, fallback="error")
 
 
@@ -157,6 +162,33 @@ def test_rows_of_a_quantized_table_as_floats_are_looked_up_by_the_kernel(element
     assert conversion.report.rows[0].path == "kept"
     batches: list[list[np.ndarray]] = [[np.asarray([5, 0, 2], np.int32)]]
     np.testing.assert_array_equal(interpret(conversion.data, batches), interpret(model, batches))
+
+
+@pytest.mark.parametrize("storage", [i2, i4], ids=str)
+@pytest.mark.parametrize("columns", [1, 2, 3, 4, 5, 6])
+@pytest.mark.parametrize("scales", [1, 5])
+def test_rows_that_begin_within_a_byte(storage: ScalarType, columns: int, scales: int) -> None:
+    """The kernel reads them from the start of the byte: kept, with a warning where a row that is looked up shows it."""
+    stored = np.random.default_rng(columns).integers(storage.minimum, storage.maximum, (5, columns), endpoint=True)
+    element: ElementType = UniformQuantizedType.of(storage, 0.25, 0)
+    if scales > 1:
+        element = UniformQuantizedPerAxisType.of(storage, 0, np.linspace(0.1, 0.3, scales, dtype=np.float32), 0)
+    table, ids = packed(stored, element, "table"), argument((5,), i32, "ids")
+    model = one_op("tfl.embedding_lookup", [ids, table], [argument((5, columns), f32, "y")], {}, 5)
+    batches: list[list[np.ndarray]] = [[np.arange(5, dtype=np.int32)]]
+    ((want,),), given = interpret(model, batches), as_read(table)
+    np.testing.assert_array_equal(table_as_read(table), want)
+    conversion = tflq.convert(model)
+    (row,) = conversion.report.rows
+    assert row.path == "kept"
+    assert ("elements of other rows" in row.warning) == bool((given != want).any())
+    np.testing.assert_array_equal(interpret(conversion.data, batches), [[want]])
+    real = tflq.convert(model, semantics="real")
+    assert not real.report.warnings
+    np.testing.assert_array_equal(interpret(real.data, batches), [[given]])
+    aligned = const(np.asarray([i for i in range(5) if i * columns * storage.bits % 8 == 0]), i32, "ids")
+    y = argument((*aligned.array.shape, columns), f32, "y")
+    assert not tflq.convert(one_op("tfl.embedding_lookup", [aligned, table], [y], {}, 5)).report.warnings
 
 
 def sparse(dense: np.ndarray, element: ElementType) -> Value:

@@ -1,4 +1,4 @@
-"""Kernels that run and misread a tensor: the result is what the parameters say, and the report warns."""
+"""Kernels that run and misread a tensor: tflq computes what the parameters say, and the report warns."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ CASES = {
 def test_what_is_misread_is_announced(name: str) -> None:
     (row,) = tflq.convert(CASES[name]).report.rows
     assert row.exception == "broken"
-    assert "the result is what the parameters say" in row.warning
+    assert "tflq computes what the parameters say" in row.warning
     (row,) = tflq.convert(CASES[name], semantics="real").report.rows
     assert not row.warning
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pytest
@@ -16,8 +16,9 @@ from tflq.dialects.tfl.movement import Concatenation, Pack, PadV2, Split, Unpack
 from tflq.dialects.tfl.pooling import ResizeNearestNeighbor
 from tflq.dialects.tosa.movement import Gather
 from tflq.flatbuffer.reader import read
-from tflq.ir.core import Value, constant
-from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, i8, ui8
+from tflq.flatbuffer.writer import write
+from tflq.ir.core import Function, Module, Op, Value, constant
+from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, f32, i8, i32, ui8
 from tflq.numerics.fixed_point import quantize_multipliers
 
 NUMBERS: Final = np.arange(-128, 128)
@@ -143,3 +144,72 @@ def test_uint8_joined(join: str) -> None:
     )
     model = one_op(join, inputs, [argument(shape, element, "z")], options)
     convert_and_compare(model, [[draw(ui8, (2, 3), seed) for seed in (1, 2)]], target="portable")
+
+
+# Operators that not all runtimes have, or have right.
+
+
+def ints(*numbers: Any) -> Value:
+    return constant(np.asarray(numbers, np.int32))
+
+
+MOVES: Final[dict[str, tuple[str, tuple[int, ...], list[Value], list[tuple[int, ...]], dict[str, Any], int]]] = {
+    "blocks": ("space_to_batch_nd", (2, 4, 6, 3), [ints(2, 3), ints([1, 1], [0, 0])], [(12, 3, 2, 3)], {}, 2),
+    "rows of blocks": ("space_to_batch_nd", (2, 4, 3), [ints(2), ints([1, 3])], [(4, 4, 3)], {}, 2),
+    "batches": ("batch_to_space_nd", (12, 3, 2, 3), [ints(2, 3), ints([1, 1], [0, 2])], [(2, 4, 4, 3)], {}, 2),
+    "rows of batches": ("batch_to_space_nd", (4, 4, 3), [ints(2), ints([0, 0])], [(2, 8, 3)], {}, 2),
+    "parts": ("split_v", (2, 9, 3), [ints(2, -1, 3), constant(np.asarray(-2, np.int32))],
+              [(2, 2, 3), (2, 4, 3), (2, 3, 3)], {"num_splits": 3}, 2),
+    "tiles": ("tile", (2, 3, 4), [ints(2, 1, 23)], [(4, 3, 92)], {}, 2),
+    "tiles by int64": ("tile", (2, 3), [constant(np.asarray([1, 2]))], [(2, 6)], {}, 2),
+    "one tile": ("tile", (2, 3), [ints(1, 1)], [(2, 3)], {}, 2),
+    "reflection": ("mirror_pad", (1, 4, 5, 3), [ints([0, 0], [1, 2], [3, 0], [0, 0])], [(1, 7, 8, 3)],
+                   {"mode": "REFLECT"}, 2),
+    "symmetry": ("mirror_pad", (1, 4, 5), [ints([0, 1], [4, 0], [1, 0])], [(2, 8, 6)], {"mode": "SYMMETRIC"}, 2),
+    "backwards": ("reverse_v2", (2, 4, 5), [ints(-1, 1)], [(2, 4, 5)], {}, 3),
+    "broadcast": ("broadcast_to", (4, 1, 3), [ints(2, 4, 5, 3)], [(2, 4, 5, 3)], {}, 3),
+    "one more dim": ("expand_dims", (2, 3), [constant(np.asarray(-1, np.int32))], [(2, 3, 1)], {}, 1),
+}  # fmt: skip
+"""By what is moved: operator, shape, other operands, shapes of results, attributes, version on int8."""
+
+
+@pytest.mark.parametrize(
+    "element", [UniformQuantizedType.of(i8, 0.5, -3), UniformQuantizedType.of(ui8, 0.5, 3), f32], ids=str
+)
+@pytest.mark.parametrize("what", MOVES)
+def test_operators_that_move(what: str, element: Any) -> None:
+    name, shape, others, shapes, attributes, version = MOVES[what]
+    x, results = argument(shape, element), [argument(s, element, f"y{i}") for i, s in enumerate(shapes)]
+    version = version if x.type.storage is i8 else 2 if name in ("broadcast_to", "reverse_v2") else 1
+    model = one_op(f"tfl.{name}", [x, *others], results, attributes, version)
+    conversion = convert_and_compare(model, [[draw(x.type.storage, shape)]], target="portable")
+    left = {op.name for op in read(bytes(conversion.data)).ops()}
+    assert x.type.storage is f32 or f"tfl.{name}" not in left
+    if x.type.storage is i8 and "batch" in name:
+        convert_and_compare(model, [[draw(x.type.storage, shape)]], target="tflm")
+
+
+def test_blocks_of_an_open_batch() -> None:
+    element = UniformQuantizedType.of(i8, 0.5, -3)
+    x, y = argument((None, 4, 6, 3), element), argument((None, 3, 2, 3), element, "y")
+    model = one_op("tfl.space_to_batch_nd", [x, ints(2, 3), ints([1, 1], [0, 0])], [y], {}, 2)
+    for batch in (1, 2):
+        convert_and_compare(model, [[draw(i8, (batch, 4, 6, 3))]], target="portable")
+
+
+def test_a_shape_that_is_computed_but_for_the_batch() -> None:
+    """SHAPE, which not all runtimes have, is left out."""
+    element = UniformQuantizedType.of(i8, 0.5, -3)
+    x, y = argument((None, 4, 6), element), argument((None, 24), element, "y")
+    shape, batch, packed = argument((3,), i32, "shape"), argument((), i32, "batch"), argument((2,), i32, "packed")
+    masks = {f"{name}_mask": 0 for name in ("begin", "end", "ellipsis", "new_axis")}
+    ops = [
+        Op("tfl.shape", [x], [shape], {"out_type": "INT32"}),
+        Op("tfl.strided_slice", [shape, ints(0), ints(1), ints(1)], [batch],
+           {**masks, "shrink_axis_mask": 1, "offset": False}),
+        Op("tfl.pack", [batch, constant(np.asarray(24, np.int32))], [packed], {"values_count": 2, "axis": 0}),
+        Op("tfl.reshape", [x, packed], [y], {"new_shape": None}),
+    ]  # fmt: skip
+    model = bytes(write(Module([Function("main", [x], [y], ops)])))
+    for count in (1, 3):
+        convert_and_compare(model, [[draw(i8, (count, 4, 6))]], target="portable")

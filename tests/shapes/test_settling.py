@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.harness import argument, const
+from support.harness import argument, const, interpret
 
 import tflq
 from tflq.flatbuffer.writer import write
@@ -144,3 +144,55 @@ def test_what_is_read_of_a_variable_has_the_stored_shape() -> None:
     ]
     settle(Module([Function("main", [], [y], ops)]))
     assert (read.type.shape, y.type.shape) == ((2, 3), (2, 3))
+
+
+def folded(rows: tuple[int | None, ...]) -> Module:
+    """The batch of x in the rows of a RESHAPE, and another input beside it; three int8 operators."""
+    x, z = argument(rows, Q, "x"), argument((2, 6), Q, "z")
+    flat, turned, y = (Value(TensorType(s, Q), n) for s, n in (((6, 4), "flat"), ((4, 6), "turned"), ((4, 6), "y")))
+    double = Value(TensorType((2, 6), Q), "double")
+    options = {"fused_activation_function": "NONE", "pot_scale_int16": False}
+    ops = [
+        Op("tfl.reshape", [x, const(np.asarray([-1, 4]), i32)], [flat], {"new_shape": [-1, 4]}),
+        Op("tfl.transpose", [flat, const(np.asarray([1, 0]), i32)], [turned], {}),
+        Op("tfl.add", [turned, turned], [y], options),
+        Op("tfl.add", [z, z], [double], options),
+    ]
+    return Module([Function("main", [x, z], [y, double], ops)])
+
+
+def open_tensors(model: bytes) -> set[str]:
+    return {v.name for v in tflq.read(model).main.values() if v.type.shape is not None and None in v.type.shape}
+
+
+@pytest.mark.parametrize("target", ["integer", "kernels"])
+def test_a_static_model_stays_static_in_its_signatures(target: str) -> None:
+    """Dims that follow from the batch are open in a conversion, so that the model can be resized, not in the file."""
+    model = bytes(write(folded((1, 6, 4))))
+    result = tflq.convert(model, target=target).data
+    assert not open_tensors(result)
+    rng = np.random.default_rng(0)
+    batches = [[rng.integers(-128, 128, shape, np.int8) for shape in ((n, 6, 4), (2, 6))] for n in (3, 1)]
+    for resized in batches:
+        assert all(map(np.array_equal, interpret(model, [resized])[0], interpret(result, [resized])[0]))
+
+
+def test_a_dim_that_the_source_opens_stays_open() -> None:
+    result = tflq.convert(bytes(write(folded((None, 6, 4))))).data
+    assert {name.partition("/")[0] for name in open_tensors(result)} == {"x", "flat", "turned", "y"}
+
+
+def test_the_result_of_slice_stays_open() -> None:
+    """Its kernel takes a shape that is stated for the one of every batch."""
+    x, y = argument((1, 6, 4), Q, "x"), Value(TensorType((4, 6), Q), "y")
+    flat, part = Value(TensorType((None, 4), Q), "flat"), Value(TensorType((None, 4), Q), "part")
+    ops = [
+        Op("tfl.reshape", [x, const(np.asarray([-1, 4]), i32)], [flat], {"new_shape": [-1, 4]}),
+        Op("tfl.slice", [flat, *(const(np.asarray(v), i32) for v in ([0, 0], [-1, 4]))], [part], {}),
+        Op("tfl.transpose", [part, const(np.asarray([1, 0]), i32)], [y], {}),
+    ]
+    model = bytes(write(Module([Function("main", [x], [y], ops)])))
+    result = tflq.convert(model).data
+    assert open_tensors(result) == {"part"}
+    resized = [np.random.default_rng(0).integers(-128, 128, (3, 6, 4), np.int8)]
+    assert np.array_equal(interpret(model, [resized])[0][0], interpret(result, [resized])[0][0])

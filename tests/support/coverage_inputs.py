@@ -8,7 +8,7 @@ from support.harness import edge_inputs
 from tflq.ir.core import Module, Value
 from tflq.ir.types import i1
 
-_DIVISIONS = ("div", "floor_div", "floor_mod")
+_DIVISIONS = ("div", "floor_div", "floor_mod", "stablehlo_divide")
 _ROOTS = ("rsqrt", "sqrt")
 _INTEGERS = ("i32", "i64")
 
@@ -24,7 +24,7 @@ def inputs_of(module: Module, operator: str) -> list[list[np.ndarray]]:
         rest = iter(drawn)
         batches.append([_draw(v, rng) if _small(v) else next(rest) for v in inputs])
     for batch in batches:
-        if operator in _DIVISIONS:
+        if operator in _DIVISIONS and len(batch) > 1:
             batch[1] += np.isin(batch[1], (0, _zero(inputs[1]))).astype(batch[1].dtype)
         if operator == "stablehlo_negate":
             np.maximum(batch[0], np.iinfo(batch[0].dtype).min + 1, out=batch[0])

@@ -30,6 +30,15 @@ def const(array: np.ndarray, element: ElementType, name: str = "c") -> Value:
     return Value(TensorType(array.shape, element), name, buffer=Buffer.of(array))
 
 
+def packed(array: np.ndarray, element: ElementType, name: str = "c") -> Value:
+    """A constant of integers of 4 or 2 bits, several in a byte, the first in the lowest bits."""
+    bits = element_storage(element).bits
+    array = np.asarray(array)
+    rows = np.resize(array, -(-array.size * bits // 8) * (8 // bits)).reshape(-1, 8 // bits).astype(np.uint8)
+    stored = np.bitwise_or.reduce((rows & ((1 << bits) - 1)) << np.arange(0, 8, bits, dtype=np.uint8), 1)
+    return Value(TensorType(array.shape, element), name, buffer=Buffer.of(stored.astype(np.uint8)))
+
+
 def one_op(
     name: str,
     operands: Sequence[Value | None],

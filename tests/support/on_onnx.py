@@ -67,5 +67,5 @@ def assert_same(function: Function, batches: Sequence[Sequence[np.ndarray]]) -> 
         for level in LEVELS:
             made = run_file(data, {v.name: a for v, a in zip(function.inputs, arrays, strict=True)}, level)
             for want, got in zip(wanted, made, strict=True):
-                assert got.dtype == want.dtype
+                assert (got.dtype, got.shape) == (want.dtype, want.shape)
                 np.testing.assert_array_equal(got, want)

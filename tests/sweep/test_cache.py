@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -57,14 +58,14 @@ def test_another_run_is_another_key(
 
 
 def test_another_interpreter_or_cpu_is_another_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    Cache(tmp_path).put("key", {"a": 1})
+    Cache(tmp_path, dict[str, int]).put("key", {"a": 1})
     for name, other in (("version", lambda _: "9.9"), ("cpu_name", lambda: "another")):
         with monkeypatch.context() as patch:
             patch.setattr(cache, name, other)
             cache.surroundings.cache_clear()
-            assert Cache(tmp_path).get("key") is None
+            assert Cache(tmp_path, dict[str, int]).get("key") is None
     cache.surroundings.cache_clear()
-    assert Cache(tmp_path).get("key") == {"a": 1}
+    assert Cache(tmp_path, dict[str, int]).get("key") == {"a": 1}
 
 
 def swept(folder: Path, source: Path, kept: Path, target: str = "integer") -> Result:
@@ -115,3 +116,30 @@ def test_recorded_outputs_are_what_is_compared_with(models: Path) -> None:
     assert (done.verdict, wrong.asked) == ("differs", len(done.runs))
     done = compare_models(path, path, Options(recorded=wrong, seeds=1, layers=True))
     assert (done.verdict, wrong.asked) == ("equal", len(done.runs))
+
+
+def test_an_entry_of_another_kind_is_a_miss(tmp_path: Path) -> None:
+    found = Cache(tmp_path, dict[str, int])
+    others: list[Any] = [[], None, {"a": "b"}, 3]
+    for document in others:
+        found.put("key", document)
+        assert found.get("key") is None
+    found._entries.put(f"{cache.surroundings()} key", b"no JSON")
+    assert found.get("key") is None
+
+
+def test_outputs_of_other_types_than_the_model_has_are_not_believed(models: Path, tmp_path: Path) -> None:
+    pad = models / "pad.tflite"
+    kept = Originals(tmp_path, "m")
+    before = compare_models(pad, pad, Options(seeds=1, recorded=kept))
+    assert (before.verdict, kept.hits) == ("equal", 0)
+
+    class Other(Originals):
+        def get(self, kernels: str, entry: str, inputs: Sequence[np.ndarray]) -> list[np.ndarray] | None:
+            found = super().get(kernels, entry, inputs)
+            return None if found is None else [array.astype(np.float64) for array in found]
+
+    assert compare_models(pad, pad, Options(seeds=1, recorded=Other(tmp_path, "m"))).verdict == "equal"
+    for data in (b"", b"{}\n", b'{"arrays": [["|O", [1]]]}\n', b'{"arrays": [["<i4", [-1]]]}\n', b"[" * 5000):
+        kept._entries.put(kept._key("reference", "", INPUTS), data)
+        assert kept.get("reference", "", INPUTS) is None

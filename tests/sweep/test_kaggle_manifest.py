@@ -8,7 +8,7 @@ from urllib.parse import urlparse
 
 import pytest
 
-from tflq.errors import InvalidModelError
+from tflq.errors import OptionError
 from tflq.sweep.manifest import read_manifest
 from tflq.sweep.task import Model
 
@@ -49,5 +49,5 @@ def test_every_model_has_a_page_and_is_pinned_or_says_that_it_is_not(listed: lis
 def test_a_handle_has_five_parts(handle: str, tmp_path: Path) -> None:
     path = tmp_path / "m.toml"
     path.write_text(f'[[model]]\nkaggle = "{handle}"\n')
-    with pytest.raises(InvalidModelError, match="owner/model/tfLite/variation/version"):
+    with pytest.raises(OptionError, match="owner/model/tfLite/variation/version"):
         read_manifest(path)

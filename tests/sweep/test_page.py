@@ -104,7 +104,8 @@ def test_the_page_is_written_again_with_others_beside_it(tmp_path: Path) -> None
     for name, results in (("a", [passing(1)]), ("b", [passing(1)]), ("c", [differing("nets/net_0001")])):
         (tmp_path / name).mkdir()
         (tmp_path / name / "results.jsonl").write_text("".join(json.dumps(result) + "\n" for result in results))
-        (tmp_path / name / "sweep.json").write_text('{"format": "tflq.sweep", "version": 1, "settings": {}}')
+        swept = {"format": "tflq.sweep", "version": 1, "settings": {}, "fingerprint": {}, "sources": []}
+        (tmp_path / name / "sweep.json").write_text(json.dumps(swept))
     assert run(["sweep", "page", *(str(tmp_path / name) for name in "cab")]) == 0
     text = (tmp_path / "c" / "index.html").read_text("utf-8")
     assert [entry["status"] for entry in lines_of(text)[1]["earlier"]] == ["ok", "ok"]

@@ -111,5 +111,5 @@ def test_a_line_that_is_whole_but_no_json_is_an_error(tmp_path: Path, models: Pa
     sweep(Plan([models / "pad.tflite"], tmp_path))
     with (tmp_path / "results.jsonl").open("a") as file:
         file.write(json.dumps({"format": "tflq.sweep-result", "version": 99}) + "\n")
-    with pytest.raises(Exception, match="version 99"):
+    with pytest.raises(OptionError, match=r"results.jsonl:2: version: 99 is not 1"):
         list(read_results(tmp_path))

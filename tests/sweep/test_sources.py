@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tflq.errors import FileError, InvalidModelError, OptionError
+from tflq.errors import FileError, OptionError
 from tflq.sweep.manifest import find_models, read_manifest
 from tflq.sweep.store import Selection, jobs_of, read_results, read_shard
 from tflq.sweep.sweeping import Plan, sweep
@@ -89,14 +89,14 @@ def test_a_manifest_says_all_of_its_models(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        ("version = 2", "version 1"),
-        ("[[model]]\nid = 'x'", "one of path, url and kaggle"),
-        ("[[model]]\npath = 'x'\nurl = 'y'", "one of path, url and kaggle"),
+        ("version = 2", "version: 2 is not 1"),
+        ("[[model]]\nid = 'x'", "one of path, url, kaggle"),
+        ("[[model]]\npath = 'x'\nurl = 'y'", "one of path, url, kaggle"),
         ("[[model]]\nurl = 'x'\nsha256 = 'abc'", "64 hex digits"),
         ("[[model]]\nurl = 'x'\ncolour = 'red'", "no such key"),
         ("[[model]]\nurl = 'x'\nexpect = { status = 'bad', reason = 'r' }", "not one of ok, differs"),
-        ("[[model]]\nurl = 'x'\nexpect = { status = 'ok' }", "has a reason"),
-        ("[[model]]\nurl = 'x'\nshapes = { a = 'b' }", "lists of dims"),
+        ("[[model]]\nurl = 'x'\nexpect = { status = 'ok' }", r":3: model\[0\].expect.reason: it is missing"),
+        ("[[model]]\nurl = 'x'\nshapes = { a = 'b' }", r"model\[0\].shapes.a: 'b' is not a list"),
         ("[[model]]\nurl = 3", "a text"),
         ("[[model", "not a TOML file"),
     ],
@@ -104,7 +104,7 @@ def test_a_manifest_says_all_of_its_models(tmp_path: Path) -> None:
 def test_a_wrong_manifest_says_where(tmp_path: Path, text: str, what: str) -> None:
     path = tmp_path / "wrong.toml"
     path.write_text(text)
-    with pytest.raises(InvalidModelError, match=what) as error:
+    with pytest.raises(OptionError, match=what) as error:
         read_manifest(path)
     assert str(path) in str(error.value)
 

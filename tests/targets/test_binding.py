@@ -96,7 +96,7 @@ def test_a_line_of_hybrid_types_binds(tmp_path: Path) -> None:
     lowered = tflq.convert(model, target=written('[kernels]\nfully_connected = "f32 q any? -> f32; lowered"', tmp_path))
     (row,) = lowered.report.rows
     assert row.path == "float"
-    assert "the target has no kernel on these types" in row.reason
+    assert "lowered, as target 'mine' says" in row.reason
     assert not any(v.type.quantized for op in lowered.module.ops() for v in op.tensors)
     values = np.linspace(-1, 1, 8, dtype=np.float32).reshape(2, 4)
     real = values @ (np.arange(-6, 6).reshape(3, 4).T * np.float32(0.25))
@@ -132,9 +132,7 @@ def test_the_verifier_lists_what_a_target_has_not(
     if listed:
         check(module, decisions, target=target)
         return
-    with pytest.raises(
-        UnsupportedError, match=r"RESHAPE.*kept on quantized tensors: the target 'mine' has no"
-    ) as caught:
+    with pytest.raises(UnsupportedError, match="kept on quantized tensors: the target 'mine' has no") as caught:
         check(module, decisions, target=target)
     assert len(caught.value.reasons) == 2
 

@@ -81,5 +81,24 @@ def test_an_operator_from_the_interpreter_on() -> None:
     assert {"qi8 any? -> qi8", "qui8 any? -> qui8", "qi16 any? -> qi16"} <= right
     wrong = [o for o in found if o.key[0] == "qi8 any? -> qi8" and not o.sample.kept["same_scale"]]
     assert not all(outcome.sample.right for outcome in wrong)
-    listed = {signature.text for signature in load_target("kernels").kernels["reshape"]}
+    listed = {signature.text.replace(" positive_scale;", "") for signature in load_target("kernels").kernels["reshape"]}
     assert {f"{text}; same_scale" for text in ("qi8 any? -> qi8", "qui8 any? -> qui8", "qi16 any? -> qi16")} <= listed
+
+
+@pytest.mark.parametrize(
+    ("kernel", "line", "narrowed"),
+    [
+        ("abs", "qi16 -> qi16", "qi16:0 -> qi16:0"),
+        ("abs", "qi8 -> qi8", "qi8 -> qi8"),
+        ("hard_swish", "qi8 -> qi8", "qi8 -> qi8; scale_ratio_below 128"),
+        (
+            "add",
+            "qi16 qi16 -> qi16",
+            "qi16:0 qi16:0 -> qi16:0; positive_scale; power_of_two_shifts; scale_ratio_below 16384",
+        ),
+    ],
+)
+def test_limits_of_a_kernel(kernel: str, line: str, narrowed: str) -> None:
+    """Zero points and scales that a kernel refuses, or dies of, are no longer in its line."""
+    pytest.importorskip("ai_edge_litert", reason="the interpreter runs the models: pip install ai-edge-litert")
+    assert import_module("scripts.kernel_limits").narrowed({kernel: [line]}) == {kernel: [narrowed]}

@@ -150,9 +150,9 @@ def test_a_line_has_the_constraints_that_leave_what_is_exact(script: ModuleType)
             kind.outcomes = [(frozenset(), exact)] * 3  # too few
     lines, wrong = kernels.kernel_lines(every, exact)
     assert lines == [
-        'concatenation = "qi8*10 -> qi8; no_activation; same_scale"',
+        'concatenation = "qi8*10 -> qi8; positive_scale; no_activation; same_scale"',
         'gather = "qi8 i32 -> qi8; same_scale"',
-        f'sub = "qi8 qi8 -> qi8; {bound}"',
+        f'sub = "qi8 qi8 -> qi8; positive_scale; {bound}"',
     ]
     assert [text.rpartition(": ")[0].partition(":")[0] for text in wrong] == ["concatenation", "gather", "sub"]
     assert wrong[1].endswith("other numbers")

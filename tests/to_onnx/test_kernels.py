@@ -9,11 +9,22 @@ from typing import Any, Final
 import numpy as np
 import pytest
 from support.harness import argument, const, one_op
-from support.on_onnx import need_onnx
+from support.on_onnx import file_of, need_onnx, run_file
 
 import tflq
-from tflq.ir.core import Value
-from tflq.ir.types import ScalarType, f32, i8, i16, i32, ui8
+from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.types import (
+    ScalarType,
+    UniformQuantizedPerAxisType,
+    UniformQuantizedType,
+    f32,
+    i1,
+    i8,
+    i16,
+    i32,
+    i64,
+    ui8,
+)
 
 ACTIVATION: Final = {"fused_activation_function": "RELU6"}
 NONE: Final = {"fused_activation_function": "NONE"}
@@ -21,7 +32,7 @@ _WINDOW = {"padding": "SAME", "stride_w": 2, "stride_h": 1, "filter_width": 2, "
 _CONV = {"padding": "SAME", "stride_w": 2, "stride_h": 1, "dilation_w_factor": 1, "dilation_h_factor": 2}
 RNG: Final = np.random.default_rng(5)
 
-Row = tuple[str, Sequence[Value | None], ScalarType, tuple[int, ...], dict[str, Any]]
+Row = tuple[str, Sequence[Value | None], ScalarType, tuple[int | None, ...], dict[str, Any]]
 
 
 def floats(*shape: int) -> Value:
@@ -97,6 +108,77 @@ CASES: Final[list[Row]] = [
         )
         for e in (i8, f32)
     ),
+    *(
+        (
+            f"tfl.arg_{n}",
+            [argument((3, 7, 2), e), const(np.asarray(axis), i32)],
+            to,
+            shape,
+            {"output_type": f"INT{to.bits}"},
+        )
+        for n, e, to, axis, shape in (
+            ("max", f32, i64, -2, (3, 2)),
+            ("min", f32, i32, 2, (3, 7)),
+            ("max", i32, i32, 0, (7, 2)),
+            ("min", i32, i64, 1, (3, 2)),
+        )
+    ),
+    *(
+        (
+            "tfl.resize_bilinear",
+            [argument((2, 3, 5, 2), f32), const(np.asarray(size), i32)],
+            f32,
+            (2, *size, 2),
+            {"align_corners": corners, "half_pixel_centers": half},
+        )
+        for size, corners, half in (((7, 4), False, False), ((7, 11), True, False), ((2, 9), False, True))
+    ),
+    *(
+        (
+            "tfl.transpose_conv",
+            [const(np.asarray([1, *size, 4]), i32), floats(4, 3, 2, 3), argument((1, 4, 5, 3), f32), floats(4)],
+            f32,
+            (1, *size, 4),
+            {"padding": padding, "stride_w": 2, "stride_h": 3} | ACTIVATION,
+        )
+        for padding, size in (("SAME", (12, 10)), ("SAME", (11, 9)), ("VALID", (12, 10)), ("VALID", (14, 11)))
+    ),
+    (
+        "tfl.conv_3d",
+        [argument((1, 4, 5, 6, 2), f32), floats(2, 3, 2, 2, 4), floats(4)],
+        f32,
+        (1, 2, 5, 3, 4),
+        {"padding": "SAME", "stride_d": 2, "stride_h": 1, "stride_w": 2} | NONE,
+    ),
+    ("tfl.l2_pool_2d", [argument((1, 5, 6, 3), f32)], f32, (1, 5, 3, 3), _WINDOW | NONE),
+    ("tfl.matrix_diag", [argument((2, 3), i8)], i8, (2, 3, 3), {}),
+    ("tfl.matrix_set_diag", [argument((2, 3, 4), f32), argument((2, 3), f32, "b")], f32, (2, 3, 4), {}),
+    ("tfl.floor_mod", [argument((2, 9), f32), floats(9)], f32, (2, 9), {}),
+    ("tfl.zeros_like", [argument((2, 9), f32)], f32, (2, 9), {}),
+    (
+        "tfl.one_hot",
+        [argument((2, 3), i32), *(const(np.asarray(n), e) for n, e in ((4, i32), (2, f32), (-1, f32)))],
+        f32,
+        (2, 4, 3),
+        {"axis": 1},
+    ),
+    ("tfl.where", [argument((3, 4), i1)], i64, (None, 2), {}),
+    *(
+        ("tfl.embedding_lookup", [const(np.asarray([2, 0, 2]), i32), table], f32, (3, 4), {})
+        for table in (
+            const(RNG.integers(-127, 127, (3, 4)), UniformQuantizedType.of(i8, 0.1, 0)),
+            const(RNG.integers(-127, 127, (3, 4)), UniformQuantizedPerAxisType.of(i8, 0, [0.1, 0.2, 0.05])),
+        )
+    ),
+    ("tfl.embedding_lookup", [const(np.asarray([2, 0, 2]), i32), argument((3, 4), f32)], f32, (3, 4), {}),
+    *(
+        ("tfl.scatter_nd", [const(places, i32), argument((4, 5), e), const(np.asarray(shape), i32)], e, shape, {})
+        for e in (f32, i8, i32, i64)
+        for places, shape in (
+            (np.asarray([[2], [0], [2], [2]]), (3, 5)),
+            (np.asarray([[2, 1], [0, 0], [1, 1], [0, 1]]), (3, 2, 5)),
+        )
+    ),
 ]
 
 
@@ -108,6 +190,53 @@ def test_as_the_interpreter(number: int) -> None:
     model = one_op(name, operands, [argument(shape, element, "y")], attributes)
     result = tflq.verify(model, tflq.convert(model, format="onnx").data, atol=1e-6, rtol=1e-5)
     assert result.passed, result.verdict
+
+
+def test_shapes_that_are_known_when_the_model_runs() -> None:
+    """SHAPE, its last dim as the limit of RANGE, FILL of as many, RANK."""
+    need_onnx()
+    x, shape, last = argument((None, 3), i8), argument((2,), i32, "shape"), argument((), i32, "last")
+    counted, filled, rank = (
+        argument((None,), i32, "counted"),
+        argument((None, 3), i8, "filled"),
+        argument((), i32, "rank"),
+    )
+    zero, one = (const(np.asarray(n), i32) for n in (0, 1))
+    ops = [
+        Op("tfl.shape", [x], [shape], {"out_type": "INT32"}),
+        Op("tfl.gather", [shape, zero], [last], {"axis": 0, "batch_dims": 0}),
+        Op("tfl.range", [zero, last, one], [counted]),
+        Op("tfl.fill", [shape, const(np.asarray(7), i8)], [filled]),
+        Op("tfl.rank", [x], [rank]),
+    ]
+    data = file_of(Module([Function("main", [x], [shape, counted, filled, rank], ops)]))
+    made = run_file(data, {"x": np.zeros((4, 3), np.int8)})
+    assert [a.tolist() for a in made] == [[4, 3], [0, 1, 2, 3], [[7] * 3] * 4, 2]
+
+
+def test_places_and_counts_that_are_computed() -> None:
+    """SLICE, TILE and TOPK_V2."""
+    need_onnx()
+    x, begin, size, k = (
+        argument((3, 4), i8),
+        argument((2,), i32, "begin"),
+        argument((2,), i32, "size"),
+        argument((), i32, "k"),
+    )
+    part, tiled = argument((None, None), i8, "part"), argument((None, None), i8, "tiled")
+    most, places = argument((3, None), i8, "most"), argument((3, None), i32, "places")
+    ops = [
+        Op("tfl.slice", [x, begin, size], [part]),
+        Op("tfl.tile", [x, begin], [tiled]),
+        Op("tfl.topk_v2", [x, k], [most, places]),
+    ]
+    data = file_of(Module([Function("main", [x, begin, size, k], [part, tiled, most, places], ops)]))
+    array = np.arange(12, dtype=np.int8).reshape(3, 4)
+    given = {"begin": np.asarray([1, 2], np.int32), "size": np.asarray([-1, 1], np.int32), "k": np.asarray(2, np.int32)}
+    made = run_file(data, {"x": array, **given})
+    wanted = array[1:, 2:3], np.tile(array, (1, 2)), array[:, :1:-1], np.asarray([[3, 2]] * 3)
+    for got, want in zip(made, wanted, strict=True):
+        np.testing.assert_array_equal(got, want)
 
 
 @pytest.mark.parametrize("element", [i16, ui8], ids=str)

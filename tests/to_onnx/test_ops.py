@@ -24,7 +24,11 @@ ELSEWHERE: Final = {
     *("tfl.rsqrt", "tfl.sign"),  # test_kernels.py
     *("tosa.variable", "tosa.variable_read", "tosa.variable_write", "tfl.var_handle", "tfl.read_variable"),
     *("tfl.assign_variable", "tfl.call_once", "tfl.call", "tfl.stablehlo_composite"),  # test_state.py
-    *("tfl.dequantize", "tfl.batch_matmul", "tfl.average_pool_2d", "tfl.pow"),
+    *("tfl.dequantize", "tfl.batch_matmul", "tfl.average_pool_2d", "tfl.pow", "tfl.arg_max", "tfl.arg_min"),
+    *("tfl.resize_bilinear", "tfl.transpose_conv", "tfl.conv_3d", "tfl.l2_pool_2d", "tfl.one_hot", "tfl.where"),
+    *("tfl.shape", "tfl.rank", "tfl.fill", "tfl.range"),
+    *("tfl.matrix_diag", "tfl.matrix_set_diag"),
+    *("tfl.embedding_lookup", "tfl.scatter_nd", "tfl.if", "tfl.while"),  # test_indexing.py, test_control.py, too
 }
 Q = UniformQuantizedType.of(i8, 0.1, 3)
 

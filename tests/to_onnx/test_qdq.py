@@ -251,9 +251,20 @@ def test_a_target_s_file_says_which_operators_stand_between_casts(tmp_path: Path
     attributes = {"padding": "SAME", "stride_w": 2, "stride_h": 2, **NONE}
     model = one_op("tfl.transpose_conv", [size, weights, argument((1, 6, 5, 3), X)], [tall], attributes, version=3)
     target.write_text('[kernels]\ntranspose_conv = "i32 qi8:0 qi8 qi32:0? -> qi8"\n')
-    with pytest.raises(tflq.UnsupportedError, match=r"the QDQ form has no pattern of tfl\.transpose_conv"):
-        tflq.convert(model, format="qdq", target=target)
+    conversion, loaded = qdq(model, target=target)
+    assert [row.outcome for row in conversion.report.rows] == ["kernel"]
+    (convolution,) = (node for node in loaded.graph.node if node.op_type == "ConvTranspose")
+    assert convolution.input[1] in {node.output[0] for node in loaded.graph.node if node.op_type == "DequantizeLinear"}
     assert qdq(model)[0].report.counts["integer"] == 1
+    options = {"radius": 1, "bias": 1.0, "alpha": 1.0, "beta": 0.5}
+    model = one_op(
+        "tfl.local_response_normalization", [argument((1, 2, 2, 4), X)], [argument((1, 2, 2, 4), Y, "y")], options
+    )
+    target.write_text('[kernels]\nlocal_response_normalization = "qi8 -> qi8"\n')
+    with pytest.raises(
+        tflq.UnsupportedError, match=r"the QDQ form has no pattern of tfl\.local_response_normalization"
+    ):
+        tflq.convert(model, format="qdq", target=target)
 
 
 def test_options_of_tflite_files_are_refused() -> None:

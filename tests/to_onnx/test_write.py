@@ -9,12 +9,27 @@ from typing import Any
 import numpy as np
 import pytest
 from support.harness import argument, const, one_op
-from support.on_onnx import file_of, need_onnx
+from support.on_onnx import file_of, need_onnx, run_file
 
 import tflq
-from tflq.ir.core import Function, Module, Op, Value
-from tflq.ir.types import TensorType, UniformQuantizedType, f32, i8, i32
-from tflq.onnx.engine import OPSET
+from tflq.ir.core import Buffer, Function, Module, Op, Value
+from tflq.ir.types import (
+    ScalarType,
+    TensorType,
+    UniformQuantizedType,
+    bf16,
+    f16,
+    f32,
+    i1,
+    i4,
+    i8,
+    i32,
+    string,
+    ui16,
+    ui32,
+    ui64,
+)
+from tflq.onnx.engine import OPSET, lower
 
 MODELS = Path(__file__).resolve().parents[2] / "models"
 Q = UniformQuantizedType.of(i8, 0.1, 3)
@@ -100,6 +115,53 @@ def test_a_custom_operator_is_refused_by_its_name() -> None:
     ops = [Op("tfl.custom", [x], [y], {"custom_code": "Mine"})]
     with pytest.raises(tflq.UnsupportedError, match="custom operator 'Mine'"):
         file_of(Module([Function("main", [x], [y], ops)]))
+
+
+@pytest.mark.parametrize("element", [string, bf16, f16, i4], ids=str)
+def test_tensors_of_types_that_onnx_has_not_are_refused(element: ScalarType) -> None:
+    """As an input, a constant and a result."""
+    said = f"is {element}, which has no form in ONNX"
+    x, y = argument((2, 3), element), argument((3, 2), element, "y")
+    with pytest.raises(tflq.UnsupportedError, match=f"input 'x' {said}"):
+        lower(Module([Function("main", [x], [y], [Op("tfl.reshape", [x, const(np.asarray([3, 2]), i32)], [y])])]))
+    if element == i4:
+        return  # held in wider integers
+    a, made = argument((2, 3), f32, "a"), argument((2, 3), element, "made")
+    with pytest.raises(tflq.UnsupportedError, match=f"'made' {said}"):
+        lower(Module([Function("main", [a], [made], [Op("tfl.cast", [a], [made])])]))
+    stored = Value(x.type, "stored", buffer=Buffer(np.zeros(12, np.uint8)))
+    z = argument((2, 3), i1, "z")
+    if not element.numpy:
+        with pytest.raises(tflq.UnsupportedError, match=f"'stored' {said}"):
+            lower(Module([Function("main", [], [z], [Op("tfl.equal", [stored, stored], [z])])]))
+
+
+def test_what_no_operator_of_onnx_takes_is_refused_with_its_place() -> None:
+    """Operands whose types differ, and an axis of floats."""
+    a, b, y = argument((2, 3), f32, "a"), argument((3, 4), i32, "b"), argument((2, 4), f32, "y")
+    with pytest.raises(tflq.UnsupportedError, match="BATCH_MATMUL of real numbers and plain integers"):
+        lower(Module([Function("main", [a, b], [y], [Op("tfl.batch_matmul", [a, b], [y])])]))
+    total = argument((2,), f32, "total")
+    with pytest.raises(tflq.UnsupportedError, match="'c' is f32, not signed integers"):
+        lower(Module([Function("main", [a], [total], [Op("tfl.sum", [a, const(np.asarray([1]), f32)], [total])])]))
+
+
+@pytest.mark.parametrize(("height", "said"), [(0, "have no elements"), (1 << 30, "at most 1048576 of either")])
+def test_images_of_no_or_of_too_many_rows_are_refused(height: int, said: str) -> None:
+    x, y = argument((1, 3, 5, 2), f32), argument((1, height, 4, 2), f32, "y")
+    op = Op("tfl.resize_bilinear", [x, const(np.asarray([height, 4]), i32)], [y])
+    with pytest.raises(tflq.UnsupportedError, match=f"images of {height} rows and 4 columns.*{said}"):
+        lower(Module([Function("main", [x], [y], [op])]))
+
+
+@pytest.mark.parametrize("element", [ui16, ui32, ui64], ids=str)
+def test_unsigned_tensors_are_padded(element: ScalarType) -> None:
+    need_onnx()
+    x, y = argument((2,), element), argument((4,), element, "y")
+    module = Module([Function("main", [x], [y], [Op("tfl.pad", [x, const(np.asarray([[1, 1]]), i32)], [y])])])
+    array = np.asarray([5, np.iinfo(element.dtype).max], element.dtype)
+    (made,) = run_file(file_of(module), {"x": array})
+    np.testing.assert_array_equal(made, np.pad(array, 1))
 
 
 def test_a_change_of_one_count_is_found() -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from support.harness import argument, const
 
 import tflq
+from tflq.cli import main
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import f32, i32
-from tflq.verification.layers import Filled
+from tflq.verification.postprocessing import Filled
 
 pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
 flexbuffers = pytest.importorskip("flatbuffers.flexbuffers", reason="needs flatbuffers")
@@ -69,7 +72,10 @@ def test_rows_that_are_not_filled_are_not_compared(names: list[str]) -> None:
     assert {name: found.elements for (_, name), found in result.outputs.items() if name != "number"} == dict.fromkeys(
         [name for name in names if name != "number"], 0
     )
-    assert result.notes == ["TFLite_Detection_PostProcess (operator 0): only the rows that it fills are compared"]
+    assert result.outputs["", names[0]].unfilled > 0
+    assert result.notes == [
+        "TFLite_Detection_PostProcess (operator 0) fills 0 of 25 rows in 5 runs: only these are compared"
+    ]
     assert result.layers is not None
     assert (result.layers.compared, result.layers.diverging) == (4, ())
 
@@ -82,6 +88,41 @@ def test_rows_that_are_filled_are_compared(names: list[str]) -> None:
     assert not result.outputs["", "boxes"].accepted
     assert result.layers is not None
     assert "boxes" in {each.tensor for each in result.layers.diverging}
+
+
+def scaled(data: bytes, factor: float) -> bytes:
+    """A detector of boxes that an operator before it multiplies."""
+    module = tflq.read(data)
+    (op,) = module.main.ops
+    read = argument((1, BOXES, 4), f32, "decoded")
+    mul = Op(
+        "tfl.mul",
+        [op.operand(0), const(np.asarray([factor], np.float32), f32)],
+        [read],
+        {"fused_activation_function": "NONE"},
+    )
+    op.operands[0] = read
+    module.main.ops.insert(0, mul)
+    return bytes(write(module))
+
+
+def test_what_a_detector_reads_is_compared_whatever_it_fills(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths = [tmp_path / f"{factor}.tflite" for factor in (1, 2)]
+    for path, factor in zip(paths, (1, 2), strict=True):
+        path.write_bytes(scaled(detector(2.0, list(SHAPES)), factor))
+    assert main.run(["verify", str(paths[0]), str(paths[0])]) == 0
+    said = capsys.readouterr().out
+    assert "fills 0 of 25 rows in 5 runs" in said
+    assert "operator 1 (TFLite_Detection_PostProcess), tensor 'decoded': equal, 240 elements" in said
+    assert "0 of 100" in said  # elements of the boxes
+    result = tflq.verify(*paths)
+    assert result.verdict == "differs"
+    assert all(found.equal for found in result.outputs.values())
+    (operand,) = result.operands
+    assert (operand.tensor, operand.difference.elements) == ("decoded", 240)
+    assert result.to_json()["operands"][0]["tensor"] == "decoded"
 
 
 def test_a_detection_has_a_row_for_each_of_its_classes() -> None:

@@ -15,7 +15,8 @@ from tflq.ir.core import Buffer, Function, Op, Value
 from tflq.ir.types import ElementType, TensorType, UniformQuantizedType, f32, i8
 from tflq.sweep.store import read_results
 from tflq.sweep.sweeping import Plan, sweep
-from tflq.verification.outcome import MOST, Tolerance, allowed_ulps, difference
+from tflq.verification.outcome import Tolerance, difference
+from tflq.verification.ulps import MOST, allowed_ulps
 
 pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
 pytest.importorskip("tosa_reference_model", reason="needs the reference model: pip install '.[tosa]'")

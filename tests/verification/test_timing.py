@@ -11,7 +11,7 @@ import pytest
 
 import tflq
 from tflq.cli import main
-from tflq.verification import comparison
+from tflq.verification import timing
 from tflq.verification.runner import Child, Opened, RunError
 
 pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
@@ -19,7 +19,7 @@ pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install
 
 @pytest.fixture(autouse=True)
 def few_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(comparison, "TURNS", 3)
+    monkeypatch.setattr(timing, "TURNS", 3)
 
 
 def test_both_sides_are_measured(models: Path) -> None:
@@ -57,10 +57,10 @@ def test_with_the_default_delegate_and_in_turns(models: Path, monkeypatch: pytes
     asked: list[tuple[Child, str, str]] = []
     ask = Child.ask
 
-    def recorded(self: Child, request: dict[str, Any], *rest: Any) -> Any:
+    def recorded(self: Child, request: dict[str, Any], *rest: Any, **more: Any) -> Any:
         if request["do"] in ("open", "time"):
             asked.append((self, request["do"], request.get("resolver", "")))
-        return ask(self, request, *rest)
+        return ask(self, request, *rest, **more)
 
     monkeypatch.setattr(Child, "ask", recorded)
     path = models / "pad.tflite"

@@ -40,7 +40,10 @@ def cost_of_op(op: Op) -> int:
 
 
 def computes_on_reals(op: Op) -> bool:
-    """Whether an op on quantized types is declared to take reals in their place, and no quantized types."""
+    """Whether an op on quantized types takes reals in their place, and no quantized types: by its declaration, or
+    because no dialect declares it."""
+    if op.__class__ is Op:
+        return not op.regions
     if not isinstance(op, Operator) or op.has(MovesElements):
         return False
     slots = [slot for slot, value in _paired(op) if value.type.quantized]

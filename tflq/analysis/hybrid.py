@@ -6,18 +6,19 @@ without such kernels keeps them float, which is nearer to the real value. An act
 that meet it add up to.
 
 Sources: kernels/conv.cc, depthwise_conv.cc, fully_connected.cc, batch_matmul.cc, svdf.cc, basic_rnn.cc,
-internal/portable_tensor_utils.cc.
+embedding_lookup.cc, internal/portable_tensor_utils.cc.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 import numpy as np
 
 from tflq.dialects.tfl.convolution import BatchMatMul, Conv2D, DepthwiseConv2D, FullyConnected
 from tflq.ir.core import Op, Value
-from tflq.ir.types import parameters, ui8
+from tflq.ir.types import UniformQuantizedSubChannelType, parameters, ui8
 
 HALF_STEP: Final = 1 / 254
 STEP: Final = 1 / 127
@@ -48,6 +49,27 @@ def rounding_of(op: Op, floats: str) -> str:
     axis = (-2 if op.adj_y else -1) if isinstance(op, BatchMatMul) else -isinstance(op, DepthwiseConv2D)
     _, weights, *_ = op.reads
     return rounding(op, weights.name, as_read(weights), axis, floats)
+
+
+def table_as_read(table: Value) -> np.ndarray:
+    """A quantized table, float32[rows, ...], as EMBEDDING_LOOKUP reads it: each row, or block of one, from the start of
+    a byte on. A row that begins within a byte of int4 or int2 has elements of the row before it."""
+    element, stored = table.type.element, np.ascontiguousarray(table.array)
+    blocks = isinstance(element, UniformQuantizedSubChannelType)
+    length = element.block_sizes[-1] if blocks else math.prod(stored.shape[1:])  # type: ignore[union-attr]
+    per_byte = max(8 // table.type.storage.bits, 1)
+    if not stored.size or length % per_byte == 0 or stored.size % length:
+        return as_read(table)
+    starts = np.arange(0, stored.size, length) // per_byte * per_byte
+    read = stored.reshape(-1)[starts[:, None] + np.arange(length)].reshape(stored.shape)
+    return read.astype(np.float32) * parameters(table.type)[0]
+
+
+def rows_misread(ids: Value, table: Value) -> bool:
+    """Whether EMBEDDING_LOOKUP may give rows of a constant table in which elements of others show."""
+    given, read = as_read(table), table_as_read(table)
+    wrong = (given != read).reshape(len(given), -1).any(1) if given.size else np.zeros(len(given), bool)
+    return bool((wrong[ids.array] if ids.is_constant else wrong).any())
 
 
 def as_read(weights: Value) -> np.ndarray:

@@ -238,29 +238,70 @@ def _is_constant(value: Value | None) -> bool:
     return value is not None and value.is_constant and not is_variable(value)
 
 
-# Sizes. A model with an open batch computes the shapes that its operators take: PACK of the batch, cut out of SHAPE,
-# and of constants, which are known all the same.
+# Sizes. A model with an open batch computes the shapes that its operators take from SHAPE of a tensor: all of it but
+# the batch is known.
 
 
-def known_elements(value: Value) -> list[int | None] | None:
-    """The elements of a vector of integers, None for one that is not known; None if not even their number is."""
-    if value.is_constant:
-        return [int(v) for v in value.array.reshape(-1)]
-    if value.producer is None or not isinstance(value.producer, (Pack, Concatenation)):
-        return [None] * value.type.shape[0] if value.type.shape and value.type.shape[0] else None
-    known: list[int | None] = []
-    for operand in value.producer.operands:
-        part = (
-            None
-            if operand is None
-            else [None]
-            if operand.type.shape == () and not operand.is_constant
-            else known_elements(operand)
-        )
-        if part is None:
-            return None
-        known += part
-    return known
+def known_elements(
+    value: Value, seen: dict[Value, Known | None] | None = None, *, any_batch: bool = False
+) -> Known | None:
+    """The known elements of an integer tensor, from constants and from the shapes that types state; None if nothing
+    follows.
+
+    seen: answers of earlier calls, as long as no type changes. any_batch: the first dim of a tensor is not known even
+    if its type states it, since a model can be resized.
+    """
+    seen = {} if seen is None else seen
+    waiting = [value]
+    while waiting:
+        first = waiting[-1]
+        missing = [v for v in _needed(first) if v not in seen]
+        if missing:
+            waiting += missing
+            continue
+        waiting.pop()
+        if first not in seen:
+            seen[first] = _follow(first, seen, any_batch)
+    return seen[value]
+
+
+def _is_small(value: Value) -> bool:
+    """Whether it is a tensor of plain integers small enough to be followed."""
+    shape = value.type.shape
+    small = shape is not None and math.prod(d or 0 for d in shape) <= LIMIT
+    return small and value.type.storage.is_integer and not value.type.quantized
+
+
+def _needed(value: Value) -> list[Value]:
+    """The values whose elements those of a value follow from."""
+    op = value.producer
+    if op is None or not op.name.startswith("tfl.") or not _is_small(value) or op.shows(ReadsShapes):
+        return []
+    return [v for v in op.operands if v is not None and v is not value]
+
+
+def _follow(value: Value, seen: Mapping[Value, Known | None], any_batch: bool) -> Known | None:
+    """The elements that follow from those of an op's operands. Operands of PACK and CONCATENATION may be unknown."""
+    op = value.producer
+    if op is None:
+        return constant_elements(value)
+    if not op.name.startswith("tfl.") or not _is_small(value):
+        return None
+    joins = isinstance(op, (Pack, Concatenation))
+    known = [None if v is None else seen.get(v) or (_open(v) if joins else None) for v in op.operands]
+    shapes = [None if v is None else v.type.shape for v in op.operands]
+    if any_batch and isinstance(op, TflShape) and shapes[0]:
+        shapes = [(None, *shapes[0][1:])]
+    elements = elements_of(op, shapes, known)
+    return None if elements is None else elements[op.results.index(value)]
+
+
+def _open(value: Value) -> Known | None:
+    """Elements of which none is known; None if their number is not."""
+    if not _is_small(value) or not value.type.is_static:
+        return None
+    shape = value.type.sizes
+    return Known.of(np.ones(shape, value.type.storage.dtype), np.ones(shape, bool))
 
 
 # Bounds of integer values, by interval arithmetic over the ops that make them: with them a cheaper kernel sequence is
@@ -496,11 +537,14 @@ class Accesses:
             for access in accesses(module, index):
                 self._named.setdefault(access.name, {})[access.value, access.once] = access
                 self._names.setdefault(access.op.resource, {})[access.name] = None
+        self._ordered: dict[str, list[Access]] = {}
 
-    def named(self, name: str) -> list[Access]:
+    def named(self, name: str) -> Sequence[Access]:
         """Those of a variable: what it is initialized with, what is read from it, what is assigned to it."""
-        found = self._named.get(name, {}).values()
-        return sorted(found, key=lambda access: (access.once is None, access.written))
+        if name not in self._ordered:
+            found = self._named.get(name, {}).values()
+            self._ordered[name] = sorted(found, key=lambda access: (access.once is None, access.written))
+        return self._ordered[name]
 
     def of(self, handle: Value) -> list[Access]:
         """Those of the variables that a value is a handle of."""

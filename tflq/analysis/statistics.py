@@ -29,17 +29,16 @@ the file is written. Source: `calibrator.py` and `utils/calibration_utils.py` of
 from __future__ import annotations
 
 import json
-import math
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, Required, TypedDict
 
 import numpy as np
 
-from tflq.errors import FileError, OptionError, Reason, check_choice, choices
-from tflq.files import FilePath, read_json, replace_file
+from tflq.documents import Check, DocumentError, checked, exactly, read_json
+from tflq.errors import OptionError, Reason, check_choice, choices
+from tflq.files import FilePath, replace_file
 from tflq.ir.core import Function, Value
 from tflq.light import NamedTuple
 from tflq.numerics.ranges import FINITE, METHODS, least_squared_error, moving_average, percentile
@@ -234,111 +233,84 @@ def _pieces(statistics: Statistics) -> Iterator[bytes]:
     yield b"\n}}\n"
 
 
+def _is_consistent(point: Mapping[str, Any]) -> bool:
+    """Whether the fields of a point fit each other. DocumentError says which do not."""
+    ends, of_axis = ([key in point for key in keys] for keys in (_NUMBERS, _PER_AXIS))
+    if any(of_axis) and not all(of_axis):
+        raise DocumentError("'axis', 'axis_min' and 'axis_max' go together")
+    if any(ends) or any(of_axis) if point["count"] == 0 else not all(ends):
+        raise DocumentError("'min' and 'max' are there if elements were seen, and only then")
+    for low, high in (_NUMBERS, _PER_AXIS[1:], _PER_SAMPLE):
+        lows, highs = (np.atleast_1d(np.asarray(point.get(key, []), np.float64)) for key in (low, high))
+        if lows.size != highs.size:
+            raise DocumentError(f"'{low}' has {lows.size} numbers and '{high}' {highs.size}")
+        if (np.isnan(lows) != np.isnan(highs)).any():
+            raise DocumentError(f"'{low}' and '{high}' are not of the same samples")
+        if (lows > highs).any():
+            raise DocumentError(f"an element of '{low}' is above the largest, in '{high}'")
+    return True
+
+
+def _is_histogram(flat: list[int]) -> bool:
+    places = flat[::2]
+    ordered = all(-FINITE <= place < FINITE for place in places) and sorted(set(places)) == places
+    return len(flat) % 2 == 0 and ordered and all(count > 0 for count in flat[1::2])
+
+
+_Count = Annotated[int, Check("a whole number, from 0 on", lambda count: count >= 0)]
+_Histogram = Annotated[list[int], Check("bins in their order, each with its number of elements", _is_histogram)]
+
+
+class _Point(TypedDict, total=False):
+    count: Required[_Count]
+    min: float
+    max: float
+    axis: _Count
+    axis_min: list[float]
+    axis_max: list[float]
+    digest: str
+    sample_min: list[float | None]
+    sample_max: list[float | None]
+    histogram: _Histogram
+    nan: _Count
+    infinite: _Count
+
+
+class _Document(TypedDict, total=False):
+    format: Required[Annotated[str, exactly(FORMAT)]]
+    version: Required[Annotated[int, Check(f"version 1 to {VERSION}", lambda version: 1 <= version <= VERSION)]]
+    samples: list[str]
+    points: Required[Mapping[str, Annotated[_Point, Check("statistics", _is_consistent)]]]
+
+
 def read_statistics(path: FilePath) -> Statistics:
-    """Reads a file of statistics, or ai-edge-quantizer's. FileError if it cannot be read, or is not of a known version;
-    OptionError names the point whose statistics have faults."""
-    name = os.fspath(path)
-    document = read_json(path)
-    if is_calibration_result(document):
-        return of_calibration_result(document, name)
-    if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise FileError(name, "not a file of statistics")
-    version: Any = document.get("version")
-    if version not in range(1, VERSION + 1):
-        raise FileError(name, f"statistics of version {version}, and this tflq reads versions 1 to {VERSION}")
-    points, samples = document.get("points"), document.get("samples", [])
-    if not isinstance(points, dict):
-        raise FileError(name, "the statistics have no 'points'")
-    if not isinstance(samples, list) or not all(isinstance(digest, str) for digest in samples):
-        raise FileError(name, "'samples' are not hashes")
-    return Statistics({key: _Entry(name, key, e, version).read() for key, e in points.items()}, tuple(samples))
+    """Reads a file of statistics, or ai-edge-quantizer's. FileError if it cannot be read; OptionError, with line and
+    field, if it is neither, is of a version that is not known, or has a fault."""
+    kind = _Document | _CalibrationResult | _Ranges
+    document = read_json(path, kind, "a file of statistics", remedy="calibrate anew")
+    if "format" not in document:
+        entries = document.get(_POINTS, document)
+        return Statistics({key: _of_range(entry) for key, entry in entries.items()})
+    points = {key: _of_point(point) for key, point in document["points"].items()}
+    return Statistics(points, tuple(document.get("samples", ())))
 
 
-class _Entry:
-    """One point of a file, as JSON."""
-
-    def __init__(self, path: str, key: str, entry: Any, version: int) -> None:
-        self.path = path
-        self.key = key
-        self.entry = entry
-        self.known = ("count", *_NUMBERS, *_PER_AXIS, *(_OF_TWO if version > 1 else ()))
-
-    def read(self) -> PointStatistics:
-        entry = self.entry
-        if not isinstance(entry, dict):
-            raise self.fault("they are not an object")
-        if unknown := [key for key in entry if key not in self.known]:
-            raise self.fault(f"'{unknown[0]}' is not known")
-        count, nan, infinite = (self.count(key) for key in ("count", *_COUNTS))
-        if not isinstance(entry.get("digest", ""), str):
-            raise self.fault("'digest' is not a string")
-        if count == 0 and any(key in entry for key in (*_NUMBERS, *_PER_AXIS)):
-            raise self.fault("no element was seen, and there is a least or largest")
-        low, high = self.ends() if count else (None, None)
-        axis, lows, highs = self.per_axis()
-        of_samples, digest = self.samples(), entry.get("digest", "")
-        return PointStatistics(
-            *(count, low, high, axis, lows, highs), *of_samples, self.bins(), nan=nan, infinite=infinite, digest=digest
-        )
-
-    def count(self, key: str) -> int:
-        count = self.entry.get(key, None if key == "count" else 0)
-        if not isinstance(count, int) or isinstance(count, bool) or count < 0:
-            raise self.fault(f"'{key}' is not a number of elements")
-        return count
-
-    def ends(self) -> tuple[float, float]:
-        low, high = (self.numbers(key, [self.entry.get(key)])[0] for key in _NUMBERS)
-        self.ordered(_NUMBERS, [low], [high])
-        return low, high
-
-    def per_axis(self) -> tuple[int | None, tuple[float, ...], tuple[float, ...]]:
-        given = [key in self.entry for key in _PER_AXIS]
-        if not any(given):
-            return None, (), ()
-        axis = self.entry.get("axis")
-        if not all(given) or not isinstance(axis, int) or isinstance(axis, bool) or axis < 0:
-            raise self.fault("'axis', 'axis_min' and 'axis_max' go together, and an axis is counted from 0")
-        lows, highs = (self.numbers(key, self.entry[key]) for key in _PER_AXIS[1:])
-        self.ordered(_PER_AXIS[1:], lows, highs)
-        return axis, lows, highs
-
-    def samples(self) -> tuple[tuple[float | None, ...], tuple[float | None, ...]]:
-        lows, highs = (self.entry.get(key, []) for key in _PER_SAMPLE)
-        finite = [[v for v in side if v is not None] if isinstance(side, list) else side for side in (lows, highs)]
-        least, largest = (self.numbers(key, side) for key, side in zip(_PER_SAMPLE, finite, strict=True))
-        self.ordered(_PER_SAMPLE, least, largest)
-        if [value is None for value in lows] != [value is None for value in highs]:
-            raise self.fault("'sample_min' and 'sample_max' are not of the same samples")
-        return tuple(lows), tuple(highs)
-
-    def bins(self) -> dict[int, int]:
-        """The histogram."""
-        flat = self.entry.get("histogram", [])
-        right = isinstance(flat, list) and len(flat) % 2 == 0 and all(type(number) is int for number in flat)
-        places, counts = (flat[::2], flat[1::2]) if right else ([0], [0])
-        inside = all(-FINITE <= place < FINITE for place in places)
-        if not right or not inside or sorted(set(places)) != places or any(count < 1 for count in counts):
-            raise self.fault("'histogram' is not of bins in their order, with the number of elements after each")
-        return dict(zip(places, counts, strict=True))
-
-    def numbers(self, key: str, values: Any) -> tuple[float, ...]:
-        """Finite numbers; a fault otherwise."""
-        right = isinstance(values, list) and all(
-            isinstance(v, (int, float)) and not isinstance(v, bool) and math.isfinite(v) for v in values
-        )
-        if not right:
-            raise self.fault(f"'{key}' is not finite, or missing")
-        return tuple(float(value) for value in values)
-
-    def ordered(self, names: Sequence[str], lows: Sequence[float], highs: Sequence[float]) -> None:
-        if len(lows) != len(highs):
-            raise self.fault(f"'{names[0]}' has {len(lows)} numbers and '{names[1]}' {len(highs)}")
-        if any(low > high for low, high in zip(lows, highs, strict=True)):
-            raise self.fault("a least element is above the largest")
-
-    def fault(self, what: str) -> OptionError:
-        return OptionError(Reason(f"statistics of '{self.key}': {what}", self.path, value=self.key))
+def _of_point(point: _Point) -> PointStatistics:
+    seen, flat = point["count"] > 0, point.get("histogram", [])
+    return PointStatistics(
+        point["count"],
+        float(point["min"]) if seen else None,
+        float(point["max"]) if seen else None,
+        point.get("axis"),
+        tuple(map(float, point.get("axis_min", ()))),
+        tuple(map(float, point.get("axis_max", ()))),
+        tuple(point.get("sample_min", ())),
+        tuple(point.get("sample_max", ())),
+        dict(zip(flat[::2], flat[1::2], strict=True)),
+        point.get("nan", 0),
+        point.get("infinite", 0),
+        point.get("digest", ""),
+    )
 
 
 # The range that a value is quantized over, of the statistics of its point.
@@ -438,48 +410,45 @@ def check_form(form: Form, range: str, *, histogram: bool = True) -> None:
         raise OptionError(Reason(what, value=range, remedy=remedy))
 
 
-def is_calibration_result(document: Any) -> bool:
-    """Whether a document is of this form."""
-    if not isinstance(document, Mapping) or "format" in document:
-        return False
-    return _POINTS in document or (bool(document) and all(map(_has_ends, document.values())))
+def _number(value: Any) -> Any:
+    """The element of an array of one, of any rank."""
+    while isinstance(value, list) and len(value) == 1:
+        (value,) = value
+    return value
 
 
-def _has_ends(entry: Any) -> bool:
-    return isinstance(entry, Mapping) and entry.keys() >= set(_NUMBERS)
+def _is_range(entry: Mapping[str, Any]) -> bool:
+    """Whether both ends are there, in order; or none, of a tensor that was not seen."""
+    low, high = (_number(entry.get(key)) for key in _NUMBERS)
+    if entry and (low is None or high is None):
+        raise DocumentError("'min' or 'max' is missing")
+    return not entry or bool(low <= high)
 
 
-def of_calibration_result(document: Mapping[str, Any], path: str) -> Statistics:
-    """The statistics in a document: ranges alone, so that only `minmax` follows from them. FileError if it has none;
-    OptionError names the tensor whose range has a fault."""
-    entries = document.get(_POINTS, document)
-    if not isinstance(entries, Mapping):
-        raise FileError(path, f"'{_POINTS}' has no tensors")
-    return Statistics({key: _point(path, key, entry) for key, entry in entries.items()})
+def _is_end(value: Any) -> bool:
+    checked(_number(value), float)
+    return True
 
 
-def _point(path: str, key: str, entry: Any) -> PointStatistics:
-    """One tensor. How many elements were seen the file does not say."""
-    if entry == {}:
-        return PointStatistics(0)
-    if not _has_ends(entry):
-        raise _fault(path, key, "'min' or 'max' is missing")
-    low, high = (_end(path, key, end, entry[end]) for end in _NUMBERS)
-    if low > high:
-        raise _fault(path, key, "the least element is above the largest")
-    return PointStatistics(1, low, high)
+_End = Annotated[Any, Check("one finite number, in an array of any rank", _is_end)]
 
 
-def _end(path: str, key: str, name: str, value: Any) -> float:
-    """An array of one finite number."""
-    try:
-        (number,) = np.asarray(value, np.float64).reshape(-1).tolist()
-    except (ValueError, TypeError):
-        raise _fault(path, key, f"'{name}' is not one number") from None
-    if not math.isfinite(number):
-        raise _fault(path, key, f"'{name}' is not finite")
-    return float(number)
+class _Ends(TypedDict, total=False):
+    """The range of a tensor in a file of ai-edge-quantizer."""
+
+    min: _End
+    max: _End
 
 
-def _fault(path: str, key: str, what: str) -> OptionError:
-    return OptionError(Reason(f"range of '{key}': {what}", path, tensor=key, value=key))
+_Range = Annotated[_Ends, Check("a range whose 'min' is not above its 'max'", _is_range)]
+_Ranges = Annotated[Mapping[str, _Range], Check("ranges of tensors", bool)]
+
+
+class _CalibrationResult(TypedDict):
+    model_qsvs: Mapping[str, _Range]
+
+
+def _of_range(entry: Mapping[str, Any]) -> PointStatistics:
+    """One tensor, so that only `minmax` follows. How many elements were seen the file does not say."""
+    low, high = (_number(entry.get(key)) for key in _NUMBERS)
+    return PointStatistics(1, float(low), float(high)) if entry else PointStatistics(0)

@@ -26,20 +26,24 @@ from tflq.analysis.statistics import (
     write_statistics,
 )
 from tflq.calibration.collecting import Seen, Watched, in_order, observe
-from tflq.calibration.data import Batches, Entry, Images, Samples, drawn, samples_of
 from tflq.dialects.regions import StatsRef
 from tflq.errors import OptionError, Reason, check_flags, check_number
-from tflq.files import FilePath, check_outputs
+from tflq.files import FilePath, check_outputs, on_disk
 from tflq.formats import read, write
 from tflq.ir.core import Buffer, Function, Module, Op, Value
 from tflq.ir.print_types import type_text
 from tflq.ir.types import f32
 from tflq.legalize.annotations import drop_annotations
 from tflq.passes.regions.ranges import same_value
+from tflq.samples.files import Images, Level, Samples
+from tflq.samples.inputs import Entry
+from tflq.samples.reading import Batches, drawn, samples_of
 from tflq.select.naming import NameTensors
 
 SAVED_EVERY: Final = 5.0
 """Seconds after which what was seen is saved, so that a run that is killed can be resumed."""
+_LONGEST_STEM: Final = 250
+"""Bytes of a name to which five can be added in all common file systems."""
 Observer = Callable[[int, int | None], None]
 """Is told how many samples are done, of how many, if that is known."""
 
@@ -77,7 +81,8 @@ def calibrate(
     seed: int | None = None,
     histogram: bool = True,
     ignore_nonfinite: bool = False,
-    images: Images | None = None,
+    mean: Level | None = None,
+    scale: Level | None = None,
     workers: int = 1,
     resume: bool = False,
     format: Form = "tflq",
@@ -90,15 +95,17 @@ def calibrate(
     Args:
         source: The path of a TFLite model, or of text (.mlir). Of text with points (`quant.stats_ref`, as
             quant-instrument puts them) those are gathered, under their keys, for quant-apply-stats.
-        data: Samples: the path of an .npz file (arrays by input name, first dim samples), of a folder of .npz, .npy or
-            image files, or an iterable of arrays, of mappings by input name, or of sequences.
+        data: Samples, in any form of docs/data.md: the path of an .npz or .npy file or of a folder; arrays by input
+            name whose first dims count samples; an iterable of arrays, of mappings by input name, or of lists in the
+            order of the inputs; or a function that returns one.
         destination: Where the file of statistics goes.
         signature: The entry that is run, by its key; by default the only one, else the first subgraph.
         samples: At most so many samples: the first ones.
         seed: Draws `samples` at random instead, in their order.
         histogram: Whether elements are counted in bins, which the ranges `percentile` and `mse` need.
         ignore_nonfinite: Counts NaN and infinity and goes on. Without it they are an error.
-        images: How images become inputs.
+        mean: For images: subtracted from each pixel (0 to 255), a number or one for each channel.
+        scale: For images: multiplies the difference, a number or one for each channel.
         workers: Processes that run the model. The statistics do not depend on it.
         resume: Goes on with a run that was interrupted, from the file DESTINATION.part, and takes what still holds of
             DESTINATION.
@@ -135,8 +142,8 @@ def calibrate(
         check_outputs([("the statistics", destination)], inputs=[source, data], force=force or resume)
     with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
         model = _Model(os.fspath(source), signature, folder, bins=histogram)
-        given = drawn(samples_of(data, model.entry.inputs, images), samples, seed)
-        part = None if destination is None else Path(f"{os.fspath(destination)}.part")
+        given = drawn(samples_of(data, model.entry, Images.of(mean, scale)), samples, seed)
+        part = None if destination is None else _part(Path(destination))
         run = _Run(model, part, ignore_nonfinite=ignore_nonfinite, observer=observer)
         if resume and destination is not None and part is not None:
             earlier = next((place for place in (part, Path(destination)) if place.exists()), None)
@@ -147,6 +154,12 @@ def calibrate(
         write_in_form(destination, statistics, format, range, force=True)
         part.unlink(missing_ok=True)
     return Calibration(statistics, tuple(run.before.points))
+
+
+def _part(destination: Path) -> Path:
+    """Where the statistics of the samples so far are, beside the whole ones; no longer than names may be."""
+    name = os.fsencode(destination.name)
+    return destination.with_name(os.fsdecode(name[:_LONGEST_STEM] + b".part"))
 
 
 class _Model:
@@ -273,7 +286,7 @@ def as_file(path: FilePath, folder: str) -> tuple[str, Mapping[str, str] | None]
     """The TFLite file to run for a model, and the keys of its points by the names of tensors there; None without
     points. A file of TFLite is the file itself; one is made of text, in a folder. Errors as of `tflq.read`."""
     if Path(path).suffix != ".mlir":
-        return os.fspath(path), None
+        return on_disk(path, folder), None
     module = read(path)
     points = _points(module)
     drop_annotations(module)

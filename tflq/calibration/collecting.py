@@ -21,12 +21,13 @@ from typing import Final, TypeVar
 
 import numpy as np
 
-from tflq.calibration.data import Batch, Sample
-from tflq.errors import InvalidModelError, TflqError, to_install
+from tflq.errors import InvalidModelError, MissingPackageError, TflqError
 from tflq.files import FilePath
 from tflq.light import NamedTuple
 from tflq.numerics.ranges import add_histogram, finite_bins, histogram
 from tflq.processes import Died, in_processes
+from tflq.samples.files import Batch
+from tflq.samples.inputs import Sample
 from tflq.verification.worker import Model
 
 
@@ -98,7 +99,7 @@ def opened(path: str) -> Model:
             warnings.simplefilter("ignore")
             return Model(path, "default", anew=False, inner=False, keep=True)
     except LookupError as error:
-        raise TflqError("no TFLite interpreter is installed", remedy=to_install("verify")) from error
+        raise MissingPackageError("no TFLite interpreter is installed", "verify") from error
     except (ValueError, RuntimeError) as error:
         raise InvalidModelError("", f"the interpreter refuses it: {error}", path=path) from error
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -15,23 +14,28 @@ import click
 from tflq.backends import DEFAULT, backend
 from tflq.cli import output
 from tflq.cli.main import SectionedCommand
-from tflq.cli.options import FORMAT, FORMS, PARTS, conversion_options, json_option, target_option
-from tflq.cli.output import MODEL, Cell, is_stream
+from tflq.cli.options import FORMAT, FORMS, PARTS, TARGETS, conversion_options, json_option, target_option
+from tflq.cli.output import MODEL, is_stream
 from tflq.errors import FileError, OptionError, Reason
-from tflq.files import Output, check_outputs, replace_file
+from tflq.files import Output, check_outputs, files_to_place
+from tflq.report_text import details, verdict_lines
+from tflq.tables import Cell
 
 if TYPE_CHECKING:
     from tflq.analysis.arena import Arena
     from tflq.conversion import Conversion, Timing
     from tflq.cost import Cost
-    from tflq.report import Outcome, Report, Row
+    from tflq.report import Report
 
 
 JSON_VERSION: Final = 2
 
 
 class _Convert(SectionedCommand):
-    most_used = ("target", "mac", "prefer", "fallback", "batch", "cut", "folder", "force", "report_path", "as_json")
+    most_used = (
+        *("target", "format", "mac", "prefer", "fallback", "batch", "cut", "folder", "workers", "force"),
+        *("report_path", "as_json"),
+    )
     sections: ClassVar = {
         "What the result is": ("target", "format", *FORMS),
         "Which part of the model, and which shapes": PARTS,
@@ -64,7 +68,7 @@ class _Convert(SectionedCommand):
     help="Processes that convert models into DIR; by default as many as there are cores.",
 )
 @target_option(
-    "Which operators the result may use: integer or kernels (.tflite), tosa (.tosa, .mlir), or a target file.",
+    f"Which operators the result may use: {TARGETS}",
     metavar="NAME|PATH.toml",
 )
 @click.option(
@@ -88,7 +92,7 @@ class _Convert(SectionedCommand):
     metavar="DIR",
     type=click.Path(file_okay=False),
     help="Keep proofs in this folder, 256 MiB at most, and read what was proven before. It rewrites files there. "
-    "For .tflite files.",
+    "They are checked for damage, not for who wrote them, so nobody else may write there. For .tflite files.",
 )
 @click.option(
     "--dump-ir",
@@ -136,24 +140,21 @@ def convert(
     source, destination = _model(context, paths[0]), paths[1]
     _check(source, destination, report_path, dump_ir, options, force=force, as_json=as_json)
     from tflq import convert
-    from tflq.conversion import destinations, observed
+    from tflq.conversion import destinations, observed, report_file
 
     place = None if is_stream(destination) else destination
     with output.progress(f"converting {output.name_of(source)}", silent=as_json):
         start = time.perf_counter()
-        run = convert if dump_ir is None else partial(observed, dump_ir=dump_ir)
+        of_file = None if place is None else report_path
+        run = convert if dump_ir is None and of_file is None else partial(observed, dump_ir=dump_ir, report=of_file)
         conversion = run(output.source(source), place, force=force, **options)
         seconds = time.perf_counter() - start
     if place is None:
         written = ["standard output"]
-        _write(conversion)
+        with files_to_place(report_file(conversion, report_path), force=force):
+            _write(conversion)
     else:
         written = [path for path, _ in destinations(conversion.module, conversion.format, place)]
-    if report_path is not None:
-        import json
-
-        check_outputs([*zip(written, written, strict=True), ("--report", report_path)], force=True)
-        replace_file(report_path, [json.dumps(conversion.report.to_json(), indent=1).encode(), b"\n"], force=force)
     if as_json:
         document = document_of(source, destination, written, options, conversion.report, conversion.cost, seconds)
         if timings:
@@ -191,11 +192,11 @@ def document_of(
 
 def _print(conversion: Conversion, where: str, *, timings: bool, err: bool) -> None:
     """The verdict, from where to where, what the result costs, and the report."""
-    print_verdict(conversion.report.rows, err=err)
+    output.blocks(verdict_lines(conversion.report.rows), err=err)
     output.line(where, err=err)
     print_cost(conversion.cost, err=err)
     output.line(err=err)
-    print_report(conversion.report, err=err)
+    output.blocks(details(conversion.report), err=err)
     if timings:
         output.line(err=err)
         print_timings(conversion.timings, err=err)
@@ -252,37 +253,8 @@ def _write(conversion: Conversion) -> None:
     output.write_output([conversion.data])
 
 
-LABELS: Final = {
-    "float": "computed in float",
-    "kept": "kept as they are",
-    "kernel": "kernels of the target",
-    "unquantized": "without quantized tensors",
-}
-COLOURS: Final = {"integer": "green", "float": "yellow", "kept": "yellow", "kernel": "green", "unquantized": ""}
 UNKNOWN: Final = "unknown before a run"
 """Said of an arena that depends on the values that are computed."""
-KINDS, NUMBERS = 5, 8
-"""How many kinds of operators, and numbers of operators, are listed."""
-COUNTS = ("integer", "float", "kept")
-
-
-def verdict(rows: Sequence[Row]) -> list[tuple[str, str]]:
-    """What became of the operators: a label and a text for each way, the integer one first."""
-    ways: dict[str, list[Row]] = {}
-    for row in rows:
-        ways.setdefault(row.outcome, []).append(row)
-    total = len(rows)
-    lines = [("integer", f"{len(ways.get('integer', ()))} of {total} operator{'s' * (total != 1)}")]
-    return lines + [(LABELS[way], f"{len(ways[way])} ({_kinds(ways[way])})") for way in LABELS if way in ways]
-
-
-def print_verdict(rows: Sequence[Row], *, err: bool = False) -> None:
-    lines = verdict(rows)
-    surprises = {LABELS["float"], LABELS["kept"]}
-    whole = surprises.isdisjoint(label for label, _ in lines)
-    for label, text in lines:
-        colour = "yellow" if label in surprises else "green" if whole else ""
-        output.line((f"{label}: ", f"bold {colour}".strip()), (text, "bold"), err=err)
 
 
 def arena(planned: Arena, before: Arena | None = None) -> str:
@@ -296,8 +268,8 @@ def arena(planned: Arena, before: Arena | None = None) -> str:
     if before is not None and None in (before.bytes, planned.bytes) and before.bytes != planned.bytes:
         text = f"{UNKNOWN if before.bytes is None else output.size(before.bytes)} → {text}"
     if planned.bytes is not None and planned.kept:
-        text += f", {output.size(planned.kept)} of it kept"
-    return f"{text}, and what {', '.join(planned.beside)} needs" if planned.beside else text
+        text += f", {output.size(planned.kept)} persistent"
+    return f"{text}; scratch of {', '.join(planned.beside)} not counted" if planned.beside else text
 
 
 def print_cost(cost: Cost, *, err: bool = False) -> None:
@@ -324,49 +296,6 @@ def print_timings(timings: Sequence[Timing], *, err: bool = False) -> None:
     output.table(head, rows, right=(1, 2, 3, 4), total=True, err=err)
 
 
-def print_report(report: Report, *, err: bool = False) -> None:
-    """Operators by path, then why some are not integer, then the warnings."""
-    opcodes: dict[str, Counter[str]] = {}
-    for row in sorted(report.rows, key=lambda row: row.name):
-        opcodes.setdefault(row.name, Counter()).update({row.path: 1, "made": row.made})
-    if report.rows:
-        rows = [_counted(name, counts) for name, counts in opcodes.items()]
-        rows.append(_counted("total", sum(opcodes.values(), Counter())))
-        output.table(["operator", *COUNTS, "made"], rows, right=(1, 2, 3, 4), total=True, err=err)
-        output.line(("made: operators of the result that compute those on the left", "dim"), err=err)
-    if report.requirements is not None:
-        output.line(err=err)
-        output.field("needs", str(report.requirements), err=err)
-    _print_reasons(report.rows, err=err)
-    output.warnings(warnings(report), err=err)
-
-
-def warnings(report: Report) -> list[str]:
-    """Warnings of the model, then of operators; a text that concerns several operators is listed once."""
-    by_text: dict[str, list[Row]] = {}
-    for row in report.rows:
-        if row.warning:
-            by_text.setdefault(row.advice, []).append(row)
-    of_rows = sum(map(len, by_text.values()))
-    of_model = report.warnings[: len(report.warnings) - of_rows]
-    return [*dict.fromkeys(of_model), *(f"{_places(rows)}: {text}" for text, rows in by_text.items())]
-
-
-def _print_reasons(rows: Iterable[Row], *, err: bool) -> None:
-    """Prints why operators are not integer, one row for each kind."""
-    kinds: dict[tuple[Outcome, str, str], list[Row]] = {}
-    for row in rows:
-        if row.outcome in ("float", "kept"):
-            kinds.setdefault((row.outcome, row.name, row.reason), []).append(row)
-    if not kinds:
-        return
-    table: list[list[Cell]] = [
-        [name, _numbers(alike), (path, COLOURS[path]), why] for (path, name, why), alike in sorted(kinds.items())
-    ]
-    output.line(err=err)
-    output.table(["operator", "number", "path", "why"], table, err=err)
-
-
 def types(operands: Sequence[str], results: Sequence[str]) -> str:
     """The types of an operator's operands and results; long runs of one type are counted: "qi8, none x3 -> qi8"."""
 
@@ -375,35 +304,3 @@ def types(operands: Sequence[str], results: Sequence[str]) -> str:
         return ", ".join(f"{name} x{n}" if n > 2 else ", ".join([name] * n) for name, n in runs)
 
     return f"{listed(operands)} -> {listed(results)}"
-
-
-def _counted(name: str, counts: Counter[str]) -> list[Cell]:
-    return [name, *(str(counts[key] or "-") for key in (*COUNTS, "made"))]
-
-
-def _kinds(rows: Sequence[Row]) -> str:
-    """Names and how often: "CONV_2D x3, ADD"; custom operators first, then the most frequent."""
-    counts = Counter((not row.custom_code, row.name) for row in rows)
-    ordered = sorted(counts.items(), key=lambda item: (item[0][0], -item[1]))
-    listed = [f"{name} x{count}" if count > 1 else name for (_, name), count in ordered]
-    return _and_more(listed, KINDS, "kind")
-
-
-def _numbers(rows: Sequence[Row]) -> str:
-    """The operators' numbers; outside the first subgraph, the subgraph's number comes first: "3, 7, 1:0"."""
-    if len(rows) == 1 and rows[0].tensor:
-        return f"{rows[0].number} '{rows[0].tensor}'"
-    return _and_more([row.number for row in rows], NUMBERS, "")
-
-
-def _places(rows: Sequence[Row]) -> str:
-    if len(rows) == 1:
-        return rows[0].place
-    return f"{len(rows)} operators ({_kinds(rows)}), the first of them {rows[0].place}"
-
-
-def _and_more(texts: Sequence[str], most: int, what: str) -> str:
-    rest = len(texts) - most
-    if rest <= 1:
-        return ", ".join(texts)
-    return f"{', '.join(texts[:most])} and {rest} more{f' {what}s' if what else ''}"

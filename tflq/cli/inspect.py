@@ -17,17 +17,19 @@ import click
 from click.shell_completion import CompletionItem
 
 from tflq.cli import output
-from tflq.cli.convert import COLOURS, arena, print_verdict, types, warnings
+from tflq.cli.convert import arena, types
 from tflq.cli.options import TARGETS, json_option, target_option
-from tflq.cli.output import MODEL, Cell, name_of, source, stream_or_path
-from tflq.errors import OptionError, Reason
+from tflq.cli.output import MODEL, name_of, source, stream_or_path
+from tflq.errors import OptionError, Reason, operators
 from tflq.files import check_outputs, replace_file
+from tflq.report_text import COLOURS, verdict_lines, warnings
+from tflq.tables import Cell
 
 if TYPE_CHECKING:
     from tflq.coverage import CoverageRow
     from tflq.inspection import FunctionSummary, Inspection, TensorSummary
     from tflq.passes.regions.instrument import QuantizationState
-    from tflq.report import Report
+    from tflq.report import Report, Row
 
 
 _MOST = 20
@@ -38,6 +40,7 @@ _MOST = 20
 @click.argument("model", type=MODEL)
 @click.option("--ir", is_flag=True, help="Print the model as text, large constants left out.")
 @click.option("--why", is_flag=True, help="Print what a conversion does with each operator, and why.")
+@click.option("--tensors", is_flag=True, help="Print every tensor: number, name, type, parameters.")
 @target_option(f"The target that --why and --format convert for: {TARGETS}")
 @json_option("Print as JSON.")
 @click.option(
@@ -46,11 +49,13 @@ _MOST = 20
     type=click.Choice(["model-explorer"]),
     help="Print a file that Model Explorer opens: the graphs before conversion, in the integer form, and after.",
 )
-def inspect(model: str, target: str | None, *, ir: bool, why: bool, as_json: bool, form: str | None) -> None:
-    if form and (ir or why or as_json):
-        raise click.UsageError("--format is a form of its own: give it without --ir, --why and --json.")
-    if ir and (why or as_json):
-        raise click.UsageError("--ir is a form of its own: give it without --why and --json.")
+def inspect(
+    model: str, target: str | None, *, ir: bool, why: bool, tensors: bool, as_json: bool, form: str | None
+) -> None:
+    if form and (ir or why or tensors or as_json):
+        raise click.UsageError("--format is a form of its own: give it without --ir, --why, --tensors and --json.")
+    if ir + why + tensors > 1 or (ir and as_json):
+        raise click.UsageError("--ir, --why and --tensors are forms of their own: give one; --ir without --json.")
     import tflq
 
     inspection = tflq.inspect(source(model), target=target)
@@ -63,14 +68,30 @@ def inspect(model: str, target: str | None, *, ir: bool, why: bool, as_json: boo
             raise inspection.explored.refused
     elif why:
         output.print_json(inspection.report.to_json()) if as_json else print_why(inspection.report)
+    elif tensors:
+        _print_tensors(inspection, as_json=as_json)
     elif ir:
         click.echo(inspection.text)
     else:
         output.print_json(inspection.to_json()) if as_json else print_summary(inspection)
 
 
+def _print_tensors(inspection: Inspection, *, as_json: bool) -> None:
+    if as_json:
+        document = {"format": "tflq.tensors", "version": JSON_VERSION, "source": inspection.module.source}
+        output.print_json({**document, "subgraphs": [list(map(asdict, each)) for each in inspection.tensors]})
+        return
+    for index, (function, tensors) in enumerate(zip(inspection.module.functions, inspection.tensors, strict=True)):
+        output.heading(f"subgraph {index}" + (f": {function.name}" if function.name else ""))
+        rows: list[list[Cell]] = [
+            [str("" if t.number is None else t.number), t.name, t.role, _shaped(t), str(t.quantization or "")]
+            for t in tensors
+        ]
+        output.table(["#", "name", "role", "type", "quantization"], rows, right=(0,))
+
+
 def print_why(report: Report) -> None:
-    print_verdict(report.rows)
+    output.blocks(verdict_lines(report.rows))
     output.line()
     rows: list[list[Cell]] = [
         [
@@ -79,12 +100,17 @@ def print_why(report: Report) -> None:
             types(row.operands, row.results),
             (row.path, COLOURS[row.outcome]),
             str(row.made or "-"),
-            "; ".join(filter(None, (row.reason or row.note, row.not_kernel and f"no kernel: {row.not_kernel}"))),
+            "; ".join(filter(None, (row.reason or row.note, _declined(row), row.not_rule))),
         ]
         for row in report.rows
     ]
-    output.table(["#", "operator", "types", "path", "made", "why"], rows, right=(0, 4))
+    output.table(["#", "operator", "types", "path", "ops", "why"], rows, right=(0, 4))
     output.warnings(warnings(report))
+
+
+def _declined(row: Row) -> str:
+    """Why the target keeps no kernel for an operator, in words."""
+    return row.not_kernel if row.not_kernel.startswith("lowered") else row.not_kernel and f"no kernel: {row.not_kernel}"
 
 
 def print_summary(inspection: Inspection) -> None:
@@ -114,7 +140,7 @@ def _extent(state: QuantizationState) -> str:
     if not state.operators:
         return "no operator computes real numbers"
     if state.full:
-        return f"fully, {state.operators} operator(s)"
+        return f"fully, {operators(state.operators)}"
     what = "partly" if state.quantized else "no"
     return f"{what}, {state.quantized} of {state.operators} operators"
 
@@ -147,9 +173,13 @@ def _print_function(function: FunctionSummary) -> None:
     output.table(["operator", "types", "count"], rows, right=(2,), total=True)
 
 
-def _tensor(tensor: TensorSummary) -> str:
+def _shaped(tensor: TensorSummary) -> str:
     shape = "*" if tensor.shape is None else "x".join("?" if d is None else str(d) for d in tensor.shape) or "scalar"
-    return ", ".join(part for part in (tensor.name, f"{shape} {tensor.type}", str(tensor.quantization or "")) if part)
+    return f"{shape} {tensor.type}"
+
+
+def _tensor(tensor: TensorSummary) -> str:
+    return ", ".join(filter(None, (tensor.shown_name, _shaped(tensor), str(tensor.quantization or ""))))
 
 
 JSON_VERSION = 2
@@ -229,7 +259,7 @@ def _outcome(row: CoverageRow) -> list[Cell]:
     return [(row.path, _OF_PATHS.get(row.path, "")), row.reason or row.warning]
 
 
-RULES = click.Path(exists=True, dir_okay=False, path_type=Path)
+RULES = output.PathPlace(exists=True, dir_okay=False)
 
 
 def complete_passes(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:

@@ -65,8 +65,6 @@ EXAMPLES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ("TOSA", "tflq convert model.tflite model.tosa"),
         ("through pipes", "cat model.tflite | tflq convert - - --format mlir > model.mlir"),
         ("refuse what has no integer form", "tflq convert model.tflite strict.tflite --fallback error"),
-        ("the same models again and again: proven once", "tflq convert models/*.tflite -o converted --cache proofs"),
-        ("what each pass does, and takes", "tflq convert model.tflite out.tflite --dump-ir passes --timings"),
         ("many models, in four processes", "tflq convert models/*.tflite -o converted --workers 4"),
     ),
     "quantize": (
@@ -199,7 +197,7 @@ def with_examples(command: click.Command, name: str) -> click.Command:
 # What an error becomes: a message or a JSON document, and an exit code.
 
 
-USAGE, INVALID, UNSUPPORTED, DIFFERS, BUG = 2, 3, 4, 5, 70
+USAGE, INVALID, UNSUPPORTED, DIFFERS, INCOMPARABLE, BUG = 2, 3, 4, 5, 6, 70
 JSON_VERSION: Final = 3
 _CODES: Final = ((InvalidModelError, INVALID), (UnsupportedError, UNSUPPORTED), (VerificationError, BUG))
 
@@ -253,7 +251,9 @@ class Failure:
         import tempfile
         import traceback
 
-        with tempfile.NamedTemporaryFile("w", prefix="tflq-bug-", suffix=".txt", delete=False) as file:
+        with tempfile.NamedTemporaryFile(
+            "w", encoding="utf-8", errors="backslashreplace", prefix="tflq-bug-", suffix=".txt", delete=False
+        ) as file:
             file.write(f"tflq {tflq.__version__}, Python {sys.version}, {sys.platform}\n{sys.argv}\n\n")
             traceback.print_exception(error, file=file)
         remedy = f"report it with the model and the file {file.name}"
@@ -371,19 +371,23 @@ class LazyGroup(click.Group):
 @click.group(
     cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    invoke_without_command=True,
     help="""Lower quantized TensorFlow Lite models to plain integer operators, bit for bit.
 
     \b
     Exit codes: 0 done, 2 wrong usage, 3 invalid model, 4 not supported,
-    5 results differ, 70 a bug of tflq's own, 128 + n ended by signal n,
-    141 what reads the output ended early.
+    5 results differ, 6 nothing comparable, 70 a bug of tflq's own,
+    128 + n ended by signal n, 141 what reads the output ended early.
 
     `tflq COMMAND --help` ends with examples. Completion in the shell: docs/cli.md.
     """,
 )
 @click.version_option(tflq.__version__, message="tflq %(version)s")
-def group() -> None:
+@click.pass_context
+def group(context: click.Context) -> None:
     """The commands of tflq."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help(), color=context.color)
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

@@ -15,15 +15,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tflq.backends import DEFAULT, backend
 from tflq.cli import output
-from tflq.cli.convert import JSON_VERSION, document_of, print_cost, print_verdict, warnings
+from tflq.cli.convert import JSON_VERSION, document_of, print_cost
 from tflq.cli.main import BUG, INVALID, UNSUPPORTED, USAGE, Failure, Stopped
-from tflq.cli.output import Cell
 from tflq.errors import FileError, OptionError, Reason
 from tflq.files import check_outputs, file_errors
 from tflq.processes import Died, in_processes
+from tflq.report_text import verdict_lines, warnings
+from tflq.tables import Cell
 
 if TYPE_CHECKING:
     from tflq.cost import Cost
+    from tflq.formats import Source
     from tflq.report import Report
 
 _WORDS: Final = {INVALID: "invalid model", UNSUPPORTED: "not supported", BUG: "bug"}
@@ -51,7 +53,10 @@ class Many:
 
 @dataclass(frozen=True)
 class _Job:
+    """content: what is read, which of a pipe is in memory already."""
+
     source: str
+    content: Source
     destination: Path
     inputs: tuple[object, ...]
     many: Many
@@ -134,7 +139,8 @@ def _jobs(paths: Sequence[str], folder: Path, many: Many) -> list[_Job]:
     inputs = *sources, many.options.get("target"), *many.options.get("rules", ())
     check_outputs(zip(sources, places, strict=True), inputs=inputs, force=many.force or many.skip, folders=True)
     return [
-        _Job(source, place, inputs, many, output.verbosity()) for source, place in zip(sources, places, strict=True)
+        _Job(source, _content(source), place, inputs, many, output.verbosity())
+        for source, place in zip(sources, places, strict=True)
     ]
 
 
@@ -149,11 +155,23 @@ def _models(path: Path, folder: Path) -> list[tuple[Path, Path]]:
     inside = [
         file.relative_to(path)
         for file in sorted(path.rglob("*"))
-        if file.suffix in _SUFFIXES and not file.is_dir() and results not in file.resolve().parents
+        if file.suffix.lower() in _SUFFIXES
+        and not (file.is_dir() or file.is_fifo())
+        and results not in file.resolve().parents
     ]
     if not inside:
         raise FileError(str(path), f"there is no model in this folder: no {' or '.join(_SUFFIXES)} file")
     return [(path / name, name) for name in inside]
+
+
+def _content(source: str) -> Source:
+    """The source, readable in other processes, too; one that is not there is an error of its own conversion."""
+    from tflq.formats import held
+
+    try:
+        return held(source)
+    except FileError:
+        return source
 
 
 def _run(jobs: Sequence[_Job], workers: int) -> Iterator[tuple[int, _Outcome]]:
@@ -182,7 +200,7 @@ def _convert(job: _Job) -> _Outcome:
         if job.many.skip and (there := _there(job, options)):
             return _Outcome(job.source, job.destination, 0.0, there)
         with output.spoken(job.verbosity):
-            conversion = convert(job.source, **options)
+            conversion = convert(job.content, **options)
             places = destinations(conversion.module, conversion.format, job.destination)
             files = tuple(place for place, _ in places)
             missing = [(place, at) for place, at in places if not (job.many.skip and os.path.isfile(place))]
@@ -212,7 +230,7 @@ def _there(job: _Job, options: Mapping[str, Any]) -> tuple[str, ...]:
     if not any(name.startswith(f"{stem}.") and name.endswith(suffix) for name in os.listdir(folder)):
         return ()
     asked_for = {name: value for name, value in options.items() if name != "rules"}  # they change no entry
-    files = tuple(place for place, _ in expected_places(job.source, job.destination, **asked_for))
+    files = tuple(place for place, _ in expected_places(job.content, job.destination, **asked_for))
     return files if all(map(os.path.isfile, files)) else ()
 
 
@@ -239,7 +257,7 @@ def _print_outcomes(outcomes: Sequence[_Outcome], folder: Path, seconds: float) 
     there = f", {skipped} of {len(outcomes)} were there" if skipped else ""
     output.line(("converted: ", f"bold {colour}"), (f"{len(done)} of {len(outcomes)} models{there}", "bold"))
     if done:
-        print_verdict([row for report in done for row in report.rows])
+        output.blocks(verdict_lines([row for report in done for row in report.rows]))
     output.line(f"{folder}{os.sep} in {seconds:.2f} s")
     if costs := _costs(outcomes):
         from tflq.cost import total

@@ -11,13 +11,18 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
+from tflq.cli import output
+
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _Option = Callable[[Any], Any]
 
-TARGETS: Final = "integer (the default), kernels, portable, tflm, tosa, or a file."
+TARGETS: Final = (
+    "integer (the default), kernels, portable, tflm, int8, int16x8, uint8 (.tflite); tosa, ethos-u55, ethos-u65, "
+    "ethos-u85 (.tosa, .mlir); or a target file."
+)
 
 
 class _Format(click.Choice[str]):
@@ -60,6 +65,27 @@ def target_option(help: str, name: str = "target", **more: Any) -> _Option:
 
 def json_option(help: str = "Print the outcome as JSON.") -> _Option:
     return click.option("--json", "as_json", is_flag=True, help=help)
+
+
+DATA: Final = output.PathPlace(exists=True)
+"""Samples: an .npz or .npy file, or a folder (docs/data.md)."""
+
+
+def image_options(function: _F) -> _F:
+    """--mean and --scale."""
+    scale = "For images: what the difference is multiplied by."
+    function = click.option("--scale", metavar="N[,N,N]", callback=_levels, help=scale)(function)
+    mean = "For images: subtracted from each pixel (0 to 255), or each channel."
+    return click.option("--mean", metavar="N[,N,N]", callback=_levels, help=mean)(function)
+
+
+def _levels(_: click.Context, parameter: click.Parameter, text: str | None) -> tuple[float, ...] | None:
+    if text is None:
+        return None
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise click.BadParameter(f"'{text}' is not a number, or one for each channel", param=parameter) from None
 
 
 def seeds_option(default: int) -> _Option:
@@ -159,7 +185,7 @@ _OPTIONS: Final[Mapping[str, _Option]] = {
         "--rules",
         metavar="FILE.py",
         multiple=True,
-        type=click.Path(exists=True, dir_okay=False),
+        type=output.Place(exists=True, dir_okay=False),
         help="A Python file with rules of your own for operators (its EXTENSION); they are tried before those of tflq.",
     ),
     "batch": click.option(

@@ -11,7 +11,6 @@ import io
 import os
 import select
 import sys
-import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
@@ -19,8 +18,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tflq.errors import FileError, OptionError, Reason, nearest, plain_numbers
-from tflq.files import FilePath
+from tflq.files import FilePath, check_link
 from tflq.logs import DEBUG, INFO, WARNING, logger
+from tflq.tables import Blocks, Cell, Table, columns, shown, style_of, warning_line
 
 if TYPE_CHECKING:
     from logging import Handler
@@ -48,6 +48,7 @@ class _Model(click.Path):
             from tflq.flatbuffer.structure import folder_error
 
             raise folder_error(path)
+        check_link(path)
         if not os.path.exists(path):
             raise FileError(path, "there is no such file", remedy=_nearest_file(path), errno=errno.ENOENT)
         return super().convert(value, param, ctx)
@@ -61,6 +62,23 @@ def _nearest_file(path: str) -> str:
     except OSError:
         return f"there is no folder {folder} either"
     return nearest(name, there) or "check the path"
+
+
+class Place(click.Path):
+    """The path of a file or a folder that is there."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        check_link(value)
+        return super().convert(value, param, ctx)
+
+
+class PathPlace(Place):
+    """The same, as a `pathlib.Path`."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from pathlib import Path
+
+        return Path(super().convert(value, param, ctx))
 
 
 MODEL = _Model(dir_okay=False, allow_dash=True)
@@ -193,17 +211,8 @@ def write_output(pieces: Iterable[Any]) -> None:
 # Lines, tables, sizes, JSON.
 
 
-Cell = str | tuple[str, str]
-"""A text, or a text and its style."""
-
-GAP = "  "
-NARROWEST = 12
-"""Columns of text get no narrower than this."""
-ALIGNED = 48
-"""Without a width, what is longer than this does not push the next column to the right."""
 _ASKED = ("FORCE_COLOR", "COLUMNS", "TTY_COMPATIBLE")
 """Variables that make rich print in colours or in a width even without a terminal."""
-_CONTROLS = {n: f"\\x{n:02x}" for n in (*range(32), *range(127, 160)) if n not in (9, 10)}
 
 
 def print_json(document: dict[str, Any]) -> None:
@@ -223,13 +232,13 @@ def heading(text: str) -> None:
 
 def field(name: str, value: object, *, err: bool = False) -> None:
     """A line `name    value`."""
-    _columns([[(name, "dim"), str(value)]], [11, None], gap=" ", err=err)
+    _print(columns([[(name, "dim"), str(value)]], [11, None], gap=" ", most=width(err)), err=err)
 
 
 def warnings(messages: Sequence[str], *, err: bool = False) -> None:
     """Each warning once; none with `-q`."""
     for message in () if quiet() else dict.fromkeys(messages):
-        line(("warning: ", "bold yellow"), message, err=err)
+        line(*warning_line(message), err=err)
 
 
 def size(count: int) -> str:
@@ -255,6 +264,12 @@ def times(ratio: float) -> str:
     return f"×{ratio:.0f}" if ratio >= 100 else f"×{round(ratio, 1):g}" if ratio >= 0.1 else f"×{ratio:.2g}"
 
 
+def blocks(parts: Blocks, *, err: bool = False) -> None:
+    """Prints lines and tables."""
+    for part in parts:
+        _print(part.lines(width(err)) if isinstance(part, Table) else [part], err=err)
+
+
 def table(
     head: Sequence[str],
     rows: Sequence[Sequence[Cell]],
@@ -265,94 +280,7 @@ def table(
 ) -> None:
     """Prints columns as wide as they need to be, those of `right` aligned right; where that is too wide, the widest
     columns of text wrap. Nothing is cut off. `total`: the last row is bold."""
-    cells: list[list[Cell]] = [[(text, "dim") for text in head], *map(list, rows)]
-    if total:
-        cells[-1] = [(_text(cell), f"bold {_style(cell)}".strip()) for cell in cells[-1]]
-    _columns(cells, [None] * len(head), right, err=err)
-
-
-def _columns(
-    rows: Sequence[Sequence[Cell]],
-    widths: Sequence[int | None],
-    right: Sequence[int] = (),
-    *,
-    gap: str = GAP,
-    err: bool = False,
-) -> None:
-    """Rows in columns of the widths given, or as wide as their longest cell."""
-    most = width(err)
-    longest = [max((len(_cell(row[i])) for row in rows), default=0) for i in range(len(widths))]
-    fitted = [n if width is None else max(width, n) for width, n in zip(widths, longest, strict=True)]
-    if most is None:
-        fitted = [n if i in right else min(n, ALIGNED) for i, n in enumerate(fitted)]
-    else:
-        flexible = [i for i, width in enumerate(widths) if i not in right and width is None]
-        _shrink(fitted, flexible, sum(fitted) + len(gap) * (len(fitted) - 1) - most)
-    lines = []
-    for row in rows:
-        wrapped = [
-            [_cell(cell)] if most is None or i in right else _wrap(_cell(cell), fitted[i]) for i, cell in enumerate(row)
-        ]
-        for number in range(max(map(len, wrapped))):
-            parts: list[Cell] = []
-            for i, pieces in enumerate(wrapped):
-                text = pieces[number] if number < len(pieces) else ""
-                text = text.rjust(fitted[i]) if i in right else text.ljust(fitted[i])
-                parts += [(text, _style(row[i])), gap]
-            lines.append(_stripped(parts))
-    _print(lines, err=err)
-
-
-_BREAK = "\v"
-"""Where a line may end; a space to `textwrap`. No text that is printed has it."""
-
-
-def _shrink(widths: list[int], flexible: Sequence[int], excess: int) -> None:
-    """Narrows the widest of the columns that can wrap, one character at a time, until nothing is too much."""
-    while excess > 0 and flexible:
-        widest = max(flexible, key=lambda i: widths[i])
-        if widths[widest] <= NARROWEST:
-            return
-        widths[widest] -= 1
-        excess -= 1
-
-
-def _wrap(text: str, width: int) -> list[str]:
-    """Lines of a cell, which end between words or behind a `/`, as names of tensors have them."""
-    if len(text) <= width:
-        return [text]
-    indent = " " * (len(text) - len(text.lstrip()))
-    wrapper = textwrap.TextWrapper(
-        width, subsequent_indent=indent, break_on_hyphens=False, expand_tabs=False, replace_whitespace=False
-    )
-    return [line.replace(_BREAK, "") for line in wrapper.wrap(text.replace("/", f"/{_BREAK}"))] or [""]
-
-
-def _stripped(cells: list[Cell]) -> list[Cell]:
-    """A line without the spaces at its end."""
-    while cells and not _text(cells[-1]).strip():
-        cells.pop()
-    if cells:
-        cells[-1] = (_text(cells[-1]).rstrip(), _style(cells[-1]))
-    return cells
-
-
-def _text(cell: Cell) -> str:
-    return cell if isinstance(cell, str) else cell[0]
-
-
-def _style(cell: Cell) -> str:
-    return "" if isinstance(cell, str) else cell[1]
-
-
-def _shown(cell: Cell) -> str:
-    """A cell's text; control characters, which a model's names may hold, do not reach the terminal."""
-    return _text(cell).translate(_CONTROLS)
-
-
-def _cell(cell: Cell) -> str:
-    """The text of a table's cell, in one line."""
-    return _shown(cell).replace("\n", "\\x0a").replace("\t", "\\x09")
+    _print(Table(head, rows, right, total).lines(width(err)), err=err)
 
 
 def width(err: bool = False) -> int | None:
@@ -375,11 +303,11 @@ def _console(err: bool) -> Console:
 
 def _print(lines: Sequence[Sequence[Cell]], *, err: bool) -> None:
     if _is_plain(err):
-        click.echo("\n".join("".join(map(_shown, cells)) for cells in lines), err=err)
+        click.echo("\n".join("".join(map(shown, cells)) for cells in lines), err=err)
         return
     from rich.text import Text
 
-    whole = Text("\n").join(Text.assemble(*((_shown(c), _style(c)) for c in cells)) for cells in lines)
+    whole = Text("\n").join(Text.assemble(*((shown(c), style_of(c)) for c in cells)) for cells in lines)
     _console(err).print(whole, soft_wrap=width(err) is None)
 
 

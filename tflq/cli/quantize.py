@@ -11,13 +11,12 @@ import click
 
 from tflq.cli import output
 from tflq.cli.main import GroupOfRun, SectionedCommand
-from tflq.cli.options import json_option
+from tflq.cli.options import DATA, image_options, json_option
 from tflq.cli.output import FILE
 
 if TYPE_CHECKING:
     from tflq.analysis.statistics import Form
     from tflq.calibration.calibrating import Calibration
-    from tflq.calibration.data import Images
     from tflq.debugging.outcome import Debugging, DebugRow
     from tflq.debugging.pairing import Unpaired
     from tflq.quantization.fidelity import Metric
@@ -29,7 +28,6 @@ WEIGHTS = ("int8", "int4")
 RANGES = ("minmax", "mse", "octav", "gptq")
 EDGES = ("float", "int8", "uint8", "int16")
 PLACE = click.Path(dir_okay=False, path_type=Path)
-DATA = click.Path(exists=True, path_type=Path)
 
 _SIGNATURE = click.option(
     "--signature", metavar="KEY", help="Run this signature; by default the only one, else the first subgraph."
@@ -40,10 +38,6 @@ _SAMPLES = click.option(
 _SEED = click.option(
     "--seed", type=int, metavar="N", help="Draw the samples at random instead; the same seed, the same ones."
 )
-_MEAN = click.option(
-    "--mean", metavar="N[,N,N]", help="For images: subtracted from each pixel (0 to 255), or each channel."
-)
-_SCALE = click.option("--scale", metavar="N[,N,N]", help="For images: what the difference is multiplied by.")
 _FORCE = click.option("--force", is_flag=True, help="Replace the file; what is read is never replaced.")
 
 
@@ -66,7 +60,13 @@ class _Quantize(SectionedCommand):
 )
 @click.argument("model", type=FILE)
 @click.argument("destination", metavar="OUT.tflite", type=PLACE)
-@click.option("--scheme", type=click.Choice(SCHEMES), default="int8", show_default=True, help="Bits, and of what.")
+@click.option(
+    "--scheme",
+    type=click.Choice(SCHEMES),
+    default="int8",
+    show_default=True,
+    help="What is quantized, and to how many bits.",
+)
 @click.option("--io", type=click.Choice(EDGES), default="float", show_default=True, help="What inputs and outputs are.")
 @click.option("--target", metavar="NAME|PATH.toml", help="The kernels that decide; by default those of the scheme.")
 @click.option("--keep-float", metavar="PATTERN", multiple=True, help="Operators that make such a tensor stay float.")
@@ -79,12 +79,11 @@ class _Quantize(SectionedCommand):
 @click.option(
     "--statistics", metavar="FILE.json", multiple=True, type=FILE, help="What `tflq calibrate` saw of each signature."
 )
-@click.option("--calibration", metavar="DATA", type=DATA, help="Samples instead.")
+@click.option("--calibration", metavar="DATA", type=DATA, help="Samples instead (docs/data.md).")
 @click.option(
     "--range", metavar="METHOD", default="minmax", show_default=True, help="minmax, ema, percentile:99.9 or mse."
 )
-@_MEAN
-@_SCALE
+@image_options
 @click.option("--min-snr", type=float, metavar="DB", help="Operators go back to float until this holds.")
 @click.option("--metric", metavar="FILE.py", type=FILE, help="Its `metric` instead of decibels.")
 @_FORCE
@@ -93,8 +92,6 @@ def quantize(
     model: Path,
     destination: Path,
     *,
-    mean: str | None,
-    scale: str | None,
     metric: Path | None,
     as_json: bool,
     **options: Any,
@@ -103,7 +100,7 @@ def quantize(
 
     with output.progress(f"quantizing {model}", silent=as_json):
         judge = None if metric is None else _metric_of(metric)
-        result = tflq.quantize(model, destination, images=images_of(mean, scale), metric=judge, **options)
+        result = tflq.quantize(model, destination, metric=judge, **options)
     output.print_json(result.to_json()) if as_json else print_quantization(result, destination)
 
 
@@ -150,7 +147,8 @@ _RANGE = click.option(
     metavar="METHOD",
     default="minmax",
     show_default=True,
-    help="Of ai-edge-quantizer's file, which has no more: minmax, ema, percentile:99.9 or mse.",
+    help="With --format ai-edge-quantizer, which keeps one range per tensor: how it is computed: minmax, ema, "
+    "percentile:99.9 or mse.",
 )
 
 
@@ -169,8 +167,8 @@ def calibrate() -> None:
     "run",
     help="""Run MODEL on the samples in DATA, and write the ranges of all float tensors.
 
-    DATA is an .npz file (arrays by input name, whose first dim is samples), or a folder of .npz files (a sample each),
-    .npy files (for a model of one input) or images.
+    DATA is an .npz file (arrays by input name, whose first dims count samples), an .npy file, or a folder of such files
+    or of images: docs/data.md.
     """,
 )
 @click.argument("model", type=FILE)
@@ -186,8 +184,7 @@ def calibrate() -> None:
     help="Count values in bins, which the ranges percentile and mse need.",
 )
 @click.option("--ignore-nonfinite", is_flag=True, help="Count NaN and infinity, and go on: else they are an error.")
-@_MEAN
-@_SCALE
+@image_options
 @click.option("--workers", type=click.IntRange(1), default=1, show_default=True, help="Processes that run the model.")
 @click.option(
     "--resume", is_flag=True, help="Go on with a run that was interrupted, or measure again what has changed."
@@ -201,8 +198,6 @@ def run(
     data: Path,
     destination: Path,
     *,
-    mean: str | None,
-    scale: str | None,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -213,7 +208,6 @@ def run(
             model,
             data,
             destination,
-            images=images_of(mean, scale),
             observer=lambda done, count: show("", done, count),
             **options,
         )
@@ -242,21 +236,6 @@ def merge(files: tuple[Path, ...], destination: Path, *, format: Form, range: st
     _print_calibration(Calibration(merged), destination, as_json=as_json)
 
 
-def images_of(mean: str | None, scale: str | None) -> Images | None:
-    """How images become inputs, as the options say it; None without them."""
-    from tflq.calibration.data import Images
-    from tflq.errors import OptionError, Reason
-
-    if mean is None and scale is None:
-        return None
-    try:
-        means, scales = (tuple(float(part) for part in (text or "").split(",")) for text in (mean, scale))
-    except ValueError:
-        remedy = "state both: --mean 127.5 --scale 0.00784, or a number for each channel"
-        raise OptionError(Reason("the mean and the scale of images are numbers", remedy=remedy)) from None
-    return Images(means, scales)
-
-
 def _print_calibration(calibration: Calibration, destination: Path, *, as_json: bool) -> None:
     if as_json:
         output.print_json(calibration.to_json() | {"statistics": str(destination)})
@@ -283,7 +262,8 @@ SHOWN = 20
     help="""Find the operators of QUANTIZED that are far from those of FLOAT, on the samples in DATA.
 
     The two can come from any tool: operators are matched by the names of their results. Of each operator there is its
-    own error, on the numbers that it gets, and the error that has reached it. DATA is as `tflq calibrate` takes it.
+    own error, on the numbers that it gets, and the error that has reached it. DATA is as `tflq calibrate` takes
+    it: docs/data.md.
     """
 )
 @click.argument("floats", metavar="FLOAT", type=FILE)
@@ -294,14 +274,11 @@ SHOWN = 20
 @_SIGNATURE
 @_SAMPLES
 @_SEED
-@_MEAN
-@_SCALE
+@image_options
 @click.option("--workers", type=click.IntRange(1), default=1, show_default=True, help="Processes that run the models.")
 @click.option("--force", is_flag=True, help="Replace files; what is read is never replaced.")
 @json_option()
-def debug(
-    floats: Path, quantized: Path, data: Path, *, mean: str | None, scale: str | None, as_json: bool, **options: Any
-) -> None:
+def debug(floats: Path, quantized: Path, data: Path, *, as_json: bool, **options: Any) -> None:
     import tflq
 
     with output.progress(f"comparing {quantized}", silent=as_json, total=0) as show:
@@ -309,7 +286,6 @@ def debug(
             floats,
             quantized,
             data,
-            images=images_of(mean, scale),
             observer=lambda done, count: show("", done, count),
             **options,
         )

@@ -37,9 +37,9 @@ SIGNALS = signal.SIGINT, signal.SIGTERM
 CAUSES = 12
 
 OF_MANY = tuple(name for name in PARTS if name not in OF_ONE_MODEL)
-PLACE = click.Path(exists=True, path_type=Path)
+PLACE = output.PathPlace(exists=True)
 FOLDER = click.Path(file_okay=False, path_type=Path)
-SWEPT = click.Path(exists=True, file_okay=False, path_type=Path)
+SWEPT = output.PathPlace(exists=True, file_okay=False)
 
 
 @click.group(
@@ -102,7 +102,8 @@ class _Run(SectionedCommand):
     "--cache",
     metavar="DIR",
     type=FOLDER,
-    help="For fetched models and verifications, by default ~/.cache/tflq; rewrites files there.",
+    help="For fetched models and verifications, by default ~/.cache/tflq; rewrites files there. Nobody else may write "
+    "there.",
 )
 @click.option("--offline", is_flag=True, help="Fetch nothing: models of URLs and of Kaggle come from caches.")
 @click.option("--pin", is_flag=True, help="Write the SHA-256 of what was fetched into the manifests: rewrites these.")
@@ -169,6 +170,7 @@ def diff_command(a: Path, b: Path, *, fail_on: tuple[str, ...], as_json: bool, a
     from tflq.sweep.store import other_options
 
     changes = compare(read_entries(a), read_entries(b))
+    fail_on = (*fail_on, "gone")  # both are whole: a model that is left out is no longer tested
     options = other_options(options_of(a), options_of(b))
     if as_json:
         output.print_json(changes_document(changes) | {"options": options})
@@ -196,11 +198,12 @@ def page_command(folder: Path, earlier: tuple[Path, ...]) -> None:
     from tflq.sweep import page
     from tflq.sweep.baseline import compare, read_entries
     from tflq.sweep.page import summary_of
-    from tflq.sweep.store import read_results
+    from tflq.sweep.store import place_in, read_results
 
+    path = place_in(folder, "index.html")
     changes = compare(read_entries(earlier[0]), read_entries(folder)) if earlier else None
-    page.write(read_results(folder), folder / "index.html", earlier, changes, summary_of(folder))
-    output.field("page", str(folder / "index.html"))
+    page.write(read_results(folder), path, earlier, changes, summary_of(folder))
+    output.field("page", str(path))
 
 
 for _one in sweep.commands.values():

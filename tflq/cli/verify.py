@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tflq.cli import output
-from tflq.cli.main import DIFFERS
+from tflq.cli.main import DIFFERS, INCOMPARABLE
 from tflq.cli.options import (
+    DATA,
     TARGETS,
     conversion_options,
+    image_options,
     json_option,
     seed_option,
     seeds_option,
@@ -24,8 +26,9 @@ from tflq.cli.options import (
     timeout_option,
     tolerance_options,
 )
-from tflq.cli.output import FILE, Cell
-from tflq.files import check_outputs, replace_file
+from tflq.cli.output import FILE
+from tflq.files import check_outputs, replace_file, text_bytes
+from tflq.tables import Cell
 
 if TYPE_CHECKING:
     from tflq.bisection import Bisection, Finding
@@ -33,7 +36,8 @@ if TYPE_CHECKING:
     from tflq.verification.outcome import Difference, Verification
 
 
-COLOURS = {"equal": "green", "accepted": "yellow", "differs": "red", "failed": "red"}
+COLOURS = {"equal": "green", "accepted": "yellow", "differs": "red", "failed": "red", "nothing comparable": "yellow"}
+_CODES = {"equal": 0, "accepted": 0, "nothing comparable": INCOMPARABLE}
 SHOWN = 10
 
 
@@ -43,17 +47,18 @@ SHOWN = 10
 
     Both get the same inputs: random ones, then all minimum, all maximum and all zero point. Compared are outputs,
     names, shapes, types, quantization, signatures and metadata. Exit code 5 if anything differs by more than is
-    accepted, or a model does not run.
+    accepted, or B does not run; 6 if there is nothing to compare with, since A does not run.
     """
 )
 @click.argument("a", type=FILE)
 @click.argument("b", type=FILE)
 @click.option(
     "--inputs",
-    type=click.Path(exists=True, path_type=Path),
-    metavar="FILE.npz|FOLDER",
-    help="Run on these inputs: an .npz file of arrays by name, a folder of .npz files, or one .npy file per input.",
+    type=DATA,
+    metavar="DATA",
+    help="Run on these samples: an .npz or .npy file, or a folder of such files or of images (docs/data.md).",
 )
+@image_options
 @seeds_option(2)
 @seed_option()
 @click.option("--layers", is_flag=True, help="Compare operator results too: where do the models begin to differ?")
@@ -84,7 +89,7 @@ SHOWN = 10
     default=True,
     help="Compare names, types, quantization and signatures, or only what the outputs hold, by position.",
 )
-@tolerance_options(None, None, " Without both: 0, with a TOSA file what TOSA leaves open.")
+@tolerance_options(None, None, " Without both: 0, with a TOSA or ONNX file what these leave open.")
 @click.option(
     "--report",
     type=FILE,
@@ -102,23 +107,31 @@ def verify(a: Path, b: Path, *, as_json: bool, page: Path | None, force: bool, *
     if page is not None and not options["layers"]:
         raise click.UsageError("--html shows operator results: give it with --layers.")
     if page is not None:
-        from tflq.verification.inputs import files_of
+        from tflq.samples.files import files_of
 
         read = a, b, options["report"], *files_of(options["inputs"])
         check_outputs([("--html", page)], inputs=read, force=force)
     import tflq
+    from tflq.formats import held
 
+    original = held(a)  # a pipe is read once, for the page, too
     with output.progress("opening the models", silent=as_json, total=0) as show:
-        result = tflq.verify(a, b, progress=show, **options)
+        result = tflq.verify(original, b, progress=show, **options)
     if page is not None:
         from tflq.pages import layers_page
 
-        replace_file(page, [layers_page(a, result).encode()], force=force)
+        replace_file(page, [text_bytes(layers_page(original, result))], force=force)
     output.print_json(result.to_json()) if as_json else print_verification(result)
-    click.get_current_context().exit(0 if result.passed else DIFFERS)
+    click.get_current_context().exit(_CODES.get(result.verdict, DIFFERS))
 
 
 def print_verification(result: Verification) -> None:
+    if not output.quiet():
+        _print_comparison(result)
+    click.secho(result.verdict.upper(), fg=COLOURS[result.verdict], bold=True)
+
+
+def _print_comparison(result: Verification) -> None:
     output.heading(f"{result.a} <> {result.b}")
     if result.interpreter:
         output.field("run by", f"{result.interpreter}, {result.resolver} kernels")
@@ -129,7 +142,9 @@ def print_verification(result: Verification) -> None:
     if result.inexact and result.outputs:
         largest = max(result.outputs.values(), key=lambda apart: apart.largest)
         far = f"{largest.largest:.4g} {'counts' if largest.unit == 'LSB' else largest.unit}"
-        output.field("inexact", f"{result.inexact}; the largest difference on these inputs is {far}")
+        output.field("inexact", f"{result.inexact}; largest difference {far}")
+    for operand in result.operands:
+        output.field("operand", str(operand))
     for share in result.kernels:
         output.field("kernels", str(share))
     for agreement in result.top1:
@@ -145,15 +160,24 @@ def print_verification(result: Verification) -> None:
     _print_time(result)
     for note in result.notes:
         output.field("note", note)
+    for left_out in result.uncompared:
+        output.field("left out", str(left_out))
     for failure in result.failures:
         click.echo(click.style("failed: ", fg="red", bold=True) + failure)
-    click.secho(result.verdict.upper(), fg=COLOURS[result.verdict], bold=True)
+    for reason in dict.fromkeys((*result.incomparable, *filter(None, [result.reason]))):
+        click.echo(click.style("not compared: ", fg="yellow", bold=True) + reason)
 
 
 def _print_runs(result: Verification) -> None:
     done = [run for run in result.runs if not run.skipped]
+    entries = list(dict.fromkeys(run.entry for run in done))
+    if len(entries) > 1 or result.uncompared:
+        named = (f"signature '{entry}'" if entry else "the first subgraph by position" for entry in entries)
+        output.field("compared", ", ".join(named) or "nothing")
     if done:
-        output.field("inputs", ", ".join(dict.fromkeys(run.inputs for run in done)))
+        names = list(dict.fromkeys(run.inputs for run in done))
+        shown = names if len(names) <= SHOWN else [*names[:2], "...", f"{names[-1]} ({len(names)} samples)"]
+        output.field("inputs", ", ".join(shown))
     shapes = list(dict.fromkeys(run.shapes for run in done if run.shapes))
     if len(shapes) > len({run.entry for run in done}):
         listed = [", ".join(f"{name} {'x'.join(map(str, shape))}" for name, shape in each) for each in shapes]
@@ -165,7 +189,7 @@ def _print_runs(result: Verification) -> None:
             output.warnings([f"{what}; give it others with --inputs"])
     if result.tolerance.ulps and any(difference.unit == "absolute" for difference in result.outputs.values()):
         far = f"{result.tolerance.ulps:g} float32 ulps of their tensor's largest value"
-        output.field("tolerance", f"floats up to {far}: TOSA does not define them to the last bit")
+        output.field("tolerance", f"floats up to {far}: neither TOSA nor ONNX defines them to the last bit")
     rows = [_row(f"{entry}: {name}" if entry else name, apart) for (entry, name), apart in result.outputs.items()]
     if rows:
         click.echo()
@@ -176,11 +200,12 @@ def _print_runs(result: Verification) -> None:
 
 def _row(name: str, apart: Difference) -> list[str]:
     differing = f"{apart.differing} ({apart.share:.2%})"
+    elements = f"{apart.elements} of {apart.elements + apart.unfilled}" if apart.unfilled else str(apart.elements)
     if apart.problem:
-        return [name, str(apart.elements), differing, apart.problem, "", "", ""]
+        return [name, elements, differing, apart.problem, "", "", ""]
     unit = f" {apart.unit}" if apart.unit == "LSB" else ""
     measures = ["-" if math.isnan(x) else text for x, text in _measures(apart)]
-    return [name, str(apart.elements), differing, f"{apart.largest:.4g}{unit}", *measures]
+    return [name, elements, differing, f"{apart.largest:.4g}{unit}", *measures]
 
 
 def _measures(apart: Difference) -> list[tuple[float, str]]:
@@ -240,7 +265,7 @@ def _print_layers(result: Verification) -> None:
 @target_option(f"What the conversion is for: {TARGETS}")
 @conversion_options("mac", "fallback")
 @click.option(
-    "--inputs", type=FILE, metavar="FILE.npz", help="Run on these inputs (arrays by input name) instead of random ones."
+    "--inputs", type=DATA, metavar="DATA", help="Run on these samples (docs/data.md) instead of random inputs."
 )
 @seeds_option(2)
 @timeout_option(120.0, "Seconds that a conversion or run may take.")

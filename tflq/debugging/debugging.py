@@ -9,7 +9,6 @@ added together, and divided by their own errors.
 from __future__ import annotations
 
 import math
-import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -20,7 +19,6 @@ import numpy as np
 
 from tflq.calibration.calibrating import Observer
 from tflq.calibration.collecting import in_order
-from tflq.calibration.data import Batch, Batches, Entry, Images, Samples, drawn, samples_of
 from tflq.debugging.measuring import (
     CAST,
     CLIPPED,
@@ -43,12 +41,15 @@ from tflq.debugging.pairing import Pair, Side, alone, paired
 from tflq.dialects.effects import callees, is_pure
 from tflq.dialects.tfl.arithmetic import Add
 from tflq.errors import OptionError, Reason, check_flags, check_number
-from tflq.files import FilePath, check_outputs, replace_file
+from tflq.files import FilePath, check_outputs, on_disk, replace_files, text_bytes
 from tflq.formats import read, write
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.print_types import shape_text
 from tflq.ir.rewriting import copied
 from tflq.ir.types import TensorType, UniformQuantizedType
+from tflq.samples.files import Batch, Images, Level, Samples
+from tflq.samples.inputs import Entry
+from tflq.samples.reading import Batches, drawn, samples_of
 from tflq.verification.outcome import in_decibels
 
 FIRST: Final = 4
@@ -63,7 +64,8 @@ def debug(
     signature: str | None = None,
     samples: int | None = None,
     seed: int | None = None,
-    images: Images | None = None,
+    mean: Level | None = None,
+    scale: Level | None = None,
     workers: int = 1,
     csv: FilePath | None = None,
     html: FilePath | None = None,
@@ -81,7 +83,8 @@ def debug(
         signature: The entry that is run, by its key; by default the only one, else the first subgraph.
         samples: At most so many samples: the first ones.
         seed: Draws `samples` at random instead, in their order.
-        images: How images become inputs.
+        mean: For images: subtracted from each pixel (0 to 255), a number or one for each channel.
+        scale: For images: multiplies the difference, a number or one for each channel.
         workers: Processes that run the models.
         csv: Where the rows go as CSV.
         html: Where a page goes. It needs jinja2 (`tflq[verify]`).
@@ -111,19 +114,17 @@ def debug(
     check_number("samples", samples, 1, whole=True, optional=True)
     check_number("workers", workers, 1, whole=True)
     check_outputs([("the CSV", csv), ("the page", html)], inputs=[floats, quantized, data], force=force)
-    networks = _Networks(os.fspath(floats), os.fspath(quantized), signature)
-    given = drawn(samples_of(data, networks.inputs, images), samples, seed)
     with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
+        networks = _Networks(on_disk(floats, folder), on_disk(quantized, folder), signature)
+        given = drawn(samples_of(data, networks.entries[0], Images.of(mean, scale)), samples, seed)
         plan = networks.plan(Path(folder, "alone.tflite"))
         run = _Run(plan, given, workers, observer)
         sums = run.compared()
         further = networks.with_errors(plan, sums, Path(folder, "injected.tflite"))
         powers = run.influences(further)
     result = networks.outcome(further, sums, run.done, powers)
-    if csv is not None:
-        replace_file(csv, [result.to_csv().encode()], force=force)
-    if html is not None:
-        replace_file(html, [debug_page(result).encode()], force=force)
+    pages = ((csv, result.to_csv), (html, lambda: debug_page(result)))
+    replace_files([(place, [text_bytes(text())]) for place, text in pages if place is not None], force=force)
     return result
 
 

@@ -14,12 +14,12 @@ from typing import Final
 import numpy as np
 
 from tflq.calibration.collecting import opened, run
-from tflq.calibration.data import Batch
 from tflq.errors import InvalidModelError
 from tflq.evaluate.stablehlo_elementwise import quantized, real
 from tflq.ir.types import TensorType
 from tflq.light import NamedTuple
 from tflq.numerics.ranges import add_histogram, finite_bins, histogram
+from tflq.samples.files import Batch
 from tflq.verification.worker import Model
 
 SIGNAL, NOISE, PRODUCT, POWER, COUNT, CLIPPED, LEFT_OUT = COLUMNS = range(7)

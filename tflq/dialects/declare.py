@@ -8,7 +8,7 @@
         bias: Value | None = operand(optional=True)
         output: Value = result()
         stride_h: int = attribute(default=0, positive=True)
-        traits = (MultiplyAccumulate(input, filter, bias, axis=0), Window(filter))
+        traits = (MultiplyAccumulate(input, filter, bias, axis=0), Window(input))
 
 The class is the op: the reader makes a `Conv2D`, and `conv.filter` is `conv.operands[1]`. An op with a declared name
 is always of its class (`Op.__init__`). These are views: what is assigned to is `operands`, `results`, `attributes`.

@@ -20,7 +20,7 @@ from tflq.ir.types import f32, resource
 PURE_DIALECTS = frozenset({"arith", "linalg", "math", "shape", "tensor"})
 """Dialects whose ops are pure without being declared."""
 
-_TERMINATORS = frozenset({"linalg.yield", "quant.return", "stablehlo.return", "tensor.yield"})
+_TERMINATORS = frozenset({"linalg.yield", "onnx.yield", "quant.return", "stablehlo.return", "tensor.yield"})
 
 
 def is_pure(op: Op) -> bool:

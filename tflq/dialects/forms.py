@@ -7,7 +7,7 @@
                boundary only
     kernels    operators of TFLite as declared. Which of them, and on which types, is for the target's own table
     tosa       ops of `tosa` as declared; what TOSA asks for beyond that is for the target's own table (`tosa.check`)
-    onnx       ops of `onnx` as declared
+    onnx       ops of `onnx` as declared, also inside of others
 
 The check of a declaration is the same for every dialect, and for what files hold: the numbers of operands and results,
 what is left out, element types by signature, constant operands, attributes and their kinds. It is compiled when the
@@ -23,6 +23,7 @@ from typing import Any, Final, Literal
 from tflq.dialects.declare import QUANTIZED, Operator, Slot, Types, trait_of
 from tflq.dialects.traits import Annotates, Kept, Recurrent
 from tflq.ir.core import Function, Module, Op, Value, family, op_class
+from tflq.ir.facts import walk
 from tflq.ir.types import SCALARS, BareType, ElementType, ScalarType
 from tflq.ir.verifier import Check, fail
 
@@ -194,6 +195,7 @@ TRANSLATED: Final = (*CORE, "fxpmath")
 """Dialects of text that a conversion translates first."""
 
 UNQUANTIZED: Final = "no quantized tensor"
+INTEGER_EDGE: Final = "an edge of the integer form"
 OF_TARGET: Final = "a kernel of the target"
 """How the reasons of all other kept operators begin."""
 
@@ -236,7 +238,7 @@ def verify_form(module: Module, form: Form) -> None:
 
 
 def _verify_function(module: Module, index: int, function: Function, form: Form) -> None:
-    ops = function.ops
+    ops = [*walk(function.ops)] if form == "onnx" else function.ops
     if form == "kernels":  # of builtins of which their types say all, the first of each signature stands for all
         alike = function.by_signature().values()
         ops = [op for same in alike for op in (same[:1] if _is_of_types(same[0]) else same)]

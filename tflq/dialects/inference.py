@@ -129,6 +129,18 @@ class Stated:
             raise Misfit(f"'{value.name}' has {len(found)} elements, where {count} are expected")
         return found
 
+    def check_indices(self, value: Value, dims: Sequence[int | None], what: str) -> None:
+        """Misfit if an operand of known elements has an index outside of the dims; a tuple of indices if these are
+        several. `what`: whose dims these are."""
+        array = self.array(value)
+        if array is None or not array.size or not dims:
+            return
+        rows = array.reshape(-1, len(dims))
+        for place, (low, high, dim) in enumerate(zip(rows.min(0).tolist(), rows.max(0).tolist(), dims, strict=True)):
+            if low < 0 or (dim is not None and high >= dim):
+                size = f"dim {place} of {what}, of {'unknown size' if dim is None else dim}"
+                raise Misfit(f"'{value.name}' has the index {low if low < 0 else high}, outside {size}")
+
     def whole(self, value: Value, count: int | None = None) -> list[int]:
         """The elements of such an operand, if all are known."""
         found = self.ints(value, count)
@@ -247,6 +259,19 @@ def padded(
     inner = [0] * len(dims) if between is None else between
     rows = zip(dims, low, high, inner, strict=True)
     return tuple(plus(d, a, b, None if d is None else max(d - 1, 0) * n) for d, a, b, n in rows)
+
+
+def mirrored(dims: Dims, low: Sequence[int | None], high: Sequence[int | None], edge: int) -> Dims:
+    """With elements of its own before and after each dim, mirrored. `edge`: how many of a dim are not repeated.
+
+    Source: `Prepare` in kernels/mirror_pad.cc.
+    """
+    for axis, (dim, *sides) in enumerate(zip(dims, low, high, strict=True)):
+        most = None if dim is None else dim - edge
+        for side in sides:
+            if most is not None and side is not None and side > most:
+                raise Misfit(f"{side} mirrored elements beside dim {axis} of {text(dims)}, which has {max(most, 0)}")
+    return padded(dims, low, high)
 
 
 def fitting(dims: Dims, block: Dims, what: str) -> Dims:
@@ -380,6 +405,19 @@ def slide(
             raise Misfit(f"a filter of {extent} does not fit into {size}")
         out.append(output)
     return tuple(out)
+
+
+def pooled(sizes: Sequence[int | None], kernel: Sequence[int], strides: Sequence[int], padding: str) -> Dims:
+    """Height and width of pools: `slide`, but no windows where the kernel does not fit into the input.
+
+    The interpreter computes the width first, and leaves both at 0 if that does not fit. Source:
+    `ComputePaddingHeightWidth` in kernels/padding.h of LiteRT 2.3; LiteRT 2.1 refuses such a pool.
+    """
+    found = [window(*dim, 1, padding) for dim in zip(sizes, kernel, strides, strict=True)]
+    height, width = (None if each is None else each.output for each in found)
+    if width is not None and width < 0:
+        return (0, 0)
+    return (None if height is None else max(height, 0), width)
 
 
 def places(size: int | None, window: int | None, stride: int | None, dilation: int | None = 1) -> int | None:

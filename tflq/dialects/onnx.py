@@ -6,13 +6,15 @@ says.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from tflq.dialects import inference as sizes
 from tflq.dialects.declare import INT, NUMBER, STRING, OneOf, Operator, attribute, ints, operand, result
 from tflq.dialects.inference import Dims, NotInferred, Stated, convolved, matrix_product, plus
 from tflq.dialects.traits import Broadcasts, Elementwise, SameShape
 from tflq.ir.core import Value
+from tflq.ir.types import ElementType, f32, f64, i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64
 from tflq.ir.types import Shape as Extent
-from tflq.ir.types import f32, f64, i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64
 
 NUMBERS = (i32, i64, f32, f64)
 """What ONNX Runtime computes with."""
@@ -502,8 +504,18 @@ class TopK(Operator, name="onnx.top_k"):
         return [sizes.replaced(dims, site.axis(self.axis, len(dims)), count)] * 2
 
 
-class ArgMax(Operator, name="onnx.arg_max"):
-    """The first index of the greatest element."""
+class NonZero(Operator, name="onnx.non_zero"):
+    """The indices of the elements that are not 0: a row for each dim."""
+
+    x: Value = operand(OneOf(i1, i8, ui8, i32, i64, f32))
+    y: Value = result(i64)
+
+    def infer(self, site: Stated) -> Dims:
+        return (len(site.dims(self.x)), None)
+
+
+class _IndexAlong(Operator):
+    """An index along an axis."""
 
     data: Value = operand(OneOf(f32, f64, i8, ui8, i32))
     reduced: Value = result(i64)
@@ -513,6 +525,14 @@ class ArgMax(Operator, name="onnx.arg_max"):
     def infer(self, site: Stated) -> Dims:
         dims = site.dims(self.data)
         return sizes.reduced(dims, (site.axis(self.axis, len(dims)),), keep=bool(self.keepdims))
+
+
+class ArgMax(_IndexAlong, name="onnx.arg_max"):
+    """The first index of the greatest element."""
+
+
+class ArgMin(_IndexAlong, name="onnx.arg_min"):
+    """The first index of the least element."""
 
 
 # Reductions over several axes.
@@ -564,6 +584,19 @@ class Shape(Operator, name="onnx.shape"):
 
     def infer(self, site: Stated) -> Dims:
         return (len(site.dims(self.data)),)
+
+
+class Range(Operator, name="onnx.range"):
+    """start, start + delta, ... below limit."""
+
+    T = OneOf(i32, i64)
+    start: Value = operand(T)
+    limit: Value = operand(T)
+    delta: Value = operand(T)
+    output: Value = result(T)
+
+    def infer(self, _: Stated) -> Dims:
+        return (None,)
 
 
 # Convolutions, products of matrices, pools, resized images.
@@ -683,6 +716,64 @@ class Resize(Operator, name="onnx.resize"):
 
     def infer(self, site: Stated) -> Dims:
         return tuple(site.ints(self.sizes))
+
+
+# Graphs inside of an operator: they read what is defined before it. `onnx.yield`, which is no operator in a file, ends
+# each with its results.
+
+
+class Yield(Operator, name="onnx.yield"):
+    """The results of a graph."""
+
+    values: list[Value | None] = operand(variadic=True)
+
+
+def _graphs(op: _Graphs) -> str | None:
+    """The constraint that an op has its graphs, and that each takes and gives what it should."""
+    if [len(region.blocks) for region in op.regions] != [1] * len(op.graphs):
+        return f"it must have graphs of one block: {', '.join(op.graphs)}"
+    takes, gives = op.sides()
+    for name, region in zip(op.graphs, op.regions, strict=True):
+        arguments, ops = region.block.arguments, region.block.ops
+        if [v.type.element for v in arguments] != takes:
+            return f"its graph '{name}' must take {', '.join(map(str, takes)) or 'nothing'}"
+        if not ops or not isinstance(ops[-1], Yield) or [v.type.element for v in ops[-1].reads] != gives:
+            return f"its graph '{name}' must end with an onnx.yield of {', '.join(map(str, gives)) or 'nothing'}"
+    return None
+
+
+class _Graphs(Operator):
+    """An operator with graphs: the names of the attributes that hold them in a file."""
+
+    graphs: ClassVar[tuple[str, ...]] = ()
+    constraints = (_graphs,)
+
+    def sides(self) -> tuple[list[ElementType], list[ElementType]]:
+        """The element types that each graph takes and gives."""
+        return [], [v.type.element for v in self.results]
+
+
+class If(_Graphs, name="onnx.if"):
+    """The results of one of two graphs, which take nothing."""
+
+    cond: Value = operand(i1)
+    outputs: list[Value] = result(variadic=True)
+    graphs = ("then_branch", "else_branch")
+
+
+class Loop(_Graphs, name="onnx.loop"):
+    """The results of a graph that is run as long as the first of them holds. It takes the number of the run, whether
+    the condition holds, and what it gave before, at first the operands. trip_count: the most runs."""
+
+    trip_count: Value | None = operand(i64, optional=True)
+    cond: Value = operand(i1)
+    initial: list[Value | None] = operand(variadic=True)
+    outputs: list[Value] = result(variadic=True)
+    graphs = ("body",)
+
+    def sides(self) -> tuple[list[ElementType], list[ElementType]]:
+        carried = [v.type.element for v in self.reads[-len(self.results) :]] if self.results else []
+        return [i64, i1, *carried], [i1, *(v.type.element for v in self.results)]
 
 
 # Between real numbers and stored integers. A row of scales is for the indices of an axis.

@@ -17,7 +17,7 @@ import numpy as np
 from tflq.dialects.declare import Attribute, Operator, Slot, Trait
 from tflq.dialects.inference import product, without_dim
 from tflq.dialects.traits import OfSlots
-from tflq.ir.core import Value
+from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, UniformQuantizedPerAxisType, UniformQuantizedType
 from tflq.ir.verifier import COPIED, Notes
 from tflq.light import dataclass
@@ -191,21 +191,28 @@ class FixedScale(Trait):
 class MultiplyAccumulate(Trait):
     """input × filter + bias: the bias has the scale input × filter; a per-axis filter has its scales along `axis`.
 
-    strict: the kernel refuses a bias of another scale also with a signed filter. takes_zero_point: it takes a zero
-    point of a signed filter.
+    strict: the kernel refuses a bias of another scale also with a signed filter. zero_point: what it does with one of
+    a signed filter.
     """
 
-    __slots__ = ("axis", "bias", "data", "strict", "takes_zero_point", "weights")
+    __slots__ = ("axis", "bias", "data", "strict", "weights", "zero_point")
 
     def __init__(
-        self, data: Any, weights: Any, bias: Any, *, axis: int, strict: bool = False, takes_zero_point: bool = False
+        self,
+        data: Any,
+        weights: Any,
+        bias: Any,
+        *,
+        axis: int,
+        strict: bool = False,
+        zero_point: Literal["ignore", "refuse", "read"] = "ignore",
     ) -> None:
         self.data: Final[Slot] = data
         self.weights: Final[Slot] = weights
         self.bias: Final[Slot] = bias
         self.axis = axis
         self.strict = strict
-        self.takes_zero_point = takes_zero_point
+        self.zero_point: Final = zero_point
 
     def check(self, op: Operator, notes: Notes) -> None:
         data, weights, result = self.data.value(op), self.weights.value(op), op.results[0]
@@ -220,9 +227,9 @@ class MultiplyAccumulate(Trait):
         element = weights.type.element
         if isinstance(element, UniformQuantizedType):
             scales = np.array([element.scale], np.float64)
-            if element.storage.signed and element.zero_point and not self.takes_zero_point:
+            if element.storage.signed and element.zero_point and self.zero_point != "read":
                 stated = f"filter '{weights.name}' has zero point {element.zero_point}"
-                notes.warn_op(op, f"{stated}, which kernels ignore", remedy="quantize it with zero point 0")
+                notes.warn_op(op, f"{stated}, which kernels {self.zero_point}", remedy="quantize it with zero point 0")
         elif isinstance(element, UniformQuantizedPerAxisType):
             scales = element.scales.astype(np.float64)
             self._check_axis(op, notes, weights, element)
@@ -339,6 +346,10 @@ class LacksKernel(Trait):
 
     def __init__(self, *storages: ScalarType) -> None:
         self.storages: Final = frozenset(storages)
+
+    def concerns(self, op: Op) -> bool:
+        """Whether an operator has such a tensor."""
+        return any(v.type.quantized and v.type.storage in self.storages for v in op.tensors)
 
 
 class FloatKernel(Trait):

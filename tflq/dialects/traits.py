@@ -21,7 +21,6 @@ from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, Shape
 from tflq.ir.verifier import Notes
 from tflq.light import dataclass
-from tflq.numerics.convolution import window
 
 # Effects, and the functions that an operator runs.
 
@@ -220,7 +219,10 @@ class Permutation(Trait):
         counted = np.where(order < 0, order + rank, order)
         if sorted(counted.reshape(-1).tolist()) != list(range(rank)):
             listed = order.reshape(-1)[:12].tolist()
-            notes.fail_op(op, f"{self.order.name} {listed} is not a permutation of {rank} dims ('{value.name}')")
+            what = f"{self.order.name} {listed} is not a permutation of {rank} dims ('{value.name}')"
+            if order.size == rank and not ((counted < 0) | (counted >= rank)).any():
+                what += ": LiteRT 2.3 takes elements of wrong places, even outside of it; other releases refuse it"
+            notes.fail_op(op, what)
 
 
 class NonNegative(OfSlots):
@@ -241,27 +243,6 @@ class NoZeros(OfSlots):
             values = _constant(op, slot)
             if values is not None and not values.all():
                 notes.fail_op(op, f"{slot.name} has an element 0")
-
-
-class Indices(Trait):
-    """A constant operand holds indices into the dim of a value that an attribute names."""
-
-    __slots__ = ("axis", "indices", "of")
-
-    def __init__(self, indices: Any, of: Any, *, axis: Any) -> None:
-        self.indices: Final[Slot] = indices
-        self.of: Final[Slot] = of
-        self.axis: Final[Attribute] = axis
-
-    def check(self, op: Operator, notes: Notes) -> None:
-        indices, value = _constant(op, self.indices), self.of.value(op)
-        if indices is None or value is None or not value.type.shape or not indices.size:
-            return
-        dim = value.type.shape[self.axis.stated(op)]
-        if indices.min() < 0 or (dim is not None and indices.max() >= dim):
-            bad = indices.min() if indices.min() < 0 else indices.max()
-            known = dim if dim is not None else "unknown"
-            notes.fail_op(op, f"{self.indices.name} has {bad}, outside the {known} of '{value.name}'")
 
 
 # Where the elements of a result come from, and what it is called.
@@ -502,6 +483,25 @@ class OneElement(OfSlots):
                 notes.fail_op(op, f"'{value.name}' has {count} elements, not one")
 
 
+class RankWithin(Trait):
+    """An operand has at least `low` dims, and at most `high`: kernels of every release refuse others."""
+
+    __slots__ = ("high", "low", "slot")
+
+    def __init__(self, slot: Any, low: int, high: int | None = None) -> None:
+        self.slot: Final[Slot] = slot
+        self.low = low
+        self.high = high
+
+    def check(self, op: Operator, notes: Notes) -> None:
+        value = self.slot.value(op)
+        rank = None if value is None else value.type.rank
+        if value is None or rank is None or (self.low <= rank and (self.high is None or rank <= self.high)):
+            return
+        bound = f"at least {self.low}" if rank < self.low else f"at most {self.high}"
+        notes.fail_op(op, f"'{value.name}' is of rank {rank}, and its kernels take {bound} dims")
+
+
 class HasShape(Trait):
     """An operand has this very shape."""
 
@@ -565,33 +565,26 @@ class FilterChannels(Trait):
 
 
 class Window(Trait):
-    """Height and width of the result follow from those of a window: a filter OHWI, or else the attributes
-    `filter_height` and `filter_width`."""
+    """Height and width of the result are those that `infer` gives, by windows of the data's."""
 
-    __slots__ = ("data", "filter")
+    __slots__ = ("data",)
 
-    def __init__(self, data: Any, filter: Any = None) -> None:
+    def __init__(self, data: Any) -> None:
         self.data: Final[Slot] = data
-        self.filter: Final[Slot | None] = filter
 
     def check(self, op: Operator, notes: Notes) -> None:
         data, result = self.data.value(op), op.results[0]
-        weights = None if self.filter is None else self.filter.value(op)
         if data is None or data.type.shape is None or result.type.shape is None:
             return
         if len(data.type.shape) != 4 or len(result.type.shape) != 4:
             shapes = f"'{data.name}' is {_text(data.type.shape)} and '{result.name}' {_text(result.type.shape)}"
             notes.fail_op(op, f"{shapes}, not of rank 4")
-        if weights is not None and weights.type.rank != 4:
+        try:
+            expected = op.infer(STATED)
+        except (Misfit, NotInferred):
             return
-        given = op.attributes
-        for axis, letter, word in ((1, "h", "height"), (2, "w", "width")):
-            size = given.get(f"filter_{word}", 0) if weights is None else weights.type.dims[axis]
-            source, target = data.type.shape[axis], result.type.shape[axis]
-            if size is None or source is None:
-                continue
-            dilation = given.get(f"dilation_{letter}_factor", 1)
-            found = window(source, size, given.get(f"stride_{letter}", 0), dilation, given.get("padding", "VALID"))
-            expected = 0 if found is None or found.output is None else found.output
-            if _differ(max(expected, 0), target):
-                notes.fail_op(op, f"its {word} is {target}, but an interpreter computes {expected}")
+        assert isinstance(expected, tuple)
+        for axis, word in ((1, "height"), (2, "width")):
+            if _differ(expected[axis], result.type.shape[axis]):
+                stated = f"its {word} is {result.type.shape[axis]}"
+                notes.fail_op(op, f"{stated}, but an interpreter computes {expected[axis]}")

@@ -34,7 +34,7 @@ from tflq.numerics import signless
 from tflq.numerics.elementwise import COMPARISONS
 from tflq.numerics.fixed_point import half_away, rounding_divide_by_pot, saturated
 from tflq.numerics.real_math import FUNCTIONS, Steps
-from tflq.numerics.signless import unsigned, wrapped
+from tflq.numerics.signless import rounded_to_odd, unsigned, wrapped
 from tflq.numerics.unary import erf, erfc
 
 
@@ -57,17 +57,6 @@ def held_integers(type: TensorType, numbers: np.ndarray) -> np.ndarray:
     """The array of a type for int64 or uint64, modulo its width."""
     inside = wrapped(numbers, width(type))
     return inside != 0 if type.storage.kind == "bool" else inside.astype(type.storage.dtype)
-
-
-def rounded_to_odd(numbers: np.ndarray) -> np.ndarray:
-    """Integers, int64 or uint64, as float64 numbers that round to fewer than 50 bits as they do. Where float64 does not
-    hold them they are rounded to odd."""
-    x = np.asarray(numbers)
-    size = np.where(x < 0, -x, x).astype(np.uint64) if x.dtype.kind == "i" else x
-    cut = size & ~np.uint64(0x7FF)
-    sticky = np.where(size != cut, np.uint64(0x800), np.uint64(0))
-    large = np.where(size >= np.uint64(1 << 53), cut | sticky, size).astype(np.float64)
-    return np.where(x < 0, -large, large)
 
 
 # Conversions. A float that an integer type does not hold (poison: it may be anything) saturates, and NaN is 0, as

@@ -44,6 +44,7 @@ from tflq.numerics.fixed_point import (
     saturated,
     truncated_quotient,
 )
+from tflq.numerics.signless import rounded_to_odd, unsigned, wrapped
 from tflq.numerics.unary import erf
 
 evaluator(tosa.Add)(of_arrays(np.add))
@@ -258,7 +259,14 @@ def _table_2d(op: Table2D, x: np.ndarray, y: np.ndarray, entries: np.ndarray) ->
 # Casts between element types, and between numbers and stored integers.
 
 
-evaluator(Scast)(of_arrays(np.asarray))
+@evaluator(Scast)
+def _scast(op: Scast, x: np.ndarray) -> np.ndarray:
+    """The bits of the storage width under another sign. Arrays of a width that numpy lacks hold integers by value."""
+    storage = op.result.type.storage
+    if storage.bits >= 8 * x.dtype.itemsize:
+        return x
+    signed = wrapped(x, storage.bits)
+    return signed if storage.signed else unsigned(signed, storage.bits)
 
 
 @evaluator(Rescale)
@@ -276,7 +284,7 @@ def _rescale(op: Rescale, x: np.ndarray) -> np.ndarray:
         scaled = scaled.astype(np.int32)  # which holds it: numpy clips these several times faster
     if op.output_zp:
         scaled += op.output_zp
-    return np.clip(scaled, storage.minimum, storage.maximum, out=scaled)
+    return np.clip(scaled, storage.minimum, storage.maximum, out=scaled).reshape(x.shape)
 
 
 @evaluator(Cast)
@@ -329,9 +337,14 @@ def _rounded_to(type: TensorType, x: np.ndarray) -> np.ndarray:
 def _dcast(op: Dcast, x: np.ndarray) -> np.ndarray:
     scale, zero_point = _parameters(op.input.type)
     target = op.result.type
+    if target.element in (f16, bf16):  # as lower-quant-ops: each number, and each step, rounded
+        widest = (n.astype(np.int64 if n.dtype.kind == "i" else np.uint64) for n in (x, zero_point))
+        number, zero = (_rounded_to(target, rounded_to_odd(n)) for n in widest)
+        return held_floats(target, _rounded_to(target, number - zero) * scale)
     if x.dtype.itemsize > 4 or zero_point.dtype.itemsize > 4:  # in doubles: the difference may be more than int64 holds
         return held_floats(target, (x.astype(np.float64) - zero_point) * scale)
-    return held_floats(target, _rounded_to(target, (x.astype(np.int32) - zero_point).astype(scale.dtype)) * scale)
+    wide = np.int64 if x.dtype.itemsize == 4 else np.int32
+    return held_floats(target, (x.astype(wide) - zero_point).astype(scale.dtype) * scale)
 
 
 @evaluator(Qcast)
@@ -341,7 +354,8 @@ def _qcast(op: Qcast, x: np.ndarray) -> np.ndarray:
     with np.errstate(over="ignore", invalid="ignore"):
         y = _rounded_to(op.input.type, np.asarray(floats(op.input.type, x), scale.dtype) / scale)
     low, high = element.storage_min, element.storage_max  # type: ignore[union-attr]
-    if op.rounding is None or op.input.type.element in (f16, bf16):  # which no kernel takes
+    no_kernel = op.input.type.element in (f16, bf16) or op.result.type.storage.bits >= 32
+    if op.rounding is None or no_kernel:  # saturating
         total = _rounded_sum(op, y, zero_point)
         return np.clip(saturate(np.where(np.isnan(total), zero_point, total), op.result.type.storage), low, high)
     # beyond that the kernels' conversion gives the smallest int32; their sum wraps
@@ -364,14 +378,14 @@ def _rounded_sum(op: Qcast, y: np.ndarray, zero_point: np.ndarray) -> np.ndarray
 @evaluator(RescaleF64)
 def _rescale_f64(op: RescaleF64, x: np.ndarray) -> np.ndarray:
     """saturate(round_half_away(double(x) * scale) + output_zp)"""
-    product = x.astype(np.float64) * op.scale
+    product = (x.astype(np.float64) * op.scale).reshape(x.shape)
     storage = op.result.type.storage
     return np.clip(half_away(product) + op.output_zp, storage.minimum, storage.maximum).astype(storage.dtype)
 
 
 @evaluator(RescaleI64)
 def _rescale_i64(op: RescaleI64, x: np.ndarray) -> np.ndarray:
-    return rescale_i64(x, op.multiplier, op.shift)
+    return rescale_i64(x, op.multiplier, op.shift).reshape(x.shape)
 
 
 @evaluator(RescaleMean)

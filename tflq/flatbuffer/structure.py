@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+_TRUNCATED: Final = "was it written, or downloaded, to the end?"
 _SMALLEST = 12  # root reference, identifier and the root's soffset
 _MOST_TABLES = 150_000
 """Tables that any file may have, and one more for every `table_bytes`. Reading one takes up to about 1 KiB."""
@@ -48,8 +49,11 @@ def check(data: memoryview, schema: Schema = TFLITE) -> None:
         reason = f"bytes 4 to 7 are {identifier!r}, where {schema.what} has {schema.identifier!r}"
         if size < _SMALLEST:
             reason = "the file is empty" if not size else f"{size} bytes are too few"
-        raise InvalidModelError("", f"not {schema.what}: {reason}", hint="was it written, or downloaded, to the end?")
-    _Walk(data, schema).run()
+        raise InvalidModelError("", f"not {schema.what}: {reason}", hint=_TRUNCATED)
+    try:
+        _Walk(data, schema).run()
+    except InvalidModelError as error:
+        raise InvalidModelError(error.reason.place, error.reason.what, hint=error.reason.remedy or _TRUNCATED) from None
 
 
 @dataclass(eq=False, slots=True)

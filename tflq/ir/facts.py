@@ -42,6 +42,18 @@ def final(value: V, replacements: Mapping[Value, Value]) -> V:
     return value
 
 
+def ends(replacements: Mapping[Value, Value]) -> dict[Value, Value]:
+    """What is read in the place of each replaced value, at the end of the chain of its replacements."""
+    found: dict[Value, Value] = {}
+    for value in replacements:
+        passed: list[Value] = []
+        while value in replacements and value not in found:
+            passed.append(value)
+            value = replacements[value]
+        found.update(dict.fromkeys(passed, found.get(value, value)))
+    return found
+
+
 _FACTS_DEPEND_ON: Final = frozenset({"ops", "inputs", "outputs"})
 _INDEX: Final = "_index"
 _Users: TypeAlias = dict["Value", list["Op"]]
@@ -115,11 +127,12 @@ class Facts:
         """Put values in the place of others, in every operand and output; chains of replacements are followed."""
         if not replacements:
             return
+        replacements = ends(replacements)
         index = self._index_in_step()
         for op in walk(self.ops) if index is None or index.users is None else index.replace(replacements):
             if not replacements.keys().isdisjoint(op.operands):
-                op.operands = [final(v, replacements) for v in op.operands]
-        self.outputs = [final(v, replacements) for v in self.outputs]
+                op.operands = [v and replacements.get(v, v) for v in op.operands]
+        self.outputs = [replacements.get(v, v) for v in self.outputs]
 
     def take_out(self, dead: Set[Op], stay: list[Op] | None = None) -> None:
         """Take ops out, also those inside of others. stay: the other ops of the function, if they are known and hold
@@ -221,17 +234,17 @@ class _Index:
         return self.places[op.__class__][op]
 
     def replace(self, replacements: Mapping[Value, Value]) -> Sequence[Op]:
-        """The ops that read replaced values; they are users of what replaces them from now on."""
+        """The ops that read replaced values; they are users of what replaces them, in the end, from now on."""
         users = self.users
         assert users is not None
         found: dict[Op, None] = {}
-        for value in replacements:
-            readers = users.pop(value, None)
-            if readers is None:
-                continue
-            found.update(dict.fromkeys(readers))
-            taken = final(value, replacements)
-            users[taken] = sorted((*users[taken], *readers), key=self.place) if taken in users else readers
+        joined: dict[Value, list[Op]] = {}
+        for value, end in replacements.items():
+            if readers := users.pop(value, None):
+                found.update(dict.fromkeys(readers))
+                joined.setdefault(end, []).extend(readers)
+        for end, readers in joined.items():
+            users[end] = sorted((*users.get(end, ()), *readers), key=self.place)
         return list(found)
 
     def take_out(self, dead: Set[Op]) -> None:

@@ -127,7 +127,7 @@ class AttributeParser(ElementParser):
             return self._typed_text(by_text + self.resolved(self.balanced())), None
         if not _TYPE_AHEAD.match(self.text, self.pos):
             self.fail("expected an attribute")
-        return self.type(), None
+        return self.type_attribute(), None
 
     def _typed_text(self, text: str) -> Opaque:
         """An attribute of which only the text is kept, with the type that follows."""

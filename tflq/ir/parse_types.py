@@ -4,7 +4,8 @@ type     ::= tensor<dims element> | element | function
 dims     ::= `*x` | ((integer | `?`) `x`)*
 element  ::= name | !alias | !quant.uniform<...> | !quant.any<...> | !quant.calibrated<...> | !quant.none<...> | foreign
 function ::= `(` types `)` `->` (type | `(` types `)`)
-foreign  ::= `none` | !dialect.name<...> | vector<...> | memref<...> | tuple<...>, of which only the text is kept
+foreign  ::= `none` | !dialect.name<...> | vector<...> | memref<...> | tuple<...>, of which only the text is kept; the
+             per-axis types inside of the last three are checked
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from tflq.ir.types import (
     lost_scales,
     named_scalar,
 )
+from tflq.ir.verifier import axis_problem
 from tflq.numerics.signless import bfloat16_bits, bfloat16_values
 
 if TYPE_CHECKING:
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
 
 
 _DIMS = re.compile(r"\*x|(?:(?:\d+|\?)x)*")
+_SHAPED = re.compile(r"\*x|(?:(?:\d+|\?|\[\d+\])x)*")
 _SCALAR = re.compile(r"!?[A-Za-z][\w.]*(?:<[a-z]\d+>)?")
 _SIMPLE_TENSOR = re.compile(r"tensor<[\w?*]*>")
 _SIMPLE_QUANT = re.compile(r"!quant\.uniform<[^<>{}]*>")
@@ -82,10 +85,7 @@ class TypeParser(Scanner):
             return self._tensors[simple[0]]
         self.pos += len("tensor<")
         shape = self._shape()
-        at = self.pos
-        element = self.element_or_alias()
-        if isinstance(element, TensorType):
-            self.fail("a tensor's elements cannot be tensors", at)
+        element = self._element_of_shape()
         self.expect(">")
         kind = TensorType(shape, element)
         if simple is not None:
@@ -127,12 +127,54 @@ class TypeParser(Scanner):
 
     def _foreign(self, name: str) -> ScalarType:
         self.pos += len(name)
+        start = self.pos
         inner = self.resolved(self.balanced()) if self.text.startswith("<", self.pos) else ""
+        if "!quant.uniform<" in inner and _BUILTIN.match(name + inner):
+            end, self.pos = self.pos, start
+            self._check_inside(name)
+            self.pos = end
         return ScalarType(name + inner, 0, "opaque", "")
 
+    def _check_inside(self, name: str) -> None:
+        """Reads what is inside of a tuple, vector or memref, so that its types are checked."""
+        self.expect("<")
+        if name == "tuple":
+            while True:
+                self.skip()
+                inner = self.pos
+                self.check_axes(self.value_type(), inner)
+                if not self.accept(","):
+                    return
+        self.skip()
+        at = self.pos
+        dims = [int(n) if n else None for n in re.findall(r"(?:\[?(\d+)\]?|\?)x", self.take(_SHAPED, "dims"))]
+        unranked = self.text.startswith("*", at)
+        self.check_axes(TensorType(None if unranked else tuple(dims), self._element_of_shape()), at)
+
+    def _element_of_shape(self) -> ElementType:
+        at = self.pos
+        element = self.element_or_alias()
+        if isinstance(element, TensorType):
+            self.fail("elements cannot be tensors", at)
+        return element
+
+    def type_attribute(self) -> TensorType | ElementType:
+        """A type that is not that of a value. Nothing else checks its axes."""
+        self.skip()
+        at = self.pos
+        kind = self.type()
+        if isinstance(kind, (TensorType, FunctionType)):
+            self.check_axes(kind if isinstance(kind, TensorType) else BareType.of(kind), at)
+        return kind
+
+    def check_axes(self, kind: TensorType, at: int) -> None:
+        """Fails where scales do not fit the dims of a type."""
+        if (reason := axis_problem(kind)) is not None:
+            self.fail(reason, at)
+
     def resolved(self, text: str) -> str:
-        """A text in which aliases are replaced by what they stand for."""
-        raise NotImplementedError
+        """A text in which aliases are replaced by what they stand for: of a type alone, the text itself."""
+        return text
 
     def scalar(self, at: int) -> ScalarType:
         name = self.take(_SCALAR, "a type")

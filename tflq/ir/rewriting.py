@@ -15,7 +15,7 @@ import numpy as np
 
 from tflq.ir.attributes import TypedArray, TypedFloat, TypedInt, TypedString
 from tflq.ir.core import NO_DATA, Block, Buffer, Function, Module, Op, Region, Signature, Value
-from tflq.ir.facts import final, walk
+from tflq.ir.facts import ends, walk
 
 
 def replace_values(module: Module, function: Function, replacements: Mapping[Value, Value]) -> None:
@@ -23,17 +23,31 @@ def replace_values(module: Module, function: Function, replacements: Mapping[Val
 
     The replaced ones leave the tensor table.
     """
+    replace_inside(function, replacements)
+    replace_in_signatures(module, replacements)
+
+
+def replace_inside(function: Function, replacements: Mapping[Value, Value]) -> None:
+    """Put values in the place of others in a function alone, as `replace_values` does. Who changes many functions
+    changes the signatures once after them (`replace_in_signatures`)."""
     if not replacements:
         return
     function.replace(replacements)
     function.tensors = [value for value in function.tensors if value not in replacements]
+
+
+def replace_in_signatures(module: Module, replacements: Mapping[Value, Value]) -> None:
+    """Put values in the place of others in all signatures; chains are followed."""
+    if not replacements:
+        return
+    replacements = ends(replacements)
     for signature in module.signatures or []:
-        if module.functions[signature.function] is not function:
+        if replacements.keys().isdisjoint(signature.values):
             continue
         if signature.inputs is not None:
-            signature.inputs = [(name, final(value, replacements)) for name, value in signature.inputs]
+            signature.inputs = [(name, replacements.get(value, value)) for name, value in signature.inputs]
         if signature.outputs is not None:
-            signature.outputs = [(name, final(value, replacements)) for name, value in signature.outputs]
+            signature.outputs = [(name, replacements.get(value, value)) for name, value in signature.outputs]
 
 
 def put_behind(module: Module, function: Function, made: Mapping[Value, Op]) -> None:
@@ -51,13 +65,15 @@ def put_behind(module: Module, function: Function, made: Mapping[Value, Op]) -> 
     function.ops = ops
 
 
-def parted(ops: Sequence[Op], needed: Iterable[Value], removable: Callable[[Op], bool]) -> tuple[list[Op], set[Op]]:
-    """The ops that stay, in order, and the removable ones whose results neither a `needed` value nor an op that stays
-    depends on."""
+def parted(
+    ops: Sequence[Op], needed: Iterable[Value], removable: Callable[[Op], bool], pinned: Set[Value] = frozenset()
+) -> tuple[list[Op], set[Op]]:
+    """The ops that stay, in order, and the removable ones whose results neither a `needed` or `pinned` value nor an op
+    that stays depends on."""
     live, dead = set[Value | None](needed), set[Op]()
     stay: list[Op] = []
     for op in reversed(ops):
-        if live.isdisjoint(op.results) and removable(op):
+        if live.isdisjoint(op.results) and pinned.isdisjoint(op.results) and removable(op):
             dead.add(op)
             continue
         stay.append(op)
@@ -73,7 +89,7 @@ def remove_unneeded(module: Module, removable: Callable[[Op], bool]) -> bool:
     pinned = {value for signature in module.signatures or [] for value in signature.values}
     modified = False
     for function in module.functions:
-        stay, dead = parted(function.ops, pinned.union(function.outputs), removable)
+        stay, dead = parted(function.ops, function.outputs, removable, pinned)
         remove_ops(function, dead, stay)
         modified |= bool(dead)
     return modified

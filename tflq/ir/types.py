@@ -153,6 +153,8 @@ def _bounds(storage: ScalarType, low: int | None, high: int | None) -> tuple[int
     """The range of stored integers, by default all of the storage type. ValueError if it is not one within that."""
     if not storage.is_integer:
         raise ValueError(f"storage type {storage} is not an integer type")
+    if not 2 <= storage.bits <= 64:
+        raise ValueError(f"storage type {storage} has a width of {storage.bits}; quantized integers have 2 to 64 bits")
     low, high = storage.minimum if low is None else low, storage.maximum if high is None else high
     if not storage.minimum <= low < high <= storage.maximum:
         raise ValueError(f"storage range <{low}:{high}> is not a range within {storage}")

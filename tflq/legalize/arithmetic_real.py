@@ -74,7 +74,7 @@ from tflq.dialects.tfl.arithmetic import (
 )
 from tflq.dialects.tfl.casts import FakeQuant, Quantize
 from tflq.dialects.tfl.pooling import Cumsum
-from tflq.ir.core import Value
+from tflq.ir.core import Op, Value
 from tflq.ir.types import UniformQuantizedType, i8, i16, i32, i64, parameters, ui8
 from tflq.legalize.arithmetic import looked_up_pairs
 from tflq.legalize.grid import (
@@ -231,7 +231,8 @@ def function_of_two(op: SquaredDifference | Atan2 | Pow, b: RuleBuilder) -> Answ
     """The real function of every pair of 8-bit values."""
     elements = per_layer(op)
     if any(e.storage not in (i8, ui8) for e in elements):
-        raise NotApplicable(f"{kernel_name(op)} has a table only for 8 bits")
+        at = _no_table(op) if isinstance(op, SquaredDifference) else ""  # of the others the next rule speaks
+        raise NotApplicable(at)
     stored = [Stored(e.storage.dtype, e.scale, e.zero_point) for e in elements]
     table = real_table_of_two(REAL_FUNCTIONS_OF_TWO[kernel_name(op)], *stored)
     return Rewritten([looked_up_pairs(op, b, table, elements[-1].storage)], note=NOTE)
@@ -322,7 +323,13 @@ def function_with_a_number(op: FloorDiv | FloorMod | Atan2 | Pow, b: RuleBuilder
         of_one = _of_one(function, known, first=place == 0)
         result = looked_up_by(b, other, grids[1 - place], grids[-1], of_one)
         return Rewritten([result], note=NOTE)
-    raise NotApplicable(f"{kernel_name(op)} on {op.result.type.storage} has no table: neither operand is one number")
+    raise NotApplicable(_no_table(op, " or one constant operand"))
+
+
+def _no_table(op: Op, otherwise: str = "") -> str:
+    """Why an operator has no integer form."""
+    widest = max((v.type.storage for v in op.tensors), key=lambda storage: storage.bits)
+    return f"{kernel_name(op)} on int{widest.bits} has no integer form (a table needs 8 bits{otherwise})"
 
 
 def _number(value: Value) -> np.ndarray | None:

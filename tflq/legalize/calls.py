@@ -17,10 +17,12 @@ from tflq.dialects import traits
 from tflq.dialects.declare import trait_of
 from tflq.dialects.effects import callees, entry_functions, is_variable, renumber
 from tflq.dialects.forms import is_recurrent
-from tflq.dialects.parameters import Misreads
+from tflq.dialects.parameters import Int16Symmetric, Misreads
 from tflq.dialects.tfl.activation import Softmax
+from tflq.dialects.tfl.arithmetic import Div, SquaredDifference
 from tflq.dialects.tfl.casts import Dequantize, FakeQuant, Quantize
 from tflq.dialects.tfl.convolution import BatchMatMul, Conv2D, DepthwiseConv2D
+from tflq.dialects.tfl.indexing import ScatterND, SparseToDense
 from tflq.dialects.tfl.movement import Densify
 from tflq.dialects.tfl.pooling import AveragePool2D, MaxPool2D
 from tflq.dialects.tfl.state import While
@@ -38,6 +40,7 @@ from tflq.ir.types import (
     is_quantized,
 )
 from tflq.legalize.movement import parameters_differ, refused, seen_by_kernel
+from tflq.legalize.probing import kernel_name
 from tflq.legalize.rule import AS_STATED
 from tflq.light import dataclass
 
@@ -275,6 +278,12 @@ def misread(op: Op) -> dict[str, str]:
     return {f"{why}; {AS_STATED}": "broken"} if why else {}
 
 
+def _one_scale(op: Op, value: Value) -> str:
+    per = "block" if isinstance(value.type.element, UniformQuantizedSubChannelType) else "channel"
+    reads = f"TFLite's {kernel_name(op)} reads one scale, but '{value.name}' has one per {per}"
+    return f"{reads}: where TFLite runs it, its result is wrong"
+
+
 def _why(op: Op) -> str:
     if why := _of_recurrent(op) if is_recurrent(op) else _past_the_end(op):
         return why
@@ -285,11 +294,11 @@ def _why(op: Op) -> str:
         return f"the kernel reads the stored integers of '{op.filter.name}' as floats"
     if "floats" in kinds and (isinstance(op, FakeQuant) or not op.result.type.quantized):
         return f"the kernel reads the stored integers of '{quantized[0].name}' as floats" if quantized else ""
-    if "scales" in kinds and (several := _of_several_scales(op)) is not None:
-        return f"the kernel finds no scale in '{several.name}', which has several"
+    if "scales" in kinds and not refused(op) and (several := _of_several_scales(op)) is not None:
+        return _one_scale(op, several)
     pool = isinstance(op, (AveragePool2D, MaxPool2D)) and op.fused_activation_function != "NONE"
     if pool and isinstance(op.result.type.element, UniformQuantizedPerAxisType):
-        return f"the kernel finds no scale for the fused activation in '{op.result.name}', which has several"
+        return _one_scale(op, op.result)
     if "packed" in kinds and (packed := next((v for v in quantized if v.type.storage == i4), None)) is not None:
         return f"the kernel reads '{packed.name}', which is packed int4, as int8"
     if "copied" in kinds and any(v.type.storage == i4 for v in quantized) and parameters_differ(op):
@@ -301,6 +310,8 @@ def _why(op: Op) -> str:
 
 def _of_several_scales(op: Op) -> Value | None:
     """The tensor that a kernel asks for its one scale, and that has several."""
+    if isinstance(op, Div) and isinstance(op.rhs.type.element, UniformQuantizedPerAxisType):
+        return None  # DIV refuses it
     if isinstance(op, BatchMatMul):
         return op.output if isinstance(op.output.type.element, UniformQuantizedPerAxisType) else _in_blocks(op)
     asked = op.operands if isinstance(op, Quantize) else op.tensors
@@ -313,8 +324,13 @@ def _of_operand(op: Op) -> str:
     result = next((v for v in op.results if v.type.quantized), None)
     if source is None or result is None or source.type.storage == result.type.storage or refused(op):
         return ""
-    if isinstance(op, Softmax) and (source.type.storage != i16 or any(seen_by_kernel(v)[1] for v in (source, result))):
-        return ""  # SOFTMAX makes int16 of 8 bits, and refuses int16 with zero points
+    if source.type.storage == i16 and isinstance(op, (ScatterND, SparseToDense, SquaredDifference)):
+        return ""  # no kernel of these takes int16 operands
+    if isinstance(op, Softmax) and source.type.storage != i16:
+        return ""  # SOFTMAX makes int16 of 8 bits
+    zeros = source.type.storage == i16 and any(seen_by_kernel(v)[1] for v in (source, result))
+    if zeros and (isinstance(op, Softmax) or trait_of(op, Int16Symmetric) is not None):
+        return ""  # kernels that refuse int16 with zero points
     stored, stated = element_storage(source.type.element), element_storage(result.type.element)
     return f"the kernel takes '{result.name}', which is {stated}, for {stored} like '{source.name}'"
 

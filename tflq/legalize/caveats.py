@@ -183,6 +183,11 @@ def disregarded(op: Op) -> str:
                 f"the reference kernels ignore the scales per block of '{value.name}', the optimized ones a fused "
                 "activation"
             )
+        if isinstance(op, EmbeddingLookup) and value.type.storage.bits < 8:
+            from tflq.analysis.hybrid import rows_misread
+
+            if rows_misread(op.ids, value):
+                return f"the kernel reads rows of '{value.name}' from whole bytes on, with elements of other rows"
         if _zero_points(value).any():
             return f"the kernel ignores the zero points of '{value.name}', which are not 0"
     return ""

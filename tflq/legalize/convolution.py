@@ -3,9 +3,10 @@
     result = clamp(scale(bias[o] + sum (x - x_zp) * (w - w_zp)) + zp)      padding adds nothing
 
 `scale` is fixed-point: per channel by double products for int8 and int16, one per layer by the legacy product for
-uint8. The int8 and int16 kernels ignore the weights' zero point. A grouped CONV_2D is one convolution per group,
-or a depthwise one where a group has one input channel. In TRANSPOSE_CONV each input element adds its products with the
-filter to the output at stride * position - padding; what falls outside is dropped; the output's size is an operand.
+uint8. The int8 and int16 kernels ignore the weights' zero point; that of CONV_2D refuses one. A grouped CONV_2D is
+one convolution per group, or a depthwise one where a group has one input channel. In TRANSPOSE_CONV each input element
+adds its products with the filter to the output at stride * position - padding; what falls outside is dropped; the
+output's size is an operand.
 Sources: kernels/conv.cc, depthwise_conv.cc, transpose_conv.cc; kernels/internal/reference/conv.h,
 depthwiseconv_uint8.h, transpose_conv.h, integer_ops/conv.h, depthwise_conv.h, transpose_conv.h.
 """
@@ -17,7 +18,6 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from tflq.analysis.known import known_elements
 from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D, TransposeConv
 from tflq.dialects.tfl.movement import PadV2
 from tflq.dialects.tosa import convolution as tosa
@@ -72,6 +72,8 @@ def convolution(op: _Operator, b: RuleBuilder) -> Answer:
         raise NotApplicable(f"the weights do not have 1 or {channels} scales")
     if storage == ui8 and weight_scales.size > 1:
         raise NotApplicable("uint8 weights are quantized per axis")
+    if storage != ui8 and isinstance(op, Conv2D) and unused_zero_point(weights):
+        raise NotApplicable(f"{kernel_name(op)} takes no zero point of '{weights.name}' but 0")
     if storage == i16:
         symmetric(op, source, target)
     acc = accumulator(op, bias)
@@ -233,7 +235,8 @@ def _amounts(b: RuleBuilder, shape: Value, axis: int, extent: int, stride: int) 
 def transpose_conv_sums(op: TransposeConv, b: RuleBuilder, terms: Terms) -> Sums:
     """TRANSPOSE_CONV with weights [O, KH, KW, I]."""
     size, x = op.output_shape, b.value(op.input)
-    sizes = known_elements(size)
+    known = b.known_elements(size)
+    sizes = None if known is None else known.elements()
     if sizes is None or len(sizes) != 4 or None in sizes[1:]:
         raise NotApplicable(f"the result's height and width, in '{size.name}', are not known")
     if x.type.rank != 4 or x.type.shape is None or None in x.type.shape[1:]:

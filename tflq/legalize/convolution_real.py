@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tflq.analysis.known import known_elements
+from tflq import sized
 from tflq.dialects.tfl.convolution import BatchMatMul, Conv3D, Conv3DTranspose, FullyConnected
 from tflq.dialects.tosa import convolution as tosa
 from tflq.dialects.tosa.convolution import MatMul
@@ -84,7 +84,8 @@ class _Dim(NamedTuple):
 
 def conv_3d_transpose_sums(op: Conv3DTranspose, b: RuleBuilder, terms: Terms) -> Sums:
     """tosa.conv3d with channels per position of a cell; then these apart."""
-    size, x, weights = known_elements(op.output_shape), b.value(op.input), terms.weights
+    known, x, weights = b.known_elements(op.output_shape), b.value(op.input), terms.weights
+    size = None if known is None else known.elements()
     shape = x.type.shape
     if size is None or len(size) != 5 or None in size[1:] or shape is None or len(shape) != 5 or None in shape[1:]:
         raise NotApplicable("the shape of the input or of the result is not known")
@@ -104,7 +105,7 @@ def conv_3d_transpose_sums(op: Conv3DTranspose, b: RuleBuilder, terms: Terms) ->
     cells = _cells(filters, stride, [d.taps for d in dims], terms.weight_zp)
     count, ones = int(np.prod(stride)), (1, 1, 1)
     moved = b.constant(cells, unpacked(weights))
-    tiled = replace(terms, bias=b.constant(np.tile(terms.bias.array, count), terms.acc))
+    tiled = replace(terms, bias=b.constant(sized.tile(terms.bias.array, count), terms.acc))
     result = (shape[0], *(d.cells for d in dims), cells.shape[0])
     pad = tuple(p for d in dims for p in (d.before, d.after))
     sums = _convolved(b, x, moved, tiled, result, pad, ones, ones)
@@ -138,7 +139,7 @@ def _dilated(filters: np.ndarray, dilation: Sequence[int], fill: int) -> np.ndar
     if max(dilation) == 1:
         return filters
     sizes = [(k - 1) * d + 1 for k, d in zip(filters.shape, dilation, strict=False)]
-    full = np.full((*sizes, *filters.shape[3:]), fill, filters.dtype)
+    full = sized.full((*sizes, *filters.shape[3:]), fill, filters.dtype)
     full[:: dilation[0], :: dilation[1], :: dilation[2]] = filters
     return full
 
@@ -147,7 +148,7 @@ def _cells(filters: np.ndarray, stride: Sequence[int], taps: Sequence[int], fill
     """[s_d * s_h * s_w * O, T_d, T_h, T_w, I] of [KD, KH, KW, O, I]; taps beyond the filter are its zero point."""
     outputs, inputs = filters.shape[3:]
     sizes = [t * s for t, s in zip(taps, stride, strict=True)]
-    full = np.full((*sizes, outputs, inputs), fill, filters.dtype)
+    full = sized.full((*sizes, outputs, inputs), fill, filters.dtype)
     full[: filters.shape[0], : filters.shape[1], : filters.shape[2]] = filters
     split = [n for pair in zip(taps, stride, strict=True) for n in pair]
     apart = full.reshape(*split, outputs, inputs)[::-1, :, ::-1, :, ::-1]

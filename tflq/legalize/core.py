@@ -29,7 +29,7 @@ from tflq.dialects.tfl.casts import Cast
 from tflq.dialects.tfl.comparison import SelectV2
 from tflq.dialects.tfl.movement import BroadcastTo
 from tflq.dialects.tfl.state import state_version
-from tflq.errors import Reason, Refused, UnsupportedError
+from tflq.errors import Reason, Refused, UnsupportedError, operators
 from tflq.evaluate.registry import evaluate_op, held_array
 from tflq.ir.core import Buffer, Function, Location, Module, Op, Value
 from tflq.ir.rewriting import copied
@@ -401,7 +401,7 @@ def lower_core(module: Module) -> None:
         outputs |= Translation(function, number, copies, refused, module.source).run()
     if refused:
         remedy = "write it in the ops that docs/core.md lists"
-        raise UnsupportedError(f"{len(refused)} operator(s) cannot be converted:", refused, remedy=remedy)
+        raise UnsupportedError(f"cannot convert {operators(len(refused))}:", refused, remedy=remedy)
     numbers = {old: new for new, old in enumerate(kept)}
     module.functions = [module.functions[index] for index in kept]
     for op in module.ops():

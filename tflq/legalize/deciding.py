@@ -18,20 +18,23 @@ from typing import TYPE_CHECKING, Literal
 
 from tflq.builder import refined
 from tflq.contract import Decision
+from tflq.dialects.declare import trait_of
 from tflq.dialects.effects import is_handle, is_hybrid
 from tflq.dialects.forms import UNQUANTIZED, is_recurrent, kept_reason, verify_form
 from tflq.dialects.inference import Misfit
+from tflq.dialects.parameters import LacksKernel
 from tflq.dialects.quant import Dcast, Qcast
 from tflq.dialects.tfl.casts import Dequantize
 from tflq.dialects.tfl.state import Custom
 from tflq.errors import Refused, TflqError, VerificationError, fault_of_rule, name_of
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.core import Function, Module, Op, Value, constant
 from tflq.ir.types import TensorType
 from tflq.ir.verifier import verify_ops
 from tflq.legalize.calls import misread
 from tflq.legalize.caveats import BY_PARAMETERS, disregarded, inexact, remedies, settled, unlike_kernel, without_kernel
 from tflq.legalize.rule import MARK, Memory, NotApplicable, Rewritten, Rule, RuleBuilder, Variables, rewritten, rules_of
-from tflq.light import dataclass, field
+from tflq.light import dataclass, field, replace
+from tflq.sized import TooLarge
 from tflq.targets.target import INTEGER, Target
 
 if TYPE_CHECKING:
@@ -110,8 +113,14 @@ class Decider:
 
     def decide(self, op: Op) -> Decision:
         """What becomes of an operator that calls no function. Refused if it can take no path."""
-        if self._policy.rules and (decision := self._by_user_rule(op)) is not None:
+        declined: list[str] = []
+        if self._policy.rules and (decision := self._by_user_rule(op, declined)) is not None:
             return decision
+        decision = self._without_user_rule(op)
+        decision.not_rule = "; ".join(declined)
+        return decision
+
+    def _without_user_rule(self, op: Op) -> Decision:
         if not any(v.type.quantized for v in op.tensors):
             self._pass_through(op)
             return Decision(op, "kept", UNQUANTIZED)
@@ -133,8 +142,9 @@ class Decider:
             if result.type.quantized:
                 self.plain[result] = self.b.scast(result, result.type.stripped())
 
-    def _by_user_rule(self, op: Op) -> Decision | None:
-        """Tries the rules that a user gives for its class, or for the code of a custom operator."""
+    def _by_user_rule(self, op: Op, declined: list[str]) -> Decision | None:
+        """Tries the rules that a user gives for its class, or for the code of a custom operator. `declined` gets the
+        reasons of those that do not apply."""
         key = op.code if isinstance(op, Custom) else type(op)
         for rule in self._policy.rules.get(key, ()):
             start = len(self.b.ops)
@@ -142,8 +152,9 @@ class Decider:
                 answer = rewritten(rule(op, self.b))
                 self._name_results(op, answer.results, start)
                 self._verify(self.b.ops[start:], op)
-            except NotApplicable:
+            except NotApplicable as why_not:
                 del self.b.ops[start:]
+                declined.append(f"rule '{name_of(rule)}': {str(why_not) or 'it does not apply'}")
                 continue
             except Misfit as error:
                 raise fault_of_rule(error, rule, op.location, op.name) from error
@@ -156,7 +167,7 @@ class Decider:
                 raise
             floats = any(v.type.storage.is_float for new in self.b.ops[start:] for v in new.results)
             exception = answer.exception if answer.warning else ""
-            return Decision(op, "float" if floats else "integer", answer.note, answer.warning, exception)
+            return Decision(op, "float" if floats else "integer", answer.note, answer.warning, exception, rule=rule)
         return None
 
     def _verify(self, ops: Sequence[Op], op: Op) -> None:
@@ -235,8 +246,28 @@ class Decider:
         return ""
 
     def _by_rule(self, case: _Case) -> Decision | None:
+        """By the first rule that applies; else by one that does where sizes that the model computes are constants, as
+        far as these are known for every batch."""
         if case.hybrid or case.missing or case.narrow:
             return None
+        reasons, warnings = [*case.reasons], {**case.warnings}
+        decision = self._by_rule_of(case)
+        if decision is not None or (sized := self._with_known_sizes(case.op)) is None:
+            return decision
+        return self._by_rule_of(replace(case, op=sized, reasons=reasons, warnings=warnings))
+
+    def _with_known_sizes(self, op: Op) -> Op | None:
+        """The operator with constants in the place of computed integers that are all known; None if there are none."""
+        operands = list(op.operands)
+        for place, value in enumerate(op.operands):
+            if value is None or value.is_constant or value.type.quantized or not value.type.storage.is_integer:
+                continue
+            known = self.b.known_elements(value)
+            if known is not None and known.complete:
+                operands[place] = constant(known.array)
+        return None if operands == op.operands else op.again(operands)
+
+    def _by_rule_of(self, case: _Case) -> Decision | None:
         for rule in rules_of(type(case.op)):
             start = len(self.b.ops)
             self.b.undefined.clear()
@@ -257,10 +288,15 @@ class Decider:
         return None
 
     def _answer(self, rule: Rule, op: Op) -> Rewritten:
-        """What a rule gives. NotApplicable also if parameters must hold, and the result is not what they say."""
-        answer = settled(rule, op, rewritten(rule(op, self.b)), self.b.undefined)
+        """What a rule gives. NotApplicable also if parameters must hold, as where no kernel takes the types, and the
+        result is not what they say."""
+        try:
+            answer = settled(rule, op, rewritten(rule(op, self.b)), self.b.undefined)
+        except TooLarge as why:
+            raise NotApplicable(str(why)) from None
         _need_types(op, answer.results)
-        if self.b.real and answer.warning:
+        lacks = trait_of(op, LacksKernel)
+        if answer.warning and (self.b.real or (lacks is not None and lacks.concerns(op))):
             raise NotApplicable(answer.warning)
         return answer
 
@@ -271,14 +307,14 @@ class Decider:
             remedy = "" if self._policy.state == "lowered" else "; keep it as it is (state 'kept')"
             raise Refused(reason + remedy)
         if not self._policy.fallback:
-            raise Refused(reason, "allow the float fallback to convert it")
+            raise Refused(reason, "without --fallback error it is computed in float")
         from tflq.legalize.fallback import beyond_floats, fall_back
 
         start = len(self.b.ops)
         try:
             results = fall_back(op, self.b)
             _need_types(op, results)
-        except NotApplicable as why_not:
+        except (NotApplicable, TooLarge) as why_not:
             raise Refused(f"{reason}; {why_not}") from None
         self._name_results(op, results, start)
         if (beyond := beyond_floats(op)) and not case.warnings:

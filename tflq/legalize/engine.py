@@ -6,17 +6,19 @@ an operator takes, `calls.py` which functions there are. All refusals are collec
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence, Set
+from functools import cached_property
 from itertools import takewhile
 from typing import ClassVar, Literal
 
 from tflq.analysis.known import first_dynamic
 from tflq.contract import Decision, Decisions, Pass, PassResult, SourceFunctions
 from tflq.dialects.effects import callees, entry_functions, is_variable
-from tflq.dialects.forms import TRANSLATED, Form, kept_reason
+from tflq.dialects.forms import INTEGER_EDGE, TRANSLATED, Form, kept_reason
 from tflq.dialects.quant import Scast
+from tflq.dialects.tfl.casts import Cast
 from tflq.dialects.tfl.state import While
-from tflq.errors import Reason, Refused, UnsupportedError
+from tflq.errors import Reason, Refused, UnsupportedError, operators
 from tflq.ir.core import Function, Location, Module, Op, Value
 from tflq.ir.types import (
     AnyQuantizedType,
@@ -72,6 +74,7 @@ class Walk:
         self._decider = Decider(shared.policy, shared.plain, shared.variables, Memory(function))
         self._b = self._decider.b
         self._plain = shared.plain
+        self._behind: dict[Op, list[Op]] = {}
 
     def run(self) -> Function:
         inputs = [self._argument(place, value) for place, value in enumerate(self._source.inputs)]
@@ -84,7 +87,8 @@ class Walk:
         else:
             pairs = zip(self._source.outputs, self._interface.results, strict=True)
             returned = [self._returned(value, element) for value, element in pairs]
-        return Function(self._source.name, inputs, returned, self._b.ops, info=self._source.info)
+        ops = [each for op in self._b.ops for each in (op, *self._behind.get(op, ()))] if self._behind else self._b.ops
+        return Function(self._source.name, inputs, returned, ops, info=self._source.info)
 
     def _argument(self, place: int, value: Value) -> Value:
         if not value.type.quantized:
@@ -122,22 +126,22 @@ class Walk:
         plain.name = ""
         self._b.location = producer.location if producer else None
         ops, count = self._b.ops, len(self._b.ops)
-        early = producer is not None and ops[-1] is not producer and self._is_early(value)
+        early = producer is not None and ops[-1] is not producer and value in self._early
         stored = self._b.restated(plain, value.type.shape)
         ops.append(Op(Scast.op_name, [stored], [value], {}, self._b.location))
-        if early:
-            stored_ops, place = ops[count:], next(i for i, op in enumerate(ops) if op is producer) + 1
+        if early and producer is not None:
+            self._behind[producer] = ops[count:] + self._behind.get(producer, [])
             del ops[count:]
-            ops[place:place] = stored_ops
         return value
 
-    def _is_early(self, value: Value) -> bool:
-        """Whether an op after the value's has a result of dynamic size. The interpreter prepares nothing after such an
-        op before it has run, so a copy of the value must stand before it, as the value does."""
+    @cached_property
+    def _early(self) -> Set[Value]:
+        """The results of ops before the first one whose result has a dynamic size. The interpreter prepares nothing
+        after such an op before it has run, so a copy of a value must stand before it, as the value does."""
         dynamic = first_dynamic(self._shared.calls.module, self._source)
-        return dynamic is not None and any(
-            value in op.results for op in takewhile(lambda op: op is not dynamic, self._source.ops)
-        )
+        if dynamic is None:
+            return frozenset()
+        return {value for op in takewhile(lambda op: op is not dynamic, self._source.ops) for value in op.results}
 
     def _visit(self, op: Op) -> None:
         self._b.location = op.location
@@ -362,6 +366,7 @@ class Legalize(Pass):
         source = SourceFunctions(tuple(module.functions))
         policy = Policy(self.fallback, state, self.semantics, self.target, self.rules, self.close)
         module, decisions = legalize(module, policy)
+        _settle_edges(decisions)
         module.record.note(Decisions(_by_source(decisions)))
         module.record.note(source)
         return PassResult(module, modified=True)
@@ -384,7 +389,7 @@ def legalize(module: Module, policy: Policy) -> tuple[Module, list[Decision]]:
         functions.append(Walk(function, interface, shared, rows).run())
     if shared.refused:
         reasons = list(dict.fromkeys(shared.refused))
-        raise UnsupportedError(f"{len(reasons)} operator(s) cannot be converted:", reasons)
+        raise UnsupportedError(f"cannot convert {operators(len(reasons))}:", reasons)
     result = Module(
         functions,
         None if module.signatures is None else [s.with_outputs(shared.outputs) for s in module.signatures],
@@ -396,6 +401,24 @@ def legalize(module: Module, policy: Policy) -> tuple[Module, list[Decision]]:
     )
     result.warnings = [w for w in module.warnings if COPIED not in w] + accepted.warnings
     return result, decisions
+
+
+def _settle_edges(decisions: Sequence[Decision]) -> None:
+    """In a model that is in the integer form, casts at its edges read and write stored integers on purpose."""
+    quantized = [d for d in decisions if any(v.type.quantized for v in d.op.tensors)]
+    if len(quantized) == len(decisions):
+        return
+    used = {value for d in decisions for value in d.op.operands}
+    if all(isinstance(d.op, Cast) and _is_edge(d.op, used) for d in quantized):
+        for decision in quantized:
+            decision.reason, decision.warning, decision.exception, decision.remedy = INTEGER_EDGE, "", "", ""
+
+
+def _is_edge(op: Cast, used: Container[Value | None]) -> bool:
+    """Whether a cast is between an argument of the model or one of its results, and plain numbers."""
+    if op.input.type.quantized:
+        return op.input.producer is None and not op.input.is_constant and not op.output.type.quantized
+    return op.output not in used
 
 
 def _by_source(decisions: Sequence[Decision]) -> list[Decision]:

@@ -13,6 +13,7 @@ from contextlib import suppress
 
 import numpy as np
 
+from tflq import sized
 from tflq.dialects.quant import RescaleF64
 from tflq.ir.core import Value
 from tflq.ir.types import (
@@ -287,7 +288,7 @@ def _spread(b: RuleBuilder, x: Value, grid: np.ndarray) -> Value:
     shape = (1,) * (fitted.ndim - (x.type.rank or 0)) + x.type.dims
     if grid.size == 1 or all(d == 1 or have != 1 for d, have in zip(fitted.shape, shape, strict=True)):
         return x
-    return b.add(x, np.zeros(fitted.shape))
+    return b.add(x, sized.zeros(fitted.shape))
 
 
 # Functions of one tensor of 8 or 16 bits as tables of the real function, one for each index of a quantized axis.
@@ -324,7 +325,7 @@ def entries_by(b: RuleBuilder, plain: Value, table: np.ndarray, storage: ScalarT
     count, entries = math.prod(cells), table.reshape(-1)
     if count == 1 and plain.type.storage in (i8, ui8, i16):
         return b.table(plain, entries)
-    starts = np.arange(count).reshape(cells) * span - plain.type.storage.minimum
+    starts = sized.arange(count).reshape(cells) * span - plain.type.storage.minimum
     index = b.add(b.cast(plain, i32), entry_of(b, starts, plain.type.rank or 0))
     return taken(b, b.constant(entries, storage), index)
 

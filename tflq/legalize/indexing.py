@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tflq import sized
 from tflq.dialects.tfl.indexing import (
     Bucketize,
     DynamicUpdateSlice,
@@ -86,7 +87,7 @@ def one_hot(op: OneHot, b: RuleBuilder) -> Answer:
     if shape.count(None) > 1:
         raise NotApplicable("more than one dim of the indices is not known")
     index = b.reshape(b.cast(b.value(indices), i32), [*shape[:axis], 1, *shape[axis:]])
-    places = np.arange(int(depth.array.reshape(()))).reshape(-1, *[1] * (len(shape) - axis))
+    places = sized.arange(int(depth.array.reshape(()))).reshape(-1, *[1] * (len(shape) - axis))
     differ = parameters_differ(op)
     moved = differ and (b.real or refused(op))
     values = _under(b, [on, off], op.result) if moved else [b.value(on), b.value(off)]
@@ -110,7 +111,7 @@ def matrix_diag(op: MatrixDiag, b: RuleBuilder) -> Answer:
         raise NotApplicable(_OTHER_STORAGE.format(x.type.storage, op.result.type.storage))
     if not shape or shape[-1] is None or shape.count(None) > 1:
         raise NotApplicable(f"the shape of '{x.name}' is not known")
-    mask = b.constant(np.eye(shape[-1], dtype=bool), i1)
+    mask = b.constant(sized.eye(shape[-1], dtype=bool), i1)
     fill = zero_point_of(x) or 0 if b.real else 0
     zero = b.constant(fill, x.type.storage)
     chosen = b.select(mask, b.reshape(b.value(x), [*shape, 1]), zero)
@@ -134,7 +135,7 @@ def matrix_set_diag(op: MatrixSetDiag, b: RuleBuilder) -> Answer:
         raise NotApplicable(f"the shape of '{x.name}' is not known", differ)
     rows, columns = shape[-2] or 0, shape[-1] or 0
     place = [*inner[:-1], rows, 1] if rows <= columns else [*inner[:-1], 1, columns]
-    mask = b.constant(np.eye(rows, columns, dtype=bool), i1)
+    mask = b.constant(sized.eye(rows, columns, dtype=bool), i1)
     ready = under(b, [diagonal, x], op.result) if b.real and parameters_differ(op) else None
     plain = [b.value(diagonal), b.value(x)] if ready is None else ready
     chosen = b.select(mask, b.reshape(plain[0], place), plain[1])
@@ -233,7 +234,7 @@ def _dense(op: SparseToDense, b: RuleBuilder, values: Value, default: Value) -> 
     where = indices.array.reshape(-1, len(dims)).astype(np.int64)
     if ((where < 0) | (where >= dims)).any():
         raise NotApplicable(f"'{indices.name}' has an index outside of the result")
-    source = np.full(dims, count)
+    source = sized.full(dims, count)
     source[tuple(where.T)] = np.arange(len(where)) if values.type.rank else 0  # the last of equal indices stays
     table = b.concat([b.reshape(values, [count]), b.reshape(default, [1])], 0)
     return taken(b, table, source)

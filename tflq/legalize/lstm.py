@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq import sized
 from tflq.dialects.effects import is_variable
 from tflq.dialects.quant import Table16Bit
 from tflq.dialects.tfl.recurrent import LSTM, UnidirectionalSequenceLSTM
@@ -350,7 +351,7 @@ class _Step:
         self.recurrent = _joined(b, [g.recurrent for g in gates])
         biases = [bias_of(b, None if g.norm else g.bias, parts.cells, i32).array for g in gates]
         self.bias = constant(np.concatenate(biases).astype(np.int32))
-        self.none = constant(np.zeros(self.width, np.int32))
+        self.none = constant(sized.zeros(self.width, np.int32))
         self.cell_clip = clip_bound(cell_clip, 2.0**parts.cell_exponent, i16.maximum)
         self.projection_clip = clip_bound(projection_clip, parts.state.scale, i8.maximum)
         self.logistic = constant(logistic_table())
@@ -421,8 +422,8 @@ class _Step:
         if parts.outputs > parts.cells:
             raise ValueError("the kernel reads peepholes beyond their end where there are more outputs than cells")
         rows = self.batch if self.whole_batch else 1
-        weights = np.zeros(rows * parts.cells, np.int64)
-        weights[: rows * parts.outputs] = np.tile(b.value(gate.peephole).array[: parts.outputs], rows)
+        weights = sized.zeros(rows * parts.cells, np.int64)
+        weights[: rows * parts.outputs] = sized.tile(b.value(gate.peephole).array[: parts.outputs], rows)
         return b.rescale(b.mul(c, weights.reshape(rows, parts.cells)), multiplier, i32)
 
     def _hidden(self, product: Value) -> Value:

@@ -113,7 +113,7 @@ def refused(op: Op) -> bool:
     """Whether no kernel moves these types, or from the operands' parameters to the result's."""
     quantized = [v for v in op.tensors if v.type.quantized]
     lacks, asks = trait_of(op, LacksKernel), trait_of(op, AsksSameScale)
-    if lacks is not None and any(v.type.storage in lacks.storages for v in quantized):
+    if lacks is not None and lacks.concerns(op):
         return True
     if asks is None or not any(v.type.storage in asks.storages for v in quantized):
         return False

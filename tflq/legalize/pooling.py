@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from tflq import sized
 from tflq.dialects.tfl import without_activation
 from tflq.dialects.tfl.movement import StridedSlice
 from tflq.dialects.tfl.pooling import AveragePool2D, MaxPool2D, ReduceWindow
@@ -56,6 +57,8 @@ def pool(op: AveragePool2D | MaxPool2D, b: RuleBuilder) -> Answer:
     plain, out = b.value(x), result.type.stripped()
     if rows is None or columns is None:  # the padding is found when the model runs, by the kernel
         pooled = b.op(op.name, [plain], [out], without_activation(op)).result
+    elif 0 in out.dims[1:3]:  # the window does not fit: a result without elements
+        pooled = b.slice(plain, [0] * 4, [plain.type.dims[0], *out.dims[1:3], plain.type.dims[3]])
     else:
         pad = (rows.before, rows.after, columns.before, columns.after)
         attributes = {"kernel": kernel, "stride": stride, "pad": pad}
@@ -93,7 +96,7 @@ def reduced(b: RuleBuilder, x: Value, start: Value, windows: Sequence[tuple[int,
     leaves the scalar."""
     if any(size == 0 for size, _, _ in windows):
         shape = [_count(d or 0, *numbers) for d, numbers in zip(x.type.dims, windows, strict=True)]
-        return b.cast(b.add(b.cast(start, i32), np.zeros(shape, np.int32)), x.type.storage)
+        return b.cast(b.add(b.cast(start, i32), sized.zeros(shape, np.int32)), x.type.storage)
     for axis, numbers in enumerate(windows):
         x = over_windows(b, x, axis, *numbers, combine)
     return combine(b, start, x)
@@ -109,6 +112,7 @@ def over_windows(b: RuleBuilder, x: Value, axis: int, size: int, stride: int, di
     count = _count(x.type.dims[axis] or 0, size, stride, dilation)
     if size == stride == 1:
         return x
+    sized.need_few_parts(size)
     total = _strided(b, x, axis, 0, count, stride)
     for place in range(1, size):
         total = combine(b, total, _strided(b, x, axis, place * dilation, count, stride))

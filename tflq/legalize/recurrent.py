@@ -24,6 +24,7 @@ from typing import Final
 
 import numpy as np
 
+from tflq import sized
 from tflq.dialects.effects import is_variable
 from tflq.dialects.tfl.recurrent import (
     LSTM,
@@ -261,7 +262,7 @@ def read_state(b: RuleBuilder, tensor: Value, shape: tuple[int, ...]) -> Value:
     if new:
         element = tensor.type.element
         zero = element.zero_point if isinstance(element, UniformQuantizedType) and storage == i8 else 0
-        b.op(Variable, [b.constant(np.full(shape, zero), storage)], [], {"name": name})
+        b.op(Variable, [b.constant(sized.full(shape, zero), storage)], [], {"name": name})
     return b.op(VariableRead, [], [TensorType(shape, storage)], {"name": name}).result
 
 
@@ -297,7 +298,7 @@ def svdf(op: SVDF, b: RuleBuilder) -> Answer:
     batch, depth = x.type.sizes
     filters, memory = time.type.sizes
     source, weights, taps, held, target = elements
-    unbiased = b.constant(np.zeros(filters), i32)
+    unbiased = b.constant(sized.zeros(filters), i32)
     sums = b.conv2d(
         b.reshape(b.value(x), (batch, 1, 1, depth)),
         rows := viewed(b, b.value(feature), (filters, 1, 1, depth)),
@@ -343,7 +344,7 @@ def _over_time(op: SVDF, b: RuleBuilder, window: Value, time: Value, bias: Value
     most = 32768 * np.abs(weights).reshape(units, terms).sum(1)
     if bias is not None:
         offset = bias_of(b, bias, units, i32)
-        added = b.constant(np.tile(offset.array.reshape(1, units, 1), (batch, 1, 1)))
+        added = b.constant(sized.tile(offset.array.reshape(1, units, 1), (batch, 1, 1)))
         products = b.concat([products, added], 2)
         most = most + np.abs(offset.array.astype(np.int64))
     fits = bool((most < 1 << 31).all())

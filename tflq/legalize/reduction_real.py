@@ -16,6 +16,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from tflq import sized
 from tflq.dialects.tfl.indexing import ScatterND
 from tflq.dialects.tfl.movement import PadV2
 from tflq.dialects.tfl.pooling import (
@@ -244,7 +245,7 @@ def _scattered(b: RuleBuilder, rows: Value, ids: Value, shape: Sequence[int]) ->
 
 def _filled(b: RuleBuilder, op: Op, stored: int) -> Value:
     shape = op.result.type.sizes
-    return b.constant(np.full(shape, stored), op.result.type.storage)
+    return b.constant(sized.full(shape, stored), op.result.type.storage)
 
 
 @rule(UnsortedSegmentMax, UnsortedSegmentMin, order=2)
@@ -275,7 +276,7 @@ def _places(ids: np.ndarray, count: int) -> np.ndarray:
     order = kept[np.argsort(ids[kept], kind="stable")]
     ordered = ids[order]
     turn = np.arange(order.size) - np.searchsorted(ordered, ordered)
-    places = np.full((count, int(turn.max(initial=-1)) + 1), ids.size)
+    places = sized.full((count, int(turn.max(initial=-1)) + 1), ids.size)
     places[ordered, turn] = order
     return places
 
@@ -284,6 +285,6 @@ def _chosen(b: RuleBuilder, segments: _Segments, rows: Value, nothing: int) -> V
     """[segments, rows, inner]: the rows of each segment, and `nothing` for the others."""
     ones = [1] * len(segments.inner)
     ids = b.reshape(b.value(segments.ids), [1, segments.rows, *ones])
-    numbers = b.constant(np.arange(segments.count or 0).reshape(-1, 1, *ones))
+    numbers = b.constant(sized.arange(segments.count or 0).reshape(-1, 1, *ones))
     fill = b.constant(nothing, rows.type.storage)
     return b.select(b.equal(ids, numbers), b.reshape(rows, [1, segments.rows, *segments.inner]), fill)

@@ -100,6 +100,8 @@ def _half(b: RuleBuilder, x: Value) -> Value:
 # `tflq.numerics.convolution`.
 
 
+_MOST_POSITIONS = 1 << 16
+"""Rows or columns of a result whose places are looked at one by one."""
 _RESIZE_RAW = "the kernel resizes the stored integers, though source and result have different quantization parameters"
 _FLOAT = "computed in float32 as the kernel does: at these sizes no integer form is proven equal"
 
@@ -115,6 +117,8 @@ def resize_bilinear(op: ResizeBilinear, b: RuleBuilder) -> Answer:
     source, out = (height, width), (int(size.array[0]), int(size.array[1]))
     if min(source) < 1 or min(out) < 1:
         raise NotApplicable("there are no elements to resize")
+    if max(out) > _MOST_POSITIONS:
+        return _of_any_size(op, b)
     warning = _RESIZE_RAW if x.type.element != op.result.type.element else ""
     if x.type.storage == ui8 and not _has_integer_form(source, out, *flags):
         return Rewritten([_in_float(b, b.value(x), source, out, *flags)], _FLOAT, warning)
@@ -130,7 +134,7 @@ def resize_bilinear(op: ResizeBilinear, b: RuleBuilder) -> Answer:
 
 
 def _of_any_size(op: ResizeBilinear, b: RuleBuilder) -> Answer:
-    """The same where the size of the operand or of the result is not known."""
+    """The same where the size of the operand or of the result is not known, or the result very large."""
     x, size = op.input, op.size
     reason = f"the size of '{x.name}' or of the result is not known"
     if x.type.storage == ui8:
@@ -149,7 +153,10 @@ def resize_nearest(op: ResizeNearestNeighbor, b: RuleBuilder) -> Answer:
     warning = _RESIZE_RAW if x.type.element != op.result.type.element else ""
     if size.is_constant and height and width and (size.array > 0).all():
         flags, out = (op.align_corners, op.half_pixel_centers), (int(size.array[0]), int(size.array[1]))
-        rows, columns = (nearest_steps(n, o, *flags) for n, o in zip((height, width), out, strict=True))
+        few = max(out) <= _MOST_POSITIONS
+        rows, columns = (
+            nearest_steps(n, o, *flags) if few else None for n, o in zip((height, width), out, strict=True)
+        )
         if rows is not None and columns is not None:
             taken = _resize(b, b.value(x), (height, width), out, rows, columns, "NEAREST_NEIGHBOR")
             return Rewritten([taken], warning=warning)

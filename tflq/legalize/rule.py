@@ -21,7 +21,7 @@ from itertools import chain, count
 from operator import itemgetter
 from typing import Any, Final, TypeAlias, TypeVar
 
-from tflq.analysis.known import variable_name
+from tflq.analysis.known import Known, known_elements, variable_name
 from tflq.builder import Builder
 from tflq.dialects.declare import trait_of
 from tflq.dialects.effects import is_variable
@@ -246,6 +246,7 @@ class RuleBuilder(Builder):
         self._plain = plain
         self.variables = Variables() if variables is None else variables
         self._real_states: dict[Value, Value] = {}
+        self._known: dict[Value, Known | None] = {}
 
     def note_undefined(self, what: str, counts: int | None = None) -> None:
         """Note something that C++ leaves undefined, and that is computed as kernels compiled for x86-64 compute it.
@@ -255,6 +256,14 @@ class RuleBuilder(Builder):
             counts: How far the result is from the real value at most, if the rule knows.
         """
         self.undefined.setdefault(what, counts)
+
+    def known_elements(self, operand: Value) -> Known | None:
+        """Get the elements of a tensor of sizes that are the same for every batch, or None if nothing is known of it.
+
+        Args:
+            operand: An operand of the op, of plain integers.
+        """
+        return known_elements(operand, self._known, any_batch=True)
 
     def float_state(self, tensor: Value) -> Value:
         """Get the float variable tensor that stands for a variable tensor.
@@ -357,5 +366,5 @@ def rules_of(kind: type[Op]) -> Iterator[Rule]:
             yield function
 
 
-AS_STATED: Final = "here the result is what the parameters say"
+AS_STATED: Final = "tflq computes what the parameters say"
 """How an answer differs from a kernel that disregards them."""

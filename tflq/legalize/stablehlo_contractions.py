@@ -22,7 +22,7 @@ from tflq.dialects.tfl.casts import Dequantize
 from tflq.dialects.tfl.convolution import BatchMatMul, Conv2D, Conv3D, DepthwiseConv2D
 from tflq.dialects.tfl.movement import Dilate, Pad, Reshape, ReverseV2, Slice, Transpose
 from tflq.dialects.tfl.stablehlo import StablehloConvolution, StablehloDotGeneral
-from tflq.errors import Reason, Refused, UnsupportedError
+from tflq.errors import Reason, Refused, UnsupportedError, operators
 from tflq.ir.core import Buffer, Function, Module, Op, Value, constant
 from tflq.ir.types import ElementType, TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, f32
 from tflq.legalize.probing import kernel_name
@@ -385,7 +385,7 @@ def to_builtins(module: Module, *, keep_weights: bool) -> None:
             _function(function, index, keep_weights, refused)
     if refused:
         remedy = "write it in TFLite's operators, or dequantize its operands before it"
-        raise UnsupportedError(f"{len(refused)} operator(s) cannot be converted:", refused, remedy=remedy)
+        raise UnsupportedError(f"cannot convert {operators(len(refused))}:", refused, remedy=remedy)
 
 
 def _function(function: Function, index: int, keep_weights: bool, refused: list[Reason]) -> None:

@@ -18,6 +18,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
+from tflq import sized
 from tflq.dialects.tfl.activation import L2Normalization, LocalResponseNormalization
 from tflq.dialects.tfl.convolution import (
     Conv2D,
@@ -121,7 +122,7 @@ def real_sum(op: _Operator, b: RuleBuilder) -> Answer:
         row = b.concat([added] * sums.repeats, 0) if sums.repeats > 1 else added
         total, bounds = b.add(total, row), _with_computed(bounds, acc)
     if scales.size > 1:
-        scales = np.tile(scales, sums.repeats)
+        scales = sized.tile(scales, sums.repeats)
     result = real_requantized(b, total, scales, target, op.fused_activation_function, bounds)
     return Rewritten([sums.finish(b, result)], note=_NOTE)
 
@@ -148,7 +149,7 @@ def _filters(b: RuleBuilder, weights: Value, axis: int) -> tuple[Value, int, np.
         if (zeros != zero).any() or storage not in _STORED:
             raise NotApplicable(f"weights '{weights.name}' are not constant, and of {storage} or several zero points")
         terms = int(np.prod([shape[a] or 0 for a in others]))
-        return plain, zero, np.full(shape[axis] or 0, terms * reach_of(storage, zero), np.int64)
+        return plain, zero, sized.full(shape[axis] or 0, terms * reach_of(storage, zero), np.int64)
     if not plain.array.size:
         raise NotApplicable("the weights are empty")
     spread = [1] * len(shape)
@@ -223,7 +224,7 @@ def _with_fraction(b: RuleBuilder, sums: Value, bias: np.ndarray, most: int, rep
     """(sums + bias) * 2^bits, and bits."""
     bits = min(_MOST_FRACTION, 30 - int(most + 1).bit_length())
     scaled = b.mul(sums, 1 << bits) if bits else sums
-    row = np.tile(np.rint(bias * 2.0**bits), repeats).astype(np.int32)
+    row = sized.tile(np.rint(bias * 2.0**bits), repeats).astype(np.int32)
     return b.add(scaled, row), bits
 
 
@@ -275,7 +276,7 @@ def l2_pool(op: L2Pool2D, b: RuleBuilder) -> Answer:
     for axis, (side, size, stride) in enumerate(zip(sides, kernel, strides, strict=True), 1):
         assert side is not None
         assert side.output is not None
-        first = np.arange(side.output) * stride - side.before
+        first = sized.arange(side.output) * stride - side.before
         inside = np.minimum(first + size, shape[axis]) - np.maximum(first, 0)
         total = over_windows(
             b, _padded(b, total, axis, side.before, side.after), axis, size, stride, 1, RuleBuilder.add
@@ -284,7 +285,7 @@ def l2_pool(op: L2Pool2D, b: RuleBuilder) -> Answer:
     different, which = np.unique(counts, return_inverse=True)
     steps = output.ends[1]
     if not steps:
-        zeros = np.full(op.result.type.sizes, min(high, output.zero_point))
+        zeros = sized.full(op.result.type.sizes, min(high, output.zero_point))
         return Rewritten([b.constant(zeros, output.storage)], note=_SQUARE_SUMS_NOTE)
     ratio = Fraction(source.scale) / Fraction(output.scale)
     table = np.stack([root_thresholds(ratio, int(n), steps) for n in different])

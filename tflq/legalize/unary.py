@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from tflq import sized
 from tflq.dialects.tfl.activation import Elu, Gelu
 from tflq.dialects.tfl.arithmetic import Abs, Exp, Log, Neg, Rsqrt, Sqrt, ZerosLike
 from tflq.dialects.tosa.elementwise import Clamp
@@ -125,5 +126,5 @@ def zeros_like(op: ZerosLike, b: RuleBuilder) -> Answer:
     fill = 0 if raw else zero
     warning = _ZEROS if raw and zero else ""
     if x.type.is_static:
-        return Rewritten([b.constant(np.full(x.type.sizes, fill), storage)], warning=warning)
+        return Rewritten([b.constant(sized.full(x.type.sizes, fill), storage)], warning=warning)
     return Rewritten([b.emit(Clamp, [b.value(x)], min_val=fill, max_val=fill)], warning=warning)

@@ -18,7 +18,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -42,7 +42,8 @@ class Window:
 def window(size: int | None, kernel: int, stride: int, dilation: int, padding: str) -> Window | None:
     """Output size and padding of one dim. None if the padding depends on an unknown size.
 
-    SAME gives ceil(size / stride) outputs and puts odd padding after; VALID pads nothing. Source: kernels/padding.h.
+    SAME gives ceil(size / stride) outputs and puts odd padding after; VALID pads nothing, and gives a negative number
+    where the kernel is too large. Quotients are C++'s, which end at 0. Source: kernels/padding.h.
     """
     extent = (kernel - 1) * dilation + 1
     if size is None:
@@ -52,7 +53,8 @@ def window(size: int | None, kernel: int, stride: int, dilation: int, padding: s
             return None
         return Window(None, (extent - 1) // 2, extent - 1 - (extent - 1) // 2)
     if padding == "VALID":
-        return Window((size + stride - extent) // stride, 0, 0)
+        room = size + stride - extent
+        return Window(room // stride if room >= 0 else -(-room // stride), 0, 0)
     output = -(-size // stride)
     total = max((output - 1) * stride + extent - size, 0)
     return Window(output, total // 2, total - total // 2)
@@ -295,6 +297,20 @@ def clip_bound(clip: float, scale: float, most: int) -> int:
     return int(min(np.float32(clip) / np.float32(scale), np.float32(most))) if clip > 0 else 0
 
 
+def scattered_in_turn(places: np.ndarray, rows: int) -> list[np.ndarray]:
+    """For each occurrence of a place among those of updates, the first to the last: which update each row takes, or the
+    row after them all. One turn, if there are no updates."""
+    order = np.argsort(places, kind="stable")
+    ordered = places[order]
+    occurrence = np.arange(places.size) - np.searchsorted(ordered, ordered)
+    turns = []
+    for turn in range(int(occurrence.max(initial=0)) + 1):
+        source = np.full(rows, places.size)
+        source[ordered[occurrence == turn]] = order[occurrence == turn]
+        turns.append(source)
+    return turns
+
+
 # Where each output row or column of a resize comes from, in TFLite's arithmetic and in TOSA's.
 #
 # TOSA's RESIZE puts output o at position (o * d + offset) / n of the input. With i = floor(position) and the fraction
@@ -469,6 +485,12 @@ def uint8_is_rational(
 ) -> bool:
     """Whether the uint8 RESIZE_BILINEAR is (RESIZE by `rational_steps` + n_y * n_x / 2) // (n_y * n_x)."""
     rows, columns = (_Fractions.of(s, o, align_corners, half_pixel_centers) for s, o in zip(size, out, strict=True))
+    if rows.q.size * columns.q.size > _MOST_PAIRS:
+        return False
+    return all(_are_rational(rows.of_rows(at), columns) for at in range(0, rows.q.size, _ROWS_AT_ONCE))
+
+
+def _are_rational(rows: _Fractions, columns: _Fractions) -> bool:
     exact = rows.exact[:, None] & columns.exact & (rows.bits[:, None] + columns.bits <= 14)
     q = rows.q[:, None] * columns.q
     error = rows.weight[:, None] * columns.weight * _FLOAT_ERROR
@@ -477,6 +499,11 @@ def uint8_is_rational(
         2 * 256 * q * error < 1
     )  # every value is at least 1 / (2 q) from the middle of two integers
     return bool((exact | apart).all())
+
+
+_MOST_PAIRS: Final = 1 << 24
+"""Elements of a plane for which that is looked for."""
+_ROWS_AT_ONCE: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -488,6 +515,11 @@ class _Fractions:
     exact: np.ndarray  # whether the float position has no error and its denominator is a power of two
     error: np.ndarray  # the error of the float position, within the input
     weight: np.ndarray  # the sum of the absolute values of both float weights
+
+    def of_rows(self, at: int) -> _Fractions:
+        """Those of some outputs."""
+        these = slice(at, at + _ROWS_AT_ONCE)
+        return _Fractions(*(v[these] for v in (self.q, self.bits, self.exact, self.error, self.weight)))
 
     @classmethod
     def of(cls, size: int, out: int, align_corners: bool, half_pixel_centers: bool) -> _Fractions:

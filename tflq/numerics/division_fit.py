@@ -24,11 +24,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from tflq.light import NamedTuple, dataclass
+from tflq.numerics.results import has_form, returns
 from tflq.numerics.staircase import Staircase, float_thresholds, rescale_staircase
 
 _I31 = (1 << 31) - 1
@@ -126,6 +127,14 @@ def fit_divisions(
     return ~lost, divisions
 
 
+def _are_divisions(found: Sequence[np.ndarray], bottom: np.ndarray, *arguments: Any) -> bool:
+    """Whether arrays are those of `rescale_divisions`: four of channels, and one of RESCALEs."""
+    channels, scalings = bottom.shape, arguments[-1].shape
+    forms = (*[(np.float64, channels)] * 2, (np.bool_, scalings), *[(np.int64, channels)] * 3)
+    return len(found) == len(forms) and all(has_form(array, *form) for array, form in zip(found, forms, strict=True))
+
+
+@returns(_are_divisions)
 def rescale_divisions(
     bottom: np.ndarray,
     count: int,

@@ -25,6 +25,7 @@ from tflq.numerics.float_basics import (
     multiply_add,
     proven,
 )
+from tflq.numerics.results import per_channel, returns
 
 # Nothing but a product rounds.
 #
@@ -71,6 +72,7 @@ class DistanceRequantization(NamedTuple):
         return self.m > _FLAT
 
 
+@returns(per_channel(3))
 def distance_arrays(
     thresholds: np.ndarray, slope: np.ndarray, low: np.ndarray, high: np.ndarray
 ) -> tuple[np.ndarray, ...]:
@@ -194,6 +196,7 @@ class ClippedRequantization(NamedTuple):
         return np.floor(total, out=total)
 
 
+@returns(per_channel(3))
 def falling_arrays(
     thresholds: np.ndarray, slope: np.ndarray, low: np.ndarray, high: np.ndarray
 ) -> tuple[np.ndarray, ...]:
@@ -201,6 +204,7 @@ def falling_arrays(
     return tuple(fit_falling(thresholds, slope, low, high) or ())
 
 
+@returns(per_channel(4))
 def clipped_arrays(
     thresholds: np.ndarray, slope: np.ndarray, low: np.ndarray, high: np.ndarray, bottom: int
 ) -> tuple[np.ndarray, ...]:
@@ -411,6 +415,7 @@ class SplitRequantization(NamedTuple):
         return np.asarray(n + np.floor(multiply_add(r, self.m, rest, fused=fused)))
 
 
+@returns(per_channel(9, optional=1))
 def split_arrays(
     thresholds: np.ndarray, slope: np.ndarray, low: np.ndarray, high: np.ndarray, bottom: int
 ) -> tuple[np.ndarray, ...]:

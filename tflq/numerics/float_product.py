@@ -139,6 +139,12 @@ def fit_float_product(table: np.ndarray, product: Product, rounding: SumRounding
     return fit
 
 
+def fit_product_table(table: np.ndarray, rounding: SumRounding = "separate") -> FloatProduct | None:
+    """`fit_float_product` of a table that is a function of a product; None if it is not."""
+    product = product_of(table)
+    return None if product is None else fit_float_product(table, product, rounding)
+
+
 # Scaled and rounded sums of two:
 #
 #     f(x, y) = floor(gain * relu6(x * m + y * n + c))

@@ -46,6 +46,7 @@ from tflq.numerics.float_basics import (
     live_channels,
     proven,
 )
+from tflq.numerics.results import per_channel, returns
 
 _FIRST: Final = 16  # gains whose nearest one is tried on all thresholds
 _GAINS: Final = 128  # of a wave
@@ -207,6 +208,7 @@ def _is_exact(thresholds: np.ndarray, low: np.ndarray, high: np.ndarray, a: np.n
     return bool(exact[live].all())
 
 
+@returns(per_channel(5, optional=2))
 def requantization_arrays(
     thresholds: np.ndarray, slope: np.ndarray, low: np.ndarray, high: np.ndarray, activation: str, centred: bool
 ) -> tuple[np.ndarray, ...]:

@@ -36,6 +36,17 @@ def unsigned(x: np.ndarray, bits: int) -> np.ndarray:
     return np.asarray(x, np.int64).astype(np.uint64) & np.uint64((1 << bits) - 1)
 
 
+def rounded_to_odd(numbers: np.ndarray) -> np.ndarray:
+    """Integers, int64 or uint64, as float64 numbers that round to fewer than 50 bits as they do. Where float64 does not
+    hold them they are rounded to odd."""
+    x = np.asarray(numbers)
+    size = np.where(x < 0, -x, x).astype(np.uint64) if x.dtype.kind == "i" else x
+    cut = size & ~np.uint64(0x7FF)
+    sticky = np.where(size != cut, np.uint64(0x800), np.uint64(0))
+    large = np.where(size >= np.uint64(1 << 53), cut | sticky, size).astype(np.float64)
+    return np.where(x < 0, -large, large)
+
+
 def divided_signed(a: np.ndarray, b: np.ndarray, bits: int) -> tuple[np.ndarray, np.ndarray]:
     """Quotient toward zero and remainder, int64. ZeroDivisionError, OverflowError."""
     _check_divisor(b)

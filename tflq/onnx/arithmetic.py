@@ -63,7 +63,7 @@ def multiply(op: tosa.Mul, t: Onnx) -> Held:
     def emit(a: Value, b: Value) -> Value:
         factors = [split(t, v, *end) for v, end in zip((a, b), ends, strict=True)]
         half: list[Value | None] = [
-            t.constant(limb, f32) if limb.any() else None
+            t.constant(limb[0], f32) if limb.any() else None
             for limb in limbs_of(np.asarray([1 << (op.shift - 1)], object))
         ]
         sums = product(t, *factors)
@@ -168,12 +168,10 @@ def floor_division(op: arithmetic.FloorDiv | arithmetic.FloorMod, t: Onnx) -> He
     """Of integers: MOD has the divisor's sign, as the kernel's; DIV goes toward zero, which is one more where what it
     leaves has not the divisor's sign."""
     storage = op.result.type.storage
-    if storage.is_float and isinstance(op, arithmetic.FloorMod):
-        raise Refused("FLOOR_MOD of floats")
 
     def emit(x: Value, y: Value) -> Value:
         if storage.is_float:
-            return t.floor(t.div(x, y))
+            return _float_modulo(t, x, y) if isinstance(op, arithmetic.FloorMod) else t.floor(t.div(x, y))
         if isinstance(op, arithmetic.FloorMod):
             return t.mod(x, y)
         quotient = t.div(x, y)
@@ -184,6 +182,14 @@ def floor_division(op: arithmetic.FloorDiv | arithmetic.FloorMod, t: Onnx) -> He
 
     element = storage if storage.is_float or storage == i64 else i32
     return t.elementwise(emit, [op.lhs, op.rhs], op.result, element)
+
+
+def _float_modulo(t: Onnx, x: Value, y: Value) -> Value:
+    """What the quotient toward zero leaves, which is exact; with another sign than the divisor's, the divisor more."""
+    rest = t.mod(x, y, fmod=True)
+    differ = t.emit(onnx.Xor, [t.below_zero(rest), t.below_zero(y)])
+    off = t.both(differ, t.invert(t.equal(rest, t.like(0, rest))))
+    return t.where(off, t.add(rest, y), rest)
 
 
 @lowering(tosa.Pow, arithmetic.Pow)
@@ -229,7 +235,7 @@ def compare(op: tosa.Comparison | comparison.Comparison, t: Onnx) -> Held:
 @lowering(tosa.Select, comparison.SelectV2)
 def select(op: tosa.Select | comparison.SelectV2, t: Onnx) -> Held:
     condition, x, y = op.reads
-    return _chosen(t, condition, None, x, y, op.result)
+    return chosen(t, condition, None, x, y, op.result)
 
 
 @lowering(comparison.Select)
@@ -238,10 +244,10 @@ def select_rows(op: comparison.Select, t: Onnx) -> Held:
     condition, x, y = op.reads
     missing = len(x.type.dims) - len(condition.type.dims)
     rows = (*condition.type.dims, *(1,) * missing) if missing else None
-    return _chosen(t, condition, rows, x, y, op.result)
+    return chosen(t, condition, rows, x, y, op.result)
 
 
-def _chosen(t: Onnx, condition: Value, rows: Sequence[int | None] | None, x: Value, y: Value, result: Value) -> Held:
+def chosen(t: Onnx, condition: Value, rows: Sequence[int | None] | None, x: Value, y: Value, result: Value) -> Held:
     """WHERE; of truth values by AND and OR."""
     chosen = t.value(condition) if rows is None else t.reshape(t.value(condition), rows)
     if result.type.storage == i1:
@@ -408,10 +414,12 @@ def of_numbers(op: arithmetic.Abs | arithmetic.Neg | arithmetic.Square, t: Onnx)
 
 @lowering(arithmetic.ZerosLike)
 def zeros_like(op: arithmetic.ZerosLike, t: Onnx) -> Held:
-    """x times 0, whatever x is, is an x of zeros where it is whole."""
-    if op.result.type.storage.is_float:
-        raise Refused("ZEROS_LIKE of floats, which may be infinite")
-    return t.elementwise(lambda x: t.mul(x, t.like(0, x)), [op.input], op.result)
+    """x times 0, which is 0 where x is whole; of floats, which may be infinite, x < x."""
+
+    def emit(x: Value) -> Value:
+        return t.cast(t.less(x, x), x.type.storage) if x.type.storage.is_float else t.mul(x, t.like(0, x))
+
+    return t.elementwise(emit, [op.input], op.result)
 
 
 # Activations and normalizations of float32: what the float fallback computes between casts.

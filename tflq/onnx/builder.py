@@ -12,7 +12,7 @@ from tflq.dialects import onnx
 from tflq.dialects.declare import Operator
 from tflq.dialects.onnx import DequantizeLinear, QuantizeLinear
 from tflq.ir.core import Value
-from tflq.ir.types import ScalarType, Shape, TensorType, f32, i8, i16, i32, i64, ui8, ui64
+from tflq.ir.types import ScalarType, Shape, TensorType, f32, i8, i16, i32, i64, ui8, ui16, ui32, ui64
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -22,6 +22,7 @@ _SMALL: Final = 64
 """Elements of a constant that is stored as it is, whatever smaller type holds it."""
 _LONG: Final = 1 << 12
 """Elements of a row of which the steps are kept, if they are smaller."""
+_PADDED_AS: Final = {i16: i32, ui16: i32, ui32: i64, ui64: i64}
 _LEAST, _GREATEST = -(1 << 63), (1 << 63) - 1
 
 
@@ -183,11 +184,12 @@ class OnnxBuilder(Emitter):
     def pad(
         self, x: Value, before: Sequence[int], after: Sequence[int], value: float = 0, mode: str = "constant"
     ) -> Value:
-        """PAD; no operator if there is nothing to add. i16 is padded in i32."""
+        """PAD; no operator if there is nothing to add. Types that it lacks are padded in wider ones."""
         if not any(before) and not any(after):
             return x
-        if x.type.storage == i16:
-            return self.cast(self.pad(self.cast(x, i32), before, after, value, mode), i16)
+        storage = x.type.storage
+        if storage in _PADDED_AS:
+            return self.cast(self.pad(self.cast(x, _PADDED_AS[storage]), before, after, value, mode), storage)
         fill = [self.like(value, x)] if mode == "constant" else []
         return self.emit(onnx.Pad, [x, self.vector([*before, *after]), *fill], mode=mode)
 

@@ -4,14 +4,15 @@ lowering knows of the function it works on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 
 from tflq.analysis.known import Ranges
 from tflq.caches import ProofCache
-from tflq.contract import Note
+from tflq.contract import Note, Searches
 from tflq.dialects.quant import Scast
 from tflq.dialects.tosa.movement import Identity
 from tflq.errors import Refused
@@ -26,6 +27,21 @@ from tflq.registering import Registry, form_of
 #
 # Runtimes compute in float32 and int32, and on images with channels first. A tensor is cast, moved and transposed only
 # where something reads it in another form: what a CONV gives stays float32 with channels first up to the next one.
+
+
+HELD: Final = (i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64, f32, f64)
+"""The element types that tensors may have."""
+
+
+def need_type(element: ScalarType, name: str = "a tensor") -> None:
+    """Refused if no tensor may have the type."""
+    if element not in HELD:
+        raise Refused(f"{name} is {element}, which has no form in ONNX")
+
+
+def is_narrow(element: ScalarType) -> bool:
+    """Whether it is an integer that is held in a wider type."""
+    return element.is_integer and element.bits < 8
 
 
 EXACT: Final = 1 << 24
@@ -82,6 +98,12 @@ class Held:
         """Whether it exists with channels first only."""
         return all(form.first for form in self.forms)
 
+    def copy(self) -> Held:
+        """The same tensor, whose further forms are its own."""
+        made = Held(Form(f32), next(iter(self.forms.values())), self.low, self.high, self.source)
+        made.forms, made.channels, made.again = dict(self.forms), self.channels, self.again
+        return made
+
     def within(self, low: int, high: int) -> Held:
         """The same tensor, whose numbers are within these bounds, too."""
         self.low, self.high = max(self.low, low), min(self.high, high)
@@ -91,6 +113,7 @@ class Held:
         """The tensor in a form, made from the nearest one that there is."""
         found = self.forms.get(wanted)
         if found is None:
+            need_type(wanted.element)
             found = self._made(b, wanted) if self.source is None else _constant(b, self.source, wanted)
             self.forms[wanted] = found
         return found
@@ -172,11 +195,45 @@ def channel_row(b: OnnxBuilder, numbers: np.ndarray, element: ScalarType, layout
 # which. What ONNX lacks is `Refused`, with a clause that says what; all refusals of a model are reported together.
 
 
-HELD: Final = (i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64, f32, f64)
-"""The element types that tensors may have."""
 Made: TypeAlias = "Value | Held"
 T = TypeVar("T", bound=Op)
 _WIDE = 1 << 62
+
+
+class Scope:
+    """A function, or a graph inside of an operator: its ops, and what is known there of values, shared values and
+    variables. A graph inside reads what its outer scopes hold; what it makes of that, it makes for itself.
+
+    repeats: The variables of the body of a loop are its arguments, by name: `arguments`.
+    """
+
+    __slots__ = ("arguments", "held", "once", "ops", "outer", "repeats", "variables", "written")
+
+    def __init__(self, ops: list[Op], outer: Scope | None = None, *, repeats: bool = False) -> None:
+        self.ops = ops
+        self.outer = outer
+        self.repeats = repeats
+        self.held: dict[Value, Held] = {}
+        self.once: dict[Hashable, Value] = {}
+        self.variables: dict[str, Held] = {}
+        """What variables hold at this place."""
+        self.written: dict[str, None] = {}
+        """The variables that were written."""
+        self.arguments: dict[str, Value] = {}
+
+    def find(self, value: Value) -> Held | None:
+        """What a value has become; None if it has not been lowered."""
+        found = self.held.get(value)
+        if found is None and self.outer is not None:
+            outside = self.outer.find(value)
+            if outside is not None:
+                found = self.held[value] = outside.copy()
+        return found
+
+    def shared(self, key: Hashable) -> Value | None:
+        """What several ops share, if one has made it."""
+        found = self.once.get(key)
+        return self.outer.shared(key) if found is None and self.outer is not None else found
 
 
 class State:
@@ -189,8 +246,6 @@ class State:
         """The names of the variables that values are handles of."""
         self.arguments: dict[str, Value] = {}
         """Those that are read or written: arguments of the function, with their first value."""
-        self.held: dict[str, Held] = {}
-        """What they hold at this place in the function."""
 
     def sides(self, t: Onnx, taken: set[Value]) -> tuple[list[Value], list[Value]]:
         """The arguments and the results that stand for them."""
@@ -198,7 +253,7 @@ class State:
         taken.update(arguments)
         results = []
         for name, argument in self.arguments.items():
-            result = own(self.held[name].get(t, Form(argument.type.storage)), taken, t.identity)
+            result = own(t.variable(name).get(t, Form(argument.type.storage)), taken, t.identity)
             result.name, result.info = f"{name}_next", {"state": name}
             result.type = argument.type
             results.append(result)
@@ -208,7 +263,13 @@ class State:
 class Onnx(OnnxBuilder):
     """An `OnnxBuilder` that knows what the values of the integer form have become."""
 
-    def __init__(self, module: Module, function: Function, proofs: ProofCache | None = None) -> None:
+    def __init__(
+        self,
+        module: Module,
+        function: Function,
+        proofs: ProofCache | None = None,
+        searches: Searches | None = None,
+    ) -> None:
         super().__init__()
         self.users = function.users()
         self.results = frozenset(function.outputs)
@@ -221,18 +282,18 @@ class Onnx(OnnxBuilder):
         self.state = State()
         self.ranges = Ranges()
         self._proofs = proofs
-        self._held: dict[Value, Held] = {}
-        self._once: dict[Hashable, Value] = {}
+        self.searched: Final = Searches(module) if searches is None else searches
+        self.scope = Scope(self.ops)
 
     # --- what values have become ---------------------------------------------------------------------------------
 
     def held(self, operand: Value) -> Held:
         """What an operand has become."""
-        found = self._held.get(operand)
+        found = self.scope.find(operand)
         if found is None:
             if not operand.is_constant:
                 raise Refused(f"'{operand.name}' is neither computed nor a constant")
-            found = self._held[operand] = self._constant(operand)
+            found = self.scope.held[operand] = self._constant(operand)
         return found
 
     def value(self, operand: Value) -> Value:
@@ -283,21 +344,52 @@ class Onnx(OnnxBuilder):
     def record(self, operand: Value, result: Made) -> None:
         """Records what a value has become. The forms of one with a name say which tensor they hold."""
         held = result if isinstance(result, Held) else self.made(result, operand)
-        if operand.name:
+        if operand.name and operand.type.storage.numpy:
             for form, value in held.forms.items():
                 if value.producer is not None and not value.name:
                     value.name = operand.name
-                    value.info = {"holds": (form.offset, form.first, operand.type.storage.numpy)}
-        self._held[operand] = held
+                    value.info = {"holds": (form.offset, form.first, operand.type.storage.dtype.name)}
+        self.scope.held[operand] = held
 
     def found(self, operand: Value) -> list[Value]:
         """The forms of an operand, if it has been lowered."""
-        return [*self._held[operand].forms.values()] if operand in self._held else []
+        held = self.scope.find(operand)
+        return [] if held is None else [*held.forms.values()]
 
     def warn(self, text: str, exception: str, remedy: str) -> None:
         """Warns that the result is not the interpreter's. `exception`: the reason, as `tflq.legalize.caveats` names
         it; `remedy`: what the user can do."""
         self.notes.append(Note(self.location, text, exception, remedy))
+
+    # --- graphs inside of operators, and variables ---------------------------------------------------------------
+
+    @contextmanager
+    def inside(self, scope: Scope) -> Iterator[None]:
+        """Emits into a scope."""
+        outer, location = self.scope, self.location
+        self.scope, self.ops = scope, scope.ops
+        try:
+            yield
+        finally:
+            self.scope, self.ops, self.location = outer, outer.ops, location
+
+    def variable(self, name: str, scope: Scope | None = None) -> Held:
+        """What a declared variable holds at this place, or at the end of another scope."""
+        scope = scope or self.scope
+        found = scope.variables.get(name)
+        if found is None:
+            argument = self.state.arguments[name]
+            if scope.repeats:
+                argument = scope.arguments[name] = Value(argument.type, name)
+            outside = None if scope.repeats or scope.outer is None else self.variable(name, scope.outer)
+            found = self.made(argument, argument) if outside is None else outside.copy()
+            scope.variables[name] = found
+        return found
+
+    def hold(self, name: str, held: Held) -> None:
+        """Gives a variable another value."""
+        self.scope.variables[name] = held
+        self.scope.written[name] = None
 
     # --- elementwise ---------------------------------------------------------------------------------------------
 
@@ -367,9 +459,10 @@ class Onnx(OnnxBuilder):
 
     def once(self, key: Hashable, make: Callable[[], Value]) -> Value:
         """`make()`, made once: what several ops share."""
-        if key not in self._once:
-            self._once[key] = make()
-        return self._once[key]
+        found = self.scope.shared(key)
+        if found is None:
+            found = self.scope.once[key] = make()
+        return found
 
     def remembered(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """`function(*arguments)` of a pure function of `tflq.numerics`, from the cache of proofs if there is one."""
@@ -377,11 +470,11 @@ class Onnx(OnnxBuilder):
 
     def _constant(self, operand: Value) -> Held:
         storage = operand.type.storage
-        if storage not in HELD and storage.bits >= 8:
-            raise Refused(f"'{operand.name}' is {storage}, which has no form")
+        if not is_narrow(storage):
+            need_type(storage, f"'{operand.name}'")
         if storage.is_float or storage == i1:
             return Held(Form(storage), Value(operand.type.with_element(storage), buffer=operand.buffer), 0, 0)
-        array = np.ascontiguousarray(operand.array)
+        array = operand.array
         low, high = (int(array.min()), int(array.max())) if array.size else (0, 0)
         plain = constant(array, storage) if storage.bits >= 8 else constant(array)
         return Held(Form(plain.type.storage), plain, low, high, plain)

@@ -89,17 +89,22 @@ def convolve_depthwise(op: DepthwiseConv2D, t: Onnx) -> Held:
 
 @lowering(TransposeConv2D)
 def convolve_transposed(op: TransposeConv2D, t: Onnx) -> Held:
+    weights = _weights(op, t, lambda w: w.transpose(3, 0, 1, 2), lambda x: t.transpose(x, (3, 0, 1, 2)), 0)
+    apply = _transposed(t, op.out_pad, op.stride)
+    return _summed(t, op.result, _input(op, t), weights, op.bias, apply, first=True)
+
+
+def _transposed(t: Onnx, out_pad: Sequence[int], strides: Sequence[int]) -> Apply:
     """CONVTRANSPOSE crops what out_pad has below 0; PAD adds what it has above."""
-    top, bottom, left, right = op.out_pad
+    top, bottom, left, right = out_pad
     crop, grow = ([max(sign * n, 0) for n in (top, left, bottom, right)] for sign in (-1, 1))
 
     def apply(x: Value, w: Value, bias: Value | None) -> Value:
-        y = t.emit(ConvTranspose, [x, w], f32, strides=tuple(op.stride), pads=tuple(crop))
+        y = t.emit(ConvTranspose, [x, w], f32, strides=tuple(strides), pads=tuple(crop))
         y = t.pad(y, [0, 0, *grow[:2]], [0, 0, *grow[2:]])
         return y if bias is None else t.add(y, t.reshape(bias, (*bias.type.dims, 1, 1)))
 
-    weights = _weights(op, t, lambda w: w.transpose(3, 0, 1, 2), lambda x: t.transpose(x, (3, 0, 1, 2)), 0)
-    return _summed(t, op.result, _input(op, t), weights, op.bias, apply, first=True)
+    return apply
 
 
 def _rows(op: Conv2D | Conv3D, t: Onnx) -> Held:
@@ -347,14 +352,51 @@ def convolve_depthwise_real(op: tfl.DepthwiseConv2D, t: Onnx) -> Held:
 
 
 def _convolved(op: tfl.Conv2D | tfl.DepthwiseConv2D, t: Onnx, weights: Value, group: int) -> Held:
+    strides, dilations = (op.stride_h, op.stride_w), (op.dilation_h_factor, op.dilation_w_factor)
+    return _windows(op, t, weights, strides, dilations, group)
+
+
+def _windows(
+    op: tfl.Conv2D | tfl.DepthwiseConv2D | tfl.Conv3D,
+    t: Onnx,
+    weights: Value,
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    group: int,
+) -> Held:
     if op.output.type.storage != f32:
         raise Refused(f"a convolution of plain {op.output.type.storage}")
     x = t.held(op.input).get(t, Form(f32, first=True))
     kernel = static(weights.type.shape)[2:]
-    strides, dilations = (op.stride_h, op.stride_w), (op.dilation_h_factor, op.dilation_w_factor)
-    pads = padding(op.input.type.dims[1:3], kernel, strides, dilations, op.padding)
+    pads = padding(op.input.type.dims[1:-1], kernel, strides, dilations, op.padding)
     bias = None if op.bias is None else real(t, op.bias)
     y = real_sum(op, t.conv(x, weights, bias, strides=strides, pads=pads, dilations=dilations, group=group))
+    return t.made(activated(t, y, op.fused_activation_function), op.output, first=True)
+
+
+@lowering(tfl.Conv3D)
+def convolve_3d_real(op: tfl.Conv3D, t: Onnx) -> Held:
+    """Weights [depth, height, width, inputs, outputs]."""
+    weights = t.transpose(factor(op, t, op.filter), (4, 3, 0, 1, 2))
+    strides = op.stride_d, op.stride_h, op.stride_w
+    dilations = op.dilation_d_factor, op.dilation_h_factor, op.dilation_w_factor
+    return _windows(op, t, weights, strides, dilations, 1)
+
+
+@lowering(tfl.TransposeConv)
+def convolve_transposed_real(op: tfl.TransposeConv, t: Onnx) -> Held:
+    """The kernel puts the first element of the result at the padding of the convolution that it is the transpose of."""
+    (_, *kernel, _), strides = static(op.filter.type.shape), (op.stride_h, op.stride_w)
+    out, given = static(op.output.type.dims[1:3]), static(op.input.type.dims[1:3])
+    places = [window(*row, 1, op.padding) for row in zip(out, kernel, strides, strict=True)]
+    if [place and place.output for place in places] != list(given):
+        raise Refused(f"an input of {given} does not make a result of {out}")
+    before = [place.before for place in places if place is not None]
+    ends = [(n - 1) * s + k - a for n, s, k, a in zip(given, strides, kernel, before, strict=True)]
+    pads = [-before[0], out[0] - ends[0], -before[1], out[1] - ends[1]]
+    x = t.held(op.input).get(t, Form(f32, first=True))
+    weights = t.transpose(factor(op, t, op.filter), (3, 0, 1, 2))
+    y = real_sum(op, _transposed(t, pads, strides)(x, weights, None if op.bias is None else real(t, op.bias)))
     return t.made(activated(t, y, op.fused_activation_function), op.output, first=True)
 
 
@@ -438,7 +480,7 @@ def factor(op: Op, t: Onnx, operand: Value) -> Value:
         return real(t, operand)
     if isinstance(operand.type.element, UniformQuantizedSubChannelType):
         if not (isinstance(op, tfl.FullyConnected) and operand.type.storage == i4):
-            raise Refused(f"the kernel finds no scale of '{operand.name}', which has one per block")
+            raise Refused(f"the kernel reads one scale, but '{operand.name}' has one per block")
         t.warn(BLOCKS.format(operand.name), "inexact", BLOCKS_REMEDY)
     t.warn(rounding_of(op, "ONNX's operators"), "inexact", REMEDY)
     return real(t, operand)

@@ -12,16 +12,21 @@ from itertools import chain
 from typing import Any, ClassVar, Final, TypeAlias
 
 from tflq.caches import ProofCache
-from tflq.contract import Note, Notes, Pass, PassResult
-from tflq.dialects.forms import Form
+from tflq.contract import Note, Notes, Pass, PassResult, Searches
+from tflq.dialects.declare import Operator
+from tflq.dialects.effects import is_handle
+from tflq.dialects.forms import Form, compiled
 from tflq.dialects.onnx import (
     ArgMax,
+    ArgMin,
     BitShift,
     DequantizeLinear,
     Div,
     Floor,
     Gather,
     GatherND,
+    Mod,
+    NonZero,
     QuantizeLinear,
     Round,
     ScatterND,
@@ -30,10 +35,11 @@ from tflq.dialects.onnx import (
 from tflq.dialects.onnx import Shape as ShapeOf
 from tflq.errors import Reason, Refused
 from tflq.ir.core import Function, Location, Module, Op, Value
-from tflq.ir.types import ScalarType, TensorType, f64, i64, is_quantized, ui32, ui64
+from tflq.ir.facts import walk
+from tflq.ir.types import TensorType, f64, i64, is_quantized, ui32, ui64
 from tflq.light import dataclass
 from tflq.lowering import FunctionWalk, entries, lowered_module, own, refuse
-from tflq.onnx.context import HELD, Held, Made, Onnx, lowered
+from tflq.onnx.context import HELD, Held, Made, Onnx, is_narrow, lowered, need_type
 from tflq.onnx.context import Form as HeldAs
 
 
@@ -67,7 +73,8 @@ def lower(module: Module, proofs: ProofCache | None = None, *, given: bool = Fal
     refused: dict[Reason, None] = {}
     renamed: dict[Value, Value] = {}
     sources = [module.functions[i] for i in entries(module)]
-    walks = [_Function(f, Onnx(module, f, proofs), become, refused, renamed) for f in sources]
+    searches = Searches(module)
+    walks = [_Function(f, Onnx(module, f, proofs, searches), become, refused, renamed) for f in sources]
     made = [walk.run() for walk in walks]
     refuse(refused, "ONNX")
     for argument in (v for function in made for v in function.inputs if "start" in v.info):
@@ -105,7 +112,13 @@ class _Function(FunctionWalk["Made"]):
         return self.function(inputs + before, outputs)
 
     def lowered(self, op: Op) -> Sequence[Made]:
+        for value in op.tensors:
+            _need_known_type(value)
+        before = len(self.t.ops)
         results = self.become(op, self.t)
+        for emitted in self.t.ops[before:]:
+            if isinstance(emitted, Operator) and (reason := compiled(type(emitted)).check(emitted)) is not None:
+                raise Refused(f"no {type(emitted).__name__} of ONNX takes it: {reason}")
         return [results] if isinstance(results, (Value, Held)) else results
 
     def record(self, value: Value, made: Made) -> None:
@@ -120,7 +133,9 @@ class _Function(FunctionWalk["Made"]):
     def _input(self, value: Value) -> Value:
         """The argument, of its storage type."""
         storage, shape = value.type.storage, value.type.shape
-        lacking = f"is {storage}, which has no form" if storage not in HELD else "has no known rank" * (shape is None)
+        lacking = (
+            "has no known rank" * (shape is None) if storage in HELD else f"is {storage}, which has no form in ONNX"
+        )
         if lacking:
             self.refused[Reason(f"input '{value.name}' {lacking}", tensor=value.name)] = None
         info = {"quantized": value.type.element} if is_quantized(value.type.element) else {}
@@ -132,7 +147,9 @@ class _Function(FunctionWalk["Made"]):
     def _output(self, value: Value, taken: set[Value]) -> Value:
         """The result: a separate value of its storage type, under its name."""
         try:
-            result = self.t.held(value).get(self.t, HeldAs(_element(value)))
+            if value.producer is None:  # the walk asks of the others
+                _need_known_type(value)
+            result = self.t.held(value).get(self.t, HeldAs(value.type.storage))
         except Refused as refusal:
             self.refused[Reason(f"result '{value.name}': {refusal}", tensor=value.name)] = None
             return value
@@ -145,11 +162,12 @@ class _Function(FunctionWalk["Made"]):
         return result
 
 
-def _element(value: Value) -> ScalarType:
-    """The element type of a result. Refused if ONNX has none."""
-    if value.type.storage not in HELD:
-        raise Refused(f"it is {value.type.storage}, which has no form")
-    return value.type.storage
+def _need_known_type(value: Value) -> None:
+    """Refused if numpy does not hold a constant, or if ONNX's tensors do not hold another value."""
+    storage = value.type.storage
+    known = bool(storage.numpy) if value.is_constant else is_handle(value) or is_narrow(storage)
+    if not known:
+        need_type(storage, f"'{value.name}'")
 
 
 # In which runtimes a graph is exact: what each computes otherwise than ONNX says.
@@ -167,7 +185,7 @@ _OF_TYPE: Final = {
     ui32: "uint32 in int32",
 }
 """How OpenVINO computes numbers of these types."""
-_INDEXED: Final = (Gather, GatherND, ScatterND, ArgMax, TopK, ShapeOf)
+_INDEXED: Final = (Gather, GatherND, ScatterND, ArgMax, ArgMin, NonZero, TopK, ShapeOf)
 """They take or give indices in int64, which are small."""
 
 
@@ -232,7 +250,7 @@ def _by_operator(module: Module) -> list[tuple[str, Location | None, dict[str, N
 
 def exact_in(function: Function) -> list[str]:
     """The runtimes that compute the graph exactly, by name. None does where an operator stands between casts."""
-    if any(isinstance(op, (DequantizeLinear, QuantizeLinear)) for op in function.ops) or results_in_sums(function):
+    if function.has_ops(DequantizeLinear, QuantizeLinear) or results_in_sums(function):
         return []
     return list(RUNTIMES[:1] if left_out(function) or only_onnxruntime(function) else RUNTIMES)
 
@@ -246,23 +264,42 @@ def results_in_sums(function: Function) -> bool:
     """Whether a result follows from sums of real numbers (`real_sum` in `onnx.convolution`) without being rounded, or
     from those of a hybrid operator."""
     following: set[Value] = set()
-    for op in function.ops:
-        sums = op.info.get("sums")
+    hybrid = _follow(function.ops, following)
+    return hybrid or bool(following.intersection(function.outputs))
+
+
+def _follow(ops: Sequence[Op], following: set[Value]) -> bool:
+    """Enters the floats that follow from sums. All of an operator with graphs do, if one that it is given or gives
+    does. Whether there is a hybrid operator."""
+    for op in ops:
+        sums, follows = op.info.get("sums"), bool(following.intersection(op.reads))
         if sums == "hybrid":
             return True
-        if sums or (not isinstance(op, (Round, Floor)) and following.intersection(op.reads)):
-            following.update(v for v in op.results if v.type.storage.is_float)
-    return bool(following.intersection(function.outputs))
+        for block in (region.block for region in op.regions):
+            if follows:
+                following.update(_floats(block.arguments))
+            if _follow(block.ops, following):
+                return True
+            sums = sums or bool(following.intersection(block.ops[-1].reads))
+        if sums or (follows and not isinstance(op, (Round, Floor))):
+            following.update(_floats(op.results))
+    return False
+
+
+def _floats(values: Sequence[Value]) -> list[Value]:
+    return [v for v in values if v.type.storage.is_float]
 
 
 def only_onnxruntime(function: Function) -> list[tuple[Op, str]]:
     """The ops that OpenVINO computes otherwise, and how."""
-    return [(op, cause) for op in function.ops if (cause := _otherwise(op))]
+    return [(op, cause) for op in walk(function.ops) if (cause := _otherwise(op))]
 
 
 def _otherwise(op: Op) -> str:
     if isinstance(op, Div):
         return "quotients by a reciprocal"
+    if isinstance(op, Mod) and op.a.type.storage.is_float:
+        return "remainders by rounded quotients"
     if isinstance(op, _INDEXED):
         return ""
     kinds = (v.type.storage for v in op.tensors if not v.is_constant)

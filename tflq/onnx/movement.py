@@ -1,4 +1,4 @@
-"""Elements in another order, place or number, or chosen by index: each is moved in the form in which it is held.
+"""Elements in another order, place or number: each is moved in the form in which it is held.
 
 Where ONNX has no operator, and all shapes are known, the op's evaluator says which element goes where, and GATHER does
 it. Sources: the kernels of these names.
@@ -11,16 +11,14 @@ from typing import Any, Literal
 
 import numpy as np
 
+from tflq import sized
 from tflq.dialects import onnx
-from tflq.dialects.tfl import indexing
 from tflq.dialects.tfl import movement as tfl
-from tflq.dialects.tfl.indexing import DynamicUpdateSlice
 from tflq.dialects.tosa import movement as tosa
-from tflq.dialects.tosa.movement import Gather, Scatter
 from tflq.errors import Refused
 from tflq.evaluate.registry import evaluate_op
 from tflq.ir.core import Op, Value
-from tflq.ir.types import i1, i32, i64
+from tflq.ir.types import i1, i32, i64, ui64
 from tflq.onnx.context import Form, Held, Made, Onnx, lowering, static
 
 
@@ -73,6 +71,8 @@ def unpack(op: tfl.Unpack, t: Onnx) -> list[Made]:
 def slice_(op: tosa.Slice | tfl.Slice, t: Onnx) -> Held:
     if isinstance(op, tosa.Slice):
         starts, sizes = list(op.start), list(op.size)
+    elif not (op.begin.is_constant and op.size.is_constant):
+        return _slice_computed(op, t)
     else:
         starts, sizes = numbers(op.begin), [None if n < 0 else n for n in numbers(op.size)]
     shape = op.input.type.dims
@@ -83,6 +83,16 @@ def slice_(op: tosa.Slice | tfl.Slice, t: Onnx) -> Held:
         return t.slice(x, cut, [starts[i] for i in cut], ends) if cut else x
 
     return t.moved(op.input, emit, op.result)
+
+
+def _slice_computed(op: tfl.Slice, t: Onnx) -> Held:
+    """A size of -1 is the rest of a dim."""
+    starts, sizes = t.integers(op.begin, i64), t.integers(op.size, i64)
+    ends = t.where(t.below_zero(sizes), t.like((1 << 63) - 1, sizes), t.add(starts, sizes))
+    rank = len(op.input.type.dims)
+    operands = [starts, ends, t.vector(range(rank)), t.vector([1] * rank)]
+    kind = op.result.type
+    return t.moved(op.input, lambda x: t.emit(onnx.Slice, [x, *operands], kind.with_element(x.type.element)), op.result)
 
 
 @lowering(tfl.Split, tfl.SplitV)
@@ -129,26 +139,26 @@ def strided_slice(op: tfl.StridedSlice, t: Onnx) -> Held:
 
 @lowering(tosa.Pad)
 def pad(op: tosa.Pad, t: Onnx) -> Held:
-    return _padded(t, op.input1, np.reshape(op.padding, (-1, 2)), op.pad_const, op.result)
+    return padded(t, op.input1, np.reshape(op.padding, (-1, 2)), op.pad_const, op.result)
 
 
 @lowering(tfl.Pad)
 def kernel_pad(op: tfl.Pad, t: Onnx) -> Held:
-    return _padded(t, op.input, _pairs(op), 0, op.result)
+    return padded(t, op.input, _pairs(op), 0, op.result)
 
 
 @lowering(tfl.PadV2)
 def pad_v2(op: tfl.PadV2, t: Onnx) -> Held:
     if not op.value.is_constant:
         raise Refused(f"'{op.value.name}', with which it pads, is not a constant")
-    return _padded(t, op.input, _pairs(op), op.value.array.reshape(()).item(), op.result)
+    return padded(t, op.input, _pairs(op), op.value.array.reshape(()).item(), op.result)
 
 
 def _pairs(op: tfl.Padding) -> np.ndarray:
     return np.reshape(numbers(op.paddings), (-1, 2))
 
 
-def _padded(t: Onnx, x: Value, pairs: np.ndarray, fill: Any, result: Value) -> Held:
+def padded(t: Onnx, x: Value, pairs: np.ndarray, fill: Any, result: Value) -> Held:
     """PAD; the constant is less what is taken off the tensor in its form."""
     held = t.held(x)
     form = min((f for f in held.forms if not f.first), key=lambda f: f.element.bits, default=Form(x.type.storage))
@@ -172,6 +182,7 @@ def mirror_pad(op: tfl.MirrorPad, t: Onnx) -> Held:
         for axis, pair in enumerate(pairs.tolist()):
             if any(pair):
                 (size,) = static(shape[axis : axis + 1])
+                sized.need_few(size + sum(pair))
                 x = t.gather(x, t.vector(np.pad(np.arange(size), tuple(pair), mode)), axis)
         return x
 
@@ -185,7 +196,10 @@ def tile(op: tosa.Tile, t: Onnx) -> Held:
 
 @lowering(tfl.Tile)
 def kernel_tile(op: tfl.Tile, t: Onnx) -> Held:
-    return t.moved(op.input, lambda x: t.tile(x, numbers(op.multiples)), op.result)
+    if op.multiples.is_constant:
+        return t.moved(op.input, lambda x: t.tile(x, numbers(op.multiples)), op.result)
+    repeats, kind = t.integers(op.multiples, i64), op.result.type
+    return t.moved(op.input, lambda x: t.emit(onnx.Tile, [x, repeats], kind.with_element(x.type.element)), op.result)
 
 
 @lowering(tfl.BroadcastTo)
@@ -231,9 +245,9 @@ def space_to_batch(op: tfl.SpaceToBatchND, t: Onnx) -> Held:
     block, pairs = numbers(op.block), np.reshape(numbers(op.paddings), (-1, 2))
     shape, spatial = static(op.input.type.shape), len(block)
     before, after = ([0, *pairs[:, i].tolist(), *[0] * (len(shape) - 1 - spatial)] for i in (0, 1))
-    padded = [d + a + b for d, a, b in zip(shape, before, after, strict=True)]
-    blocks = [v for d, s in zip(padded[1:], block, strict=False) for v in (d // s, s)]
-    rest = padded[1 + spatial :]
+    around = [d + a + b for d, a, b in zip(shape, before, after, strict=True)]
+    blocks = [v for d, s in zip(around[1:], block, strict=False) for v in (d // s, s)]
+    rest = around[1 + spatial :]
     inner, outer = [2 + 2 * i for i in range(spatial)], [1 + 2 * i for i in range(spatial)]
     order = (*inner, 0, *outer, *range(1 + 2 * spatial, 1 + 2 * spatial + len(rest)))
 
@@ -241,7 +255,7 @@ def space_to_batch(op: tfl.SpaceToBatchND, t: Onnx) -> Held:
         moved = t.transpose(t.reshape(x, (shape[0], *blocks, *rest)), order)
         return t.reshape(moved, static(op.result.type.shape))
 
-    held = _padded(t, op.input, np.stack([before, after], 1), 0, op.input)
+    held = padded(t, op.input, np.stack([before, after], 1), 0, op.input)
     form, value = next(iter(held.forms.items()))
     return t.made(emit(value), op.result, offset=form.offset)
 
@@ -277,7 +291,7 @@ def by_index(op: Op, t: Onnx, x: Value) -> Held:
     if not all(v.is_constant for v in others):
         raise Refused(f"{op.name} by computed operands")
     shape = static(x.type.shape)
-    places = np.arange(prod(shape), dtype=np.int64).reshape(shape)
+    places = sized.arange(prod(shape), dtype=np.int64).reshape(shape)
     index = _places(op, x, places)
 
     def emit(v: Value) -> Value:
@@ -301,70 +315,6 @@ def numbers(operand: Value) -> list[int]:
     """The elements of a constant operand. Refused for one that is computed."""
     if not operand.is_constant:
         raise Refused(f"'{operand.name}' is computed, and must be known before a run")
+    if not operand.type.storage.is_integer or operand.type.storage == ui64:
+        raise Refused(f"'{operand.name}' is {operand.type.storage}, not signed integers")
     return [int(n) for n in operand.array.reshape(-1)]
-
-
-# Elements chosen by index. Sources: kernels/gather.cc, gather_nd.cc; TOSA 1.0 specification, GATHER, SCATTER.
-
-
-@lowering(indexing.Gather)
-def gather(op: indexing.Gather, t: Onnx) -> Held:
-    """GATHER; with dims of batches GATHERND of rows, each with the index of its batch."""
-    rank = len(op.input.type.dims)
-    axis, batch = op.axis % rank, op.batch_dims
-    batch += len(op.indices.type.dims) if batch < 0 else 0
-    if not batch:
-        places = t.integers(op.indices, i64 if op.indices.type.storage == i64 else i32)
-        return t.moved(op.input, lambda x: t.gather(x, places, axis), op.result)
-    if axis != batch:
-        raise Refused("GATHER of an axis behind others than those of batches")
-    rows = t.integers(op.indices, i64)
-    shape = static(op.indices.type.shape)
-
-    def emit(x: Value) -> Value:
-        return t.emit(onnx.GatherND, [x, t.reshape(rows, (*shape, 1))], batch_dims=batch)
-
-    return t.moved(op.input, emit, op.result)
-
-
-@lowering(indexing.GatherND)
-def gather_nd(op: indexing.GatherND, t: Onnx) -> Held:
-    rows = t.integers(op.indices, i64)
-    return t.moved(op.input, lambda x: t.emit(onnx.GatherND, [x, rows]), op.result)
-
-
-@lowering(Gather)
-def gather_rows(op: Gather, t: Onnx) -> Held:
-    """values [N, K, C], indices [N, W] → [N, W, C]."""
-    batch, count = op.indices.type.shape or (None, None)
-    if batch == 1:
-
-        def pick(x: Value) -> Value:
-            return t.gather(x, t.reshape(t.integers(op.indices), (count,)), 1)
-
-        return t.moved(op.values, pick, op.result)
-    rows = t.reshape(t.integers(op.indices, i64), (*op.indices.type.dims, 1))
-    return t.moved(op.values, lambda x: t.emit(onnx.GatherND, [x, rows], batch_dims=1), op.result)
-
-
-@lowering(Scatter)
-def scatter_rows(op: Scatter, t: Onnx) -> Held:
-    """SCATTERND of rows by batch and index."""
-    batch, count = static(op.indices.type.shape)
-    numbers = t.constant(np.repeat(np.arange(batch, dtype=np.int64), count).reshape(batch, count, 1), i64)
-    rows = t.concat([numbers, t.reshape(t.integers(op.indices, i64), (batch, count, 1))], 2)
-    (values, updates), form = t.common([op.values_in, op.input])
-    return t.made(t.emit(onnx.ScatterND, [values, rows, updates]), op.result, offset=form.offset)
-
-
-@lowering(DynamicUpdateSlice)
-def dynamic_update_slice(op: DynamicUpdateSlice, t: Onnx) -> Held:
-    """SCATTERND at the start and all places of the update, as far as they are inside."""
-    shape, block = static(op.input.type.shape), static(op.update.type.shape)
-    last = t.constant(np.subtract(shape, block), i64)
-    start = t.minimum(t.maximum(t.integers(op.starts, i64), t.constant(0, i64)), last)
-    places = np.stack(np.meshgrid(*map(np.arange, block), indexing="ij"), -1).reshape(prod(block), len(block))
-    rows = t.add(t.reshape(start, (1, len(block))), t.constant(places.astype(np.int64), i64))
-    (values, updates), form = t.common([op.input, op.update])
-    flat = t.reshape(updates, (prod(block),))
-    return t.made(t.emit(onnx.ScatterND, [values, rows, flat]), op.result, offset=form.offset)

@@ -16,6 +16,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from tflq import sized
 from tflq.dialects import onnx
 from tflq.dialects.declare import Operator
 from tflq.dialects.tfl import pooling as tfl
@@ -25,7 +26,7 @@ from tflq.dialects.tosa.movement import Resize
 from tflq.errors import Refused
 from tflq.ir.core import Value
 from tflq.ir.types import f32, i1, i32, i64
-from tflq.numerics.convolution import float_nearest_index, nearest_index, steps_of, taps, window_counts
+from tflq.numerics.convolution import float_nearest_index, float_taps, nearest_index, steps_of, taps, window_counts
 from tflq.onnx.arithmetic import activated
 from tflq.onnx.context import EXACT, Form, Held, Made, Onnx, lowering, static
 from tflq.onnx.convolution import padding, real_sum
@@ -34,6 +35,7 @@ from tflq.onnx.rescale import BITS, plus, split
 
 _Window: TypeAlias = dict[str, Any]
 
+_MOST_PLACES = 1 << 20
 _RECIPROCAL = 1 << 22
 """Sums and half the number of elements together stay below it where a product with the reciprocal is exact."""
 
@@ -56,7 +58,7 @@ def average_pool(op: AvgPool2D, t: Onnx) -> Held:
     if reach >= EXACT:
         raise Refused(f"float32 does not hold the sum of {prod(op.kernel)} elements")
     x = t.whole(op.input, op.input_zp, first=True)
-    ones = t.stored(np.ones((sizes[2], 1, *op.kernel), np.int64), f32)
+    ones = t.stored(sized.ones((sizes[2], 1, *op.kernel), np.int64), f32)
     pads = _ends(op.pad)
     total = t.conv(x, ones, None, strides=op.stride, pads=pads, dilations=(1, 1), group=sizes[2])
     mean = _mean(t, total, counts, reach, signed=low < 0)
@@ -83,6 +85,8 @@ def _mean(t: Onnx, total: Value, counts: np.ndarray, reach: int, *, signed: bool
 @lowering(tfl.AveragePool2D, tfl.MaxPool2D)
 def kernel_pool(op: tfl.AveragePool2D | tfl.MaxPool2D, t: Onnx) -> Held:
     """Of float32, or the greatest of plain integers."""
+    if 0 in op.result.type.dims:
+        raise Refused("the result has no elements")
     kernel, stride = (op.filter_height, op.filter_width), (op.stride_h, op.stride_w)
     pads = padding(op.input.type.dims[1:3], kernel, stride, (1, 1), op.padding)
     real = op.input.type.storage.is_float
@@ -93,6 +97,16 @@ def kernel_pool(op: tfl.AveragePool2D | tfl.MaxPool2D, t: Onnx) -> Held:
     (form, y), *_ = held.forms.items()
     made = activated(t, y, op.fused_activation_function)
     return held if made is y else t.made(made, op.result, first=form.first)
+
+
+@lowering(tfl.L2Pool2D)
+def l2_pool(op: tfl.L2Pool2D, t: Onnx) -> Held:
+    """The root of the mean of squares."""
+    kernel, stride = (op.filter_height, op.filter_width), (op.stride_h, op.stride_w)
+    pads = padding(op.input.type.dims[1:3], kernel, stride, (1, 1), op.padding)
+    x = t.held(op.input).get(t, Form(f32, first=True))
+    mean = real_sum(op, t.emit(onnx.AveragePool, [t.mul(x, x)], **_window(kernel, stride, pads)))
+    return t.made(activated(t, t.emit(onnx.Sqrt, [mean]), op.fused_activation_function), op.result, first=True)
 
 
 def _ends(pad: Sequence[int]) -> list[int]:
@@ -124,7 +138,7 @@ def _real_mean(t: Onnx, x: Value, window: _Window, result: Value) -> Held:
 @lowering(Resize)
 def resize(op: Resize, t: Onnx) -> Held:
     """Elements by index, or sums of two with whole weights, of rows and then of columns."""
-    sizes = static(op.input.type.dims[1:3]), static(op.result.type.dims[1:3])
+    sizes = _plane(op.input), _plane(op.result)
     steps = steps_of(op.scale, op.offset)
     if op.mode == "NEAREST_NEIGHBOR":
         index = [nearest_index(*row) for row in zip(steps, *sizes, strict=True)]
@@ -140,6 +154,16 @@ def resize(op: Resize, t: Onnx) -> Held:
     return t.made(x, op.result).within(-reach, reach)
 
 
+def _plane(x: Value) -> tuple[int, int]:
+    """Height and width of images. Refused if there are none, or more than an index of each is stored for."""
+    height, width = static(x.type.dims[1:3])
+    if min(height, width) < 1:
+        raise Refused(f"images of {height} rows and {width} columns have no elements to resize")
+    if max(height, width) > _MOST_PLACES:
+        raise Refused(f"images of {height} rows and {width} columns; at most {_MOST_PLACES} of either are resized")
+    return height, width
+
+
 def _blended(t: Onnx, x: Value, n: int, lower: np.ndarray, upper: np.ndarray, fraction: np.ndarray, axis: int) -> Value:
     """x[lower] * (n - fraction) + x[upper] * fraction."""
     weight = fraction.astype(np.int64).reshape(-1, *(1,) * (3 - axis))
@@ -149,11 +173,30 @@ def _blended(t: Onnx, x: Value, n: int, lower: np.ndarray, upper: np.ndarray, fr
     return t.add(below, t.mul(t.gather(x, t.vector(upper), axis), t.like(weight, x)))
 
 
+@lowering(tfl.ResizeBilinear)
+def resize_bilinear(op: tfl.ResizeBilinear, t: Onnx) -> Held:
+    """Of float32: the sum of the four elements around each position, each times the weight of its row, then of its
+    column, in the kernel's order."""
+    if op.output.type.storage != f32:
+        raise Refused(f"BILINEAR of plain {op.output.type.storage}")
+    sizes = zip(_plane(op.input), _plane(op.output), strict=True)
+    rows, columns = (float_taps(*row, op.align_corners, op.half_pixel_centers) for row in sizes)
+    x, one = t.value(op.input), np.float32(1)
+
+    def taken(v: Value, index: np.ndarray, axis: int, weight: np.ndarray) -> Value:
+        return t.mul(t.gather(v, t.vector(index), axis), t.constant(weight.reshape(-1, *(1,) * (3 - axis)), f32))
+
+    upper, lower = taken(x, rows.lower, 1, one - rows.fraction), taken(x, rows.upper, 1, rows.fraction)
+    left, right = (columns.lower, 2, one - columns.fraction), (columns.upper, 2, columns.fraction)
+    parts = [taken(upper, *left), taken(lower, *left), taken(upper, *right), taken(lower, *right)]
+    return t.made(real_sum(op, reduce(t.add, parts)), op.output)
+
+
 @lowering(tfl.ResizeNearestNeighbor)
 def resize_nearest(op: tfl.ResizeNearestNeighbor, t: Onnx) -> Held:
-    sizes = static(op.input.type.dims[1:3])
+    sizes = zip(_plane(op.input), _plane(op.output), strict=True)
     flags = op.align_corners, op.half_pixel_centers
-    index = [float_nearest_index(n, out, *flags) for n, out in zip(sizes, numbers(op.size), strict=True)]
+    index = [float_nearest_index(n, out, *flags) for n, out in sizes]
     return _taken(t, op.input, index, op.result)
 
 
@@ -251,10 +294,21 @@ def _product(t: Onnx, x: Value, axes: Sequence[int], *, keep: bool) -> Value:
 
 @lowering(tosa.ArgMax)
 def arg_max(op: tosa.ArgMax, t: Onnx) -> Value:
-    """The first of equals."""
-    x = t.integers(op.input, t.computing([op.input]))
-    axis = op.axis % len(op.input.type.dims)
-    return t.cast(t.emit(onnx.ArgMax, [x], axis=axis, keepdims=0), i32)
+    return _index_along(t, onnx.ArgMax, op.input, op.axis, op.result)
+
+
+@lowering(tfl.ArgMax, tfl.ArgMin)
+def kernel_arg(op: tfl.ArgMax | tfl.ArgMin, t: Onnx) -> Value:
+    (axis,) = numbers(op.axis)
+    return _index_along(t, onnx.ArgMax if isinstance(op, tfl.ArgMax) else onnx.ArgMin, op.input, axis, op.output)
+
+
+def _index_along(t: Onnx, kind: type[Operator], x: Value, axis: int, result: Value) -> Value:
+    """Of equals the first."""
+    numbers = t.cast(t.value(x), f32) if x.type.storage == i1 else t.integers(x, t.computing([x]))
+    if numbers.type.storage == i64:
+        raise Refused(f"the places of numbers of {x.type.storage}")
+    return t.cast(t.emit(kind, [numbers], axis=axis % len(x.type.dims), keepdims=0), result.type.storage)
 
 
 @lowering(tfl.Cumsum)
@@ -273,7 +327,7 @@ def top_k(op: tfl.TopKV2, t: Onnx) -> list[Made]:
     types = [x.type, x.type.with_element(i64)]
     for i, result in enumerate(op.results):
         types[i] = result.type.with_element(types[i].element)
-    values, indices = t.op(onnx.TopK, [x, t.vector(numbers(op.k))], types, {"axis": rank - 1}).results
+    values, indices = t.op(onnx.TopK, [x, t.reshape(t.integers(op.k, i64), (1,))], types, {"axis": rank - 1}).results
     return [t.made(values, op.values), t.made(t.cast(indices, i32), op.indices)]
 
 

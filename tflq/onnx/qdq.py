@@ -76,7 +76,7 @@ def _real(op: Op, t: Onnx) -> Any:
     bias = None if parts is None else parts.bias.value(op)
     weights = None if parts is None else parts.weights.value(op)
     operands: list[Value | None] = []
-    for value, scale in zip(op.operands, operand_scales(op), strict=True):
+    for value, scale in zip(op.operands, operand_scales(op, t), strict=True):
         if value is not None and value is bias:
             operands.append(_as_real(t, value, _bias(t, op, value)))
         elif value is not None and value.type.quantized:
@@ -209,12 +209,17 @@ def _stored(t: Onnx, made: Made, result: Value, op: Op) -> Made:
 # TFLite's default kernels do. They are millionths away.
 
 
-def operand_scales(op: Op) -> Sequence[float | None]:
+_OF_SCALES: Final = 4
+"""Units of such a search (`Searches`)."""
+
+
+def operand_scales(op: Op, t: Onnx) -> Sequence[float | None]:
     """The scale of each operand; None for its own."""
     if isinstance(op, (Add, Sub)):
         parameters = [_byte(v) for v in (op.lhs, op.rhs, op.output)]
         if None not in parameters:
-            return fitted_scales(*parameters, subtract=isinstance(op, Sub))  # type: ignore[arg-type]
+            fitted = t.searched(_OF_SCALES, fitted_scales, *parameters, subtract=isinstance(op, Sub))
+            return [None, None] if fitted is None else fitted
     if isinstance(op, AveragePool2D) and isinstance(element := op.input.type.element, UniformQuantizedType):
         count, signed = op.filter_height * op.filter_width, element.storage == i8
         return [mean_scale(element.scale, element.zero_point, count, signed=signed)]

@@ -1,28 +1,40 @@
-"""Variables and calls. A variable becomes an argument, with the value that it starts as, and a result: what it holds
-after a run, which a caller gives to the next one. Functions are lowered in the place of their call.
+"""Variables, calls and control flow. A variable becomes an argument, with the value that it starts as, and a result:
+what it holds after a run, which a caller gives to the next one. Functions are lowered in the place of their call.
 
 A variable starts as what the functions that CALL_ONCE runs assign to it, else as zeros (TFLite fails to read what was
-never assigned). Kernels: var_handle.cc, read_variable.cc, assign_variable.cc, call_once.cc, stablehlo_composite.cc.
+never assigned).
+
+    IF       IF: a graph for each function, which reads what is outside of it; variables that one of them writes are
+             further results
+    WHILE    the condition on the operands; LOOP: the body, and the condition on what it gives; variables are carried
+
+Kernels: var_handle.cc, read_variable.cc, assign_variable.cc, call_once.cc, if.cc, while.cc, stablehlo_composite.cc.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
+from tflq import sized
 from tflq.analysis.known import Accesses, check_starts, constant_behind, variable_name
+from tflq.dialects import onnx
+from tflq.dialects.declare import Operator
 from tflq.dialects.effects import is_handle
 from tflq.dialects.tfl.stablehlo import StablehloComposite
-from tflq.dialects.tfl.state import AssignVariable, Call, CallOnce, ReadVariable, VarHandle
+from tflq.dialects.tfl.state import AssignVariable, Call, CallOnce, If, ReadVariable, VarHandle, While
 from tflq.dialects.tosa.movement import Variable, VariableRead, VariableWrite
 from tflq.errors import Refused
-from tflq.ir.core import Value
-from tflq.ir.types import TensorType
-from tflq.onnx.context import Held, Made, Onnx, lowering, static
+from tflq.ir.core import Block, Function, Op, Region, Value
+from tflq.ir.types import TensorType, i1, i64
+from tflq.lowering import needed
+from tflq.onnx.context import Form, Held, Made, Onnx, Scope, lowering, static
 
 
 @lowering(Variable)
 def variable(op: Variable, t: Onnx) -> list[Made]:
-    t.state.starts[op.variable] = _elements(op.initial_value)
+    t.state.starts[op.variable] = op.initial_value.array
     return []
 
 
@@ -34,7 +46,7 @@ def read(op: VariableRead, t: Onnx) -> Held:
 @lowering(VariableWrite)
 def write(op: VariableWrite, t: Onnx) -> list[Made]:
     _declare(t, op.variable, op.input)
-    t.state.held[op.variable] = t.held(op.input)
+    t.hold(op.variable, t.held(op.input))
     return []
 
 
@@ -49,7 +61,9 @@ def var_handle(op: VarHandle, t: Onnx) -> Value:
 @lowering(CallOnce)
 def call_once(op: CallOnce, t: Onnx) -> list[Made]:
     """No operator: the function assigns initial values."""
-    check_starts(t.module, op.init_subgraph_index, t.state.held)
+    if t.scope.outer is not None:
+        raise Refused("a branch or a loop runs it, and variables have their first values from the start")
+    check_starts(t.module, op.init_subgraph_index, t.state.arguments)
     return []
 
 
@@ -62,14 +76,14 @@ def read_variable(op: ReadVariable, t: Onnx) -> Held:
 def assign_variable(op: AssignVariable, t: Onnx) -> list[Made]:
     name = _name(op, t)
     _declare(t, name, op.value)
-    t.state.held[name] = t.held(op.value)
+    t.hold(name, t.held(op.value))
     return []
 
 
 def held(t: Onnx, name: str, like: Value) -> Held:
     """What a variable holds at this place."""
     _declare(t, name, like)
-    return t.state.held[name]
+    return t.variable(name)
 
 
 def _declare(t: Onnx, name: str, like: Value) -> None:
@@ -78,7 +92,6 @@ def _declare(t: Onnx, name: str, like: Value) -> None:
     argument = t.state.arguments.get(name)
     if argument is None:
         argument = t.state.arguments[name] = Value(type, name, info={"start": _start(t, name, type)})
-        t.state.held.setdefault(name, t.made(argument, like))
     if argument.type != type:
         raise Refused(f"the variable '{name}' holds values of more than one type: {argument.type} and {type}")
 
@@ -95,34 +108,125 @@ def _start(t: Onnx, name: str, type: TensorType) -> np.ndarray:
     """The value that a variable starts as. Refused if two functions that CALL_ONCE runs assign different ones: which
     of them holds depends on what a caller runs first."""
     found = t.state.starts.get(name)
-    for access in Accesses(t.module).named(name):
+    accesses = t.module.main.once("accesses", lambda: Accesses(t.module))
+    for access in accesses.named(name):
         source = None if access.once is None else constant_behind(access.value)
         if source is None:
             continue
-        array = _elements(source)
+        array = source.array
         if found is not None and not np.array_equal(found, array):
             raise Refused(f"the variable '{name}' starts as different values in two functions")
         found = array
     if found is None:
-        return np.zeros(static(type.shape), type.storage.dtype)
+        return sized.zeros(static(type.shape), type.storage.dtype)
     if found.shape != type.shape or found.dtype != type.storage.dtype:
         raise Refused(f"the variable '{name}' starts as {found.dtype} {found.shape}, and holds {type}")
     return found
 
 
-def _elements(value: Value) -> np.ndarray:
-    return np.ascontiguousarray(value.array)
+# Calls and control flow.
 
 
 @lowering(Call, StablehloComposite)
 def inlined(op: Call | StablehloComposite, t: Onnx) -> list[Made]:
     """The ops of its function."""
     index = op.subgraph if isinstance(op, Call) else op.decomposition_subgraph_index
-    function, location = t.module.functions[index], t.location
-    for argument, operand in zip(function.inputs, op.reads, strict=True):
-        if is_handle(argument) or argument.type.storage != operand.type.storage:
-            raise Refused(f"'{operand.name}' is {operand.type}, and in the function called {argument.type}")
-        t.record(argument, t.held(operand))
+    return [*_run(t, t.module.functions[index], op.reads, [t.held(v) for v in op.reads])]
+
+
+@lowering(If)
+def branch(op: If, t: Onnx) -> list[Made]:
+    operands = [v for v in op.inputs if v is not None]
+    functions = [t.module.functions[index] for index in (op.then_subgraph_index, op.else_subgraph_index)]
+    condition = _truth(t, op.condition, t.held(op.condition))
+    scopes, sides = [], []
+    for function in functions:
+        _need_types(op.outputs, function.outputs)
+        with t.inside(Scope([], t.scope)):
+            scopes.append(t.scope)
+            sides.append(_run(t, function, operands, [t.held(v) for v in operands]))
+    if any(map(is_handle, op.outputs)):
+        raise Refused("it gives a handle, and a variable must be known by its name")
+    names = list(dict.fromkeys(name for scope in scopes for name in scope.written))
+    regions = [_graph(t, scope, [], side, op.outputs, names) for scope, side in zip(scopes, sides, strict=True)]
+    return _emitted(t, onnx.If, [condition], regions, op.outputs, names)
+
+
+@lowering(While)
+def loop(op: While, t: Onnx) -> list[Made]:
+    """Handles are not carried."""
+    operands, given = op.reads, [t.held(v) for v in op.reads]
+    test, body = (t.module.functions[i] for i in (op.cond_subgraph_index, op.body_subgraph_index))
+    _need_types(op.outputs, body.outputs)
+    first = _truth(t, test.outputs[0], *_run(t, test, operands, given))
+    places = [i for i, value in enumerate(operands) if not is_handle(value)]
+    arguments = {i: Value(body.inputs[i].type.stripped(), body.inputs[i].name) for i in places}
+    with t.inside(Scope([], t.scope, repeats=True)):
+        scope = t.scope
+        carried = [t.made(arguments[i], arguments[i]) if i in arguments else held for i, held in enumerate(given)]
+        made = _run(t, body, operands, carried)
+        again = _truth(t, test.outputs[0], *_run(t, test, body.outputs, made))
+    names, results = list(scope.arguments), [op.outputs[i] for i in places]
+    number, entered = Value(TensorType((), i64)), Value(TensorType((), i1))
+    inside = [number, entered, *arguments.values(), *scope.arguments.values()]
+    region = _graph(t, scope, inside, [t.made(again, entered), *(made[i] for i in places)], [entered, *results], names)
+    starts = [*(t.value(operands[i]) for i in places), *_states(t, names)]
+    following = iter(_emitted(t, onnx.Loop, [None, first, *starts], [region], results, names))
+    return [next(following) if i in arguments else held for i, held in enumerate(given)]
+
+
+def _run(t: Onnx, function: Function, operands: Sequence[Value], given: Sequence[Held]) -> list[Held]:
+    """What a function makes of what operands have become."""
+    location = t.location
+    _need_types(operands, function.inputs)
+    t.scope.held.update(zip(function.inputs, given, strict=True))
     t.lower_ops(function.ops)
     t.location = location
     return [t.held(v) for v in function.outputs]
+
+
+def _need_types(outer: Sequence[Value], inner: Sequence[Value]) -> None:
+    """Refused unless an operator that runs a function has tensors of the types that the function has."""
+    for value, other in zip(outer, inner, strict=True):
+        if value.type.storage != other.type.storage:
+            raise Refused(f"'{value.name}' is {value.type}, and in the function called {other.type}")
+
+
+def _truth(t: Onnx, condition: Value, held: Held) -> Value:
+    """A condition, without dims. Refused if it is not a truth value."""
+    if condition.type.storage != i1:
+        raise Refused(f"its condition '{condition.name}' is {condition.type}, not i1")
+    return t.reshape(held.get(t, Form(i1)), ())
+
+
+def _states(t: Onnx, names: Sequence[str]) -> list[Value]:
+    """What variables hold at this place."""
+    return [t.variable(name).get(t, Form(t.state.arguments[name].type.storage)) for name in names]
+
+
+def _graph(
+    t: Onnx, scope: Scope, arguments: list[Value], made: Sequence[Held], likes: Sequence[Value], names: Sequence[str]
+) -> Region:
+    """A scope as a graph, which gives values in their storage types, and what variables hold at its end."""
+    with t.inside(scope):
+        values = [held.get(t, Form(like.type.storage)) for held, like in zip(made, likes, strict=True)]
+        values += _states(t, names)
+        end = Op(onnx.Yield.op_name, [*values], [], location=t.location)
+    return Region([Block(arguments, [*needed(scope.ops, values), end])])
+
+
+def _emitted(
+    t: Onnx,
+    kind: type[Operator],
+    operands: Sequence[Value | None],
+    regions: Sequence[Region],
+    results: Sequence[Value],
+    names: Sequence[str],
+) -> list[Made]:
+    """The results of an operator with graphs; behind them it gives what variables hold then."""
+    types = [*(v.type.stripped() for v in results), *(t.state.arguments[name].type for name in names)]
+    op = t.op(kind, operands, types)
+    op.regions = regions
+    for name, value in zip(names, op.results[len(results) :], strict=True):
+        t.hold(name, t.made(value, value))
+    return [t.made(value, like) for value, like in zip(op.results, results, strict=False)]

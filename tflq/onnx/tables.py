@@ -19,7 +19,7 @@ from tflq.dialects.tosa.movement import Rescale, Table
 from tflq.ir.core import Op, Value
 from tflq.ir.types import f32, i16, i32
 from tflq.numerics.float_falling import ClippedRequantization, SplitRequantization, fit_clipped
-from tflq.numerics.float_product import FloatProduct, fit_float_plane, fit_float_product, product_of
+from tflq.numerics.float_product import FloatProduct, fit_float_plane, fit_product_table, product_of
 from tflq.numerics.float_requantize import table_line
 from tflq.onnx.context import EXACT, Form, Held, Layout, Onnx, lowering
 from tflq.onnx.rescale import Lines
@@ -114,9 +114,8 @@ def table_2d(op: Table2D, t: Onnx) -> Held:
     entries = op.table.array.reshape(256, 256).astype(np.int64)
     least, most = int(entries.min()), int(entries.max())
     layout = t.layout([op.input1, op.input2], op.result)
-    product = product_of(entries - least)
-    if product is not None:
-        fit = fit_float_product(entries - least, product, "either")
+    if product_of(entries - least) is not None:
+        fit = t.searched(1, fit_product_table, entries - least, "either")
         y = None if fit is None else _product(op, t, fit, layout)
     else:
         y = _sum(op, t, entries - least, layout)
@@ -132,7 +131,7 @@ def _sum(op: Table2D, t: Onnx, table: np.ndarray, layout: Layout) -> Value | Non
     """floor(gain * clip(x * m + y * n + c, 0, 6)), of what the operands are held as."""
     forms = [_floats(t, v) or Form(f32) for v in (op.input1, op.input2)]
     first_numbers, second_numbers = (_numbers(v, f) for v, f in zip((op.input1, op.input2), forms, strict=True))
-    fit = fit_float_plane(table, first_numbers, second_numbers, "either")
+    fit = t.searched(1, fit_float_plane, table, first_numbers, second_numbers, "either")
     if fit is None:
         return None
     pairs = zip((op.input1, op.input2), forms, (fit.m, fit.n), strict=True)

@@ -11,14 +11,14 @@ compute the model exactly.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from tflq.dialects.onnx import Cast
-from tflq.errors import Reason, TflqError, UnsupportedError, to_install
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.errors import MissingPackageError, Reason, UnsupportedError
+from tflq.ir.core import Block, Function, Module, Op, Value
 from tflq.ir.types import ScalarType, parameters
 from tflq.onnx.engine import OPSET, exact_in
 
@@ -49,7 +49,7 @@ def onnx_model(module: Module, function: int = 0) -> onnx.ModelProto:
     try:
         import onnx
     except ImportError:
-        raise TflqError(Reason("writing ONNX needs the package onnx", remedy=to_install("onnx"))) from None
+        raise MissingPackageError("writing ONNX needs the package onnx", "onnx") from None
     graph = _Graph(module.functions[function], onnx)
     made = onnx.helper.make_model(
         graph.proto(),
@@ -68,7 +68,7 @@ class _Graph:
     def __init__(self, function: Function, library: Any) -> None:
         self.function = function
         self.onnx = library
-        self.names = named(function)
+        self.names, self.taken = named(function)
         self.constants: dict[str, Value] = {}
 
     def proto(self) -> onnx.GraphProto:
@@ -103,9 +103,28 @@ class _Graph:
         attributes = {key: list(v) if isinstance(v, tuple) else v for key, v in op.attributes.items()}
         if isinstance(op, Cast):
             attributes["to"] = self._code(op.result.type.storage)
+        for name, region in zip(getattr(op, "graphs", ()), op.regions, strict=True):
+            attributes[name] = self._inner(name, region.block)
         inputs = ["" if v is None else self._name(v) for v in op.operands]
         outputs = [self.names[v] for v in op.results]
         return self.onnx.helper.make_node(type(op).__name__, inputs, outputs, **attributes)
+
+    def _inner(self, name: str, block: Block) -> onnx.GraphProto:
+        """A graph inside of an operator. Each of its results must come from a node of its own."""
+        *ops, end = block.ops
+        helper, nodes = self.onnx.helper, [self._node(op) for op in ops]
+        inside = {value for op in ops for value in op.results}
+        outputs: list[str] = []
+        for value in end.reads:
+            result = self._name(value)
+            if value not in inside or result in outputs:
+                result = _free(f"{result}_result", self.taken)
+                nodes.append(helper.make_node("Identity", [self._name(value)], [result]))
+            outputs.append(result)
+        types = [(n, self._code(v.type.storage), None) for n, v in zip(outputs, end.reads, strict=True)]
+        arguments = [(self.names[v], self._code(v.type.storage), v.type.shape) for v in block.arguments]
+        sides = ([helper.make_tensor_value_info(*row) for row in side] for side in (arguments, types))
+        return helper.make_graph(nodes, name, *sides)
 
     def _name(self, value: Value) -> str:
         name = self.names[value]
@@ -151,24 +170,19 @@ def _parameters(value: Value) -> Mapping[str, Any]:
     return said | ({"axis": int(axis)} if (axis := getattr(element, "axis", None)) is not None else {})
 
 
-def named(function: Function) -> dict[Value, str]:
-    """A name for each value: its own for inputs and outputs, and for others as far as it is free; else a number."""
+def named(function: Function) -> tuple[dict[Value, str], set[str]]:
+    """A name for each value, and all of them: its own for inputs and outputs, and for others as far as it is free; else
+    a number."""
     names: dict[Value, str] = {}
     taken: set[str] = set()
     edges = [*((v, "input") for v in function.inputs), *((v, "output") for v in function.outputs)]
     for value, kind in edges:
         if value not in names:
             names[value] = _free(value.name or kind, taken)
-    for value in _inner(function):
+    for value in function.values():
         if value not in names:
             names[value] = _free(value.name or "t", taken, numbered=not value.name)
-    return names
-
-
-def _inner(function: Function) -> Iterator[Value]:
-    for op in function.ops:
-        yield from op.reads
-        yield from op.results
+    return names, taken
 
 
 def _free(name: str, taken: set[str], *, numbered: bool = False) -> str:

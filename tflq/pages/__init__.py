@@ -22,9 +22,8 @@ from tflq.dialects.tfl.convolution import BatchMatMul, FullyConnected
 from tflq.dialects.tosa.convolution import Conv2D, Conv3D, DepthwiseConv2D, TransposeConv2D
 from tflq.dialects.tosa.elementwise import Clamp
 from tflq.dialects.tosa.movement import Rescale, Table
-from tflq.errors import Reason, TflqError, to_install
-from tflq.files import FilePath
-from tflq.formats import is_tosa, read
+from tflq.errors import MissingPackageError, TflqError
+from tflq.formats import Source, is_tosa, read
 from tflq.ir.core import Module, Op, Value
 from tflq.ir.print_types import attribute_text, quantization, shape_text
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedType
@@ -310,7 +309,7 @@ def _environment() -> Environment:
         from jinja2 import Environment, PackageLoader, StrictUndefined
     except ImportError as error:
         what = "pages are made with jinja2, which is not installed"
-        raise TflqError(Reason(what, remedy=to_install("verify"))) from error
+        raise MissingPackageError(what, "verify") from error
     loader = PackageLoader("tflq.pages")
     return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
 
@@ -369,7 +368,7 @@ class Row:
         return f"{self.entry}: {self.operator}" if self.entry else str(self.operator)
 
 
-def layers_page(model: FilePath, result: Verification) -> str:
+def layers_page(model: Source, result: Verification) -> str:
     """The page, as HTML, of a verification with layers whose original is `model`."""
     formulas, problem = _formulas(read(model))
     rows = rows_of(read(model), result, formulas)

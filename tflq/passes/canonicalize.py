@@ -21,7 +21,15 @@ from tflq.dialects.tosa.movement import Identity
 from tflq.dialects.traits import MovesElements
 from tflq.ir.core import Buffer, Function, Module, Op, Value
 from tflq.ir.facts import final
-from tflq.ir.rewriting import attribute_key, parted, remove_ops, remove_unneeded, replace_values, take_over
+from tflq.ir.rewriting import (
+    attribute_key,
+    parted,
+    remove_ops,
+    remove_unneeded,
+    replace_in_signatures,
+    replace_inside,
+    take_over,
+)
 from tflq.ir.types import ElementType, UniformQuantizedType, bf16, is_narrowed, is_quantized
 from tflq.light import dataclass, field
 
@@ -50,9 +58,12 @@ class Canonicalize(Pass):
 
     def run(self, module: Module) -> PassResult:
         called = set(called_functions(module))
-        return PassResult.of(module, lambda function: self._function(module, function, function in called))
+        replaced: dict[Value, Value] = {}
+        result = PassResult.of(module, lambda function: self._function(function, function in called, replaced))
+        replace_in_signatures(module, replaced)
+        return result
 
-    def _function(self, module: Module, function: Function, called: bool) -> bool:
+    def _function(self, function: Function, called: bool, replaced: dict[Value, Value]) -> bool:
         replacements: dict[Value, Value] = {}
         folded: set[Op] = set()
         outputs = set(function.outputs)
@@ -74,7 +85,8 @@ class Canonicalize(Pass):
                 if returned:
                     outputs.add(source)
             folded.add(op)
-        replace_values(module, function, replacements)
+        replace_inside(function, replacements)
+        replaced |= replacements
         remove_ops(function, folded)
         return bool(folded)
 
@@ -253,15 +265,19 @@ class CommonSubexpressionElimination(Pass):
 
     def run(self, module: Module) -> PassResult:
         called = set(called_functions(module))
-        return PassResult.of(module, lambda function: self._function(module, function, function in called))
+        replaced: dict[Value, Value] = {}
+        result = PassResult.of(module, lambda function: self._function(function, function in called, replaced))
+        replace_in_signatures(module, replaced)
+        return result
 
-    def _function(self, module: Module, function: Function, called: bool) -> bool:
+    def _function(self, function: Function, called: bool, replaced: dict[Value, Value]) -> bool:
         merging = _Merging(self._clash, set(function.outputs) if called else set(), _Constants(self._clash))
         merging.block(function.ops)
         for value in function.outputs:
             merging.constants.enter(value)
         replacements = merging.constants.replacements | merging.replacements
-        replace_values(module, function, replacements)
+        replace_inside(function, replacements)
+        replaced |= replacements
         remove_ops(function, merging.merged)
         return bool(replacements or merging.merged)
 

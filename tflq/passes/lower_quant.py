@@ -9,9 +9,9 @@ There are four cases. Scales and zero points that all elements share are splat t
 scalars); an unranked tensor is flattened to one dim first. Scales along an axis, or of blocks, are picked by the maps
 of a linalg.generic; an unranked tensor is flattened to three dims around the axis first.
 
-Conversion to an integer is towards zero, and undefined out of its range, as the specification has it. Where a rounding
-is stated, of the quotient (`rounding`, as TFLite's kernels round) or of the sum with the zero point (`sum_rounding`),
-the sum is clamped before the conversion, so that what is out of range saturates.
+Conversion to an integer is towards zero, and undefined out of its range, as the specification has it. With a rounding,
+of the quotient (`rounding`, as TFLite's kernels round) or of the sum with the zero point (`sum_rounding`), a sum out of
+the storage type's range becomes its end. The clamp is of stored integers in both cases.
 
 As ops of `tosa`:
 
@@ -53,6 +53,7 @@ from tflq.dialects.arith import (
     MinSI,
     MinUI,
     MulF,
+    Select,
     SIToFP,
     SubF,
     UIToFP,
@@ -201,14 +202,36 @@ def quantize(b: Emitter, op: Qcast, rounding: str | None = None) -> Value:
         if zero is not None:
             y = b.emit(AddF, [y, _real(b, element, zero)], y.type)
         y = _rounded(b, y, total, dims)
-        if rounded:
-            low, high = bounds(element)
-            y = b.emit(MaximumF, [y, splat(b, scalar(low, element.expressed), y.type, dims)], y.type)
-            y = b.emit(MinimumF, [y, splat(b, scalar(high, element.expressed), y.type, dims)], y.type)
-        y = b.emit(FPToSI if element.storage.signed else FPToUI, [y], y.type.with_element(stored.storage))
-        return y if rounded else _clamped(b, y, element, dims)
+        whole = _saturating(b, y, element, dims) if rounded else _converted(b, y, element)
+        return _clamped(b, whole, element, dims)
 
     return b.emit(Scast, [_applied(b, op.input, element, stored, step)], target)
+
+
+def _converted(b: Emitter, y: Value, element: QuantizedType) -> Value:
+    """The integer part, of the signless storage type."""
+    kind = FPToSI if element.storage.signed else FPToUI
+    return b.emit(kind, [y], y.type.with_element(signless(element.storage)))
+
+
+def _saturating(b: Emitter, y: Value, element: QuantizedType, dims: list[Value]) -> Value:
+    """The integer part, within the storage type: floats beyond it, of which a conversion is undefined, become its ends.
+
+    The expressed type may not hold an end (i32 in f32): the conversion is then of the next float inside, and a
+    comparison chooses the end.
+    """
+    storage, expressed = element.storage, element.expressed
+    ends = ((storage.minimum, 1, MaximumF, "olt"), (storage.maximum, -1, MinimumF, "ogt"))
+    bounds = [splat(b, scalar(_inward(end, expressed, toward), expressed), y.type, dims) for end, toward, _, _ in ends]
+    inside = y
+    for (_, _, limit, _), bound in zip(ends, bounds, strict=True):
+        inside = b.emit(limit, [inside, bound], y.type)
+    whole = _converted(b, inside, element)
+    for (end, toward, _, comparison), bound in zip(ends, bounds, strict=True):
+        if _inward(end, expressed, toward) != end:
+            beyond = b.emit(CmpF, [y, bound], y.type.with_element(i1), predicate=COMPARE_FLOAT.index(comparison))
+            whole = b.emit(Select, [beyond, splat(b, scalar(end, whole.type.storage), y.type, dims), whole], whole.type)
+    return whole
 
 
 def dequantize(b: Emitter, op: Dcast) -> Value:

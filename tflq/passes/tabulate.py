@@ -10,7 +10,8 @@ are the evaluator's. Equal tables are one constant, in whichever function.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Container, Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -28,6 +29,14 @@ from tflq.numerics.unary import distinct
 
 _SOURCES = 2
 _PALETTE_ELEMENTS = 1 << 16
+_ENOUGH_OPS = 16
+"""Ops that show whether a table of one source saves time, in nearly all cases."""
+_MOST_OPS = 512
+"""Ops in the place of which a table of two sources is looked for."""
+_MOST_PLANES = 64
+"""Planes of 256 by 256 numbers that are kept while ops of the same sources are looked at."""
+_MOST_FOLLOWED = 256
+"""Tensors through which it is followed whether one depends on others alone."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +79,8 @@ class _Tabulation:
         self.place = {op: i for i, op in enumerate(function.ops)}
         self.sources: dict[Value, tuple[Value, ...]] = {}
         self.tables: dict[tuple[np.dtype, bytes], Value] = {}
+        self.evaluated: dict[tuple[Value, ...], dict[Value, np.ndarray | None]] = {}
+        self.returned = frozenset(function.outputs)
 
     def run(self) -> bool:
         for op in self.function.ops:
@@ -77,7 +88,7 @@ class _Tabulation:
                 self.sources[op.result] = sources
         if not self.sources:
             return False
-        needed, changed = set(self.function.outputs), False
+        needed, changed = set(self.returned), False
         ops = self.function.ops
         for i in range(len(ops) - 1, -1, -1):
             op = ops[i]
@@ -137,7 +148,7 @@ class _Tabulation:
             if inner is None:
                 return False
             new = [v for v in inner if v not in seen]
-            if any(self._made(v) < first for v in new):
+            if len(seen) > _MOST_FOLLOWED or any(self._made(v) < first for v in new):
                 return False
             seen.update(new)
             pending += new
@@ -147,44 +158,76 @@ class _Tabulation:
         """The place of the op that makes a value; before all of them where none does."""
         return -1 if value.producer is None else self.place[value.producer]
 
-    def _cone(self, root: Op, sources: tuple[Value, ...]) -> list[Op]:
-        """The ops between the sources and the root, in order."""
-        seen: set[Op] = set()
-        pending = [root]
+    def _cone(self, root: Op, inside: Container[Value], most: int) -> list[Op]:
+        """The ops between values and the root, in order; no more than so many, those next to the root first."""
+        seen, pending = {root}, deque([root])
         while pending:
-            op = pending.pop()
-            if op in seen:
-                continue
-            seen.add(op)
-            pending.extend(v.producer for v in op.reads if v not in sources and v.producer is not None)
+            for value in pending.popleft().reads:
+                producer = value.producer
+                if producer is None or value in inside or producer in seen:
+                    continue
+                if len(seen) == most:
+                    return sorted(seen, key=self.place.__getitem__)
+                seen.add(producer)
+                pending.append(producer)
         return sorted(seen, key=self.place.__getitem__)
+
+    def _gain(self, op: Op, sources: tuple[Value, ...]) -> float:
+        """The time that a table in the place of the op saves; 0 or less if none. Of one source it counts no more ops
+        than show that it saves some."""
+        if len(sources) == 2:
+            cone = self._cone(op, sources, _MOST_OPS + 1)
+            return self.asked.worth(cone, 2) * op.result.type.size if len(cone) <= _MOST_OPS else 0.0
+        gain = self.asked.worth(self._cone(op, sources, _ENOUGH_OPS), 1) * op.result.type.size
+        if gain > 0:
+            return gain
+        return self.asked.worth(self._cone(op, sources, len(self.place)), 1) * op.result.type.size
 
     def _table(self, op: Op) -> Op | None:
         """The op as a lookup, if that is worth it and its result type can be an entry."""
         sources, storage = self.sources[op.result], op.result.type.storage
         if not storage.is_integer or (len(sources) == 2 and storage.bits != 8) or all(v.is_constant for v in sources):
             return None
-        cone = self._cone(op, sources)
-        gain = self.asked.worth(cone, len(sources)) * op.result.type.size
+        gain = self._gain(op, sources)
         if gain <= 0 or (len(sources) == 2 and not self._has_room(gain)):
             return None
-        env: dict[Value, np.ndarray] = {}
-        operands: list[Value] = []
-        for axis, source in enumerate(sources):
-            index, values = _indexed(source)
-            operands.append(index)
-            env[source] = values.reshape([-1 if i == axis else 1 for i in range(len(sources))])
-        for inner in cone:
-            arrays = [None if v is None else env[v] if v in env else _scalar(v) for v in inner.operands]
-            results = evaluate_op(inner, arrays)
-            if results is None:
-                return None
-            env.update(zip(inner.results, results, strict=True))
-        entries = np.broadcast_to(env[op.result], [256] * len(sources)).reshape(-1)
+        operands, grids = zip(*map(_indexed, sources), strict=True)
+        found = self._evaluated(op, sources, grids)
+        if found is None:
+            return None
+        entries = np.broadcast_to(found, [256] * len(sources)).reshape(-1)
         if len(sources) == 2:
             self.gains.append(gain)
         kind = Table if len(sources) == 1 else Table2D
         return Op(kind.op_name, [*operands, self._shared(entries)], [op.result], {}, op.location)
+
+    def _evaluated(self, op: Op, sources: tuple[Value, ...], grids: Sequence[np.ndarray]) -> np.ndarray | None:
+        """The op's results for the numbers of its sources; None if some op on the way has no evaluator. What is found
+        of tensors on the way serves the ops before."""
+        known = self.evaluated.setdefault(sources, {})
+        if not known or (len(sources) == 2 and len(known) > _MOST_PLANES):
+            known.clear()
+            for axis, (source, numbers) in enumerate(zip(sources, grids, strict=True)):
+                known[source] = numbers.reshape([-1 if i == axis else 1 for i in range(len(sources))])
+        if op.result in known:
+            return known[op.result]
+        env: dict[Value, np.ndarray] = {}
+        for inner in self._cone(op, known, len(self.place)):
+            arrays: list[np.ndarray | None] = []
+            for value in inner.operands:
+                array = None if value is None else env.get(value)
+                if value is not None and array is None:
+                    array = known[value] if value in known else _scalar(value)
+                    if array is None:  # it has no evaluator
+                        return None
+                arrays.append(array)
+            results = evaluate_op(inner, arrays)
+            if results is None:
+                known.update(dict.fromkeys(inner.results))
+                return None
+            env.update(zip(inner.results, results, strict=True))
+            known.update((v, env[v]) for v in inner.results if v.name or v in self.returned)
+        return env[op.result]
 
     def _has_room(self, gain: float) -> bool:
         """Whether a table of two sources that saves so much is still made."""

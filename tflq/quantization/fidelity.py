@@ -18,12 +18,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from tflq.calibration.data import Entry, Images, samples_of
 from tflq.errors import InvalidModelError, OptionError, Reason
 from tflq.files import FilePath
 from tflq.formats import read
 from tflq.quantization.recipe import FLOAT, Rule
 from tflq.quantization.report import QuantizedRow
+from tflq.samples.files import Images
+from tflq.samples.inputs import Entry
+from tflq.samples.reading import samples_of
 from tflq.verification.outcome import in_decibels
 from tflq.verification.runner import RunError
 from tflq.verification.tflite_runner import TfliteRunner
@@ -86,7 +88,7 @@ class FloatNetwork:
         with closing(after):
             sides = after.entries[self.entry.key]
             given, made = ([described for _, described in sides[side]] for side in ("inputs", "outputs"))
-            for place, sample in enumerate(islice(samples_of(data, self.entry.inputs, images).arrays, MOST)):
+            for place, sample in enumerate(islice(samples_of(data, self.entry, images).arrays, MOST)):
                 arrays = [sample[own.name] for own in self.entry.in_run_order]
                 floats = self._outputs(place, arrays)
                 with _running(called or path):

@@ -15,13 +15,12 @@ import numpy as np
 from tflq.analysis.statistics import Method, Statistics, observed_range, read_statistics
 from tflq.backends import DEFAULT, named_by
 from tflq.calibration.calibrating import calibrate, digests, points_of
-from tflq.calibration.data import Entry, Images, Span
 from tflq.contract import Pipeline
 from tflq.dialects.regions import Stats
 from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.dialects.traits import ReadsShapes
 from tflq.errors import OptionError, Reason, check_choice, check_flags, check_number
-from tflq.files import FilePath, check_outputs, replace_file
+from tflq.files import FilePath, check_outputs, on_disk, replace_file
 from tflq.formats import read, write
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.rewriting import forget_constants, put_behind, remove_unneeded, replace_values
@@ -52,6 +51,9 @@ from tflq.quantization.recipe import (
 )
 from tflq.quantization.report import ASKED, Quantization, QuantizedRow, rows_of
 from tflq.quantization.weights import Moments, Placed, moments_of, quantize_weights
+from tflq.samples.files import Images, Level
+from tflq.samples.inputs import Entry
+from tflq.samples.reading import Span
 from tflq.targets.load import load_kernels
 
 OneStatistics = FilePath | Statistics
@@ -73,7 +75,8 @@ def quantize(
     scheme: Scheme = "int8",
     statistics: OneStatistics | Sequence[OneStatistics] | None = None,
     calibration: Any = None,
-    images: Images | None = None,
+    mean: Level | None = None,
+    scale: Level | None = None,
     range: str = "minmax",
     io: Edges = "float",
     target: FilePath | None = None,
@@ -99,7 +102,8 @@ def quantize(
             nor samples.
         calibration: Samples to calibrate with instead, as `tflq.calibrate` takes them. The signal-to-noise ratio of the
             outputs is measured on them, unless they are an iterator; for schemes of weights they are for that alone.
-        images: How images among them become inputs.
+        mean: For images: subtracted from each pixel (0 to 255), a number or one for each channel.
+        scale: For images: multiplies the difference, a number or one for each channel.
         range: Which range follows from statistics: "minmax", "ema", "percentile:99.9" or "mse".
         io: What inputs and outputs are: floats, with casts behind and before them, or stored integers.
         target: A target's file, whose kernels decide what is quantized; by default those of the scheme.
@@ -142,6 +146,7 @@ def quantize(
     default.check()
     check_choice("io", io, EDGES)
     check_flags(force=force)
+    images = Images.of(mean, scale)
     stated = _listed(statistics)
     check_number("min_snr", min_snr, -math.inf, optional=True)
     if destination is not None:
@@ -151,26 +156,28 @@ def quantize(
             raise OptionError(Reason(what, os.fspath(destination), remedy=remedy))
         check_outputs([("the result", destination)], inputs=[source, *stated, calibration], force=force)
     rules = read_recipe(recipe, keep_float, default)
-    work = _Work(source, default, target, io, stated=bool(stated))
-    search, decibels = None, None
-    moments: Placed = {}
-    if rounds_by_products(rules, default):
-        calibration = _samples(source, calibration, images, "weights are rounded by gptq on samples")
-        moments = _moments(source, calibration) if min_snr is None else {}
-    if min_snr is not None:
-        samples = _samples(source, calibration, images, "how near the outputs are is measured on samples")
-        made, search = _near(work, rules, stated, samples, min_snr, metric)
-        decibels = search.after if metric is None else None
-    elif metric is not None:
-        raise OptionError(Reason("a metric needs the number that it is to reach", remedy="give min_snr"))
-    else:
-        made = work.made(rules, lambda bins: _statistics(source, stated, calibration, images, bins), moments)
-        if calibration is not None and not isinstance(calibration, Iterator):
-            with closing(FloatNetwork(source)) as floats:
-                decibels = _measured(floats, made.data, calibration, images)
-    if destination is not None:
-        replace_file(destination, [made.data], force=force)
-    return Quantization(made.module, made.rows, scheme, os.path.getsize(source), len(made.data), decibels, search)
+    with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
+        source = on_disk(source, folder)
+        work = _Work(source, default, target, io, stated=bool(stated))
+        search, decibels = None, None
+        moments: Placed = {}
+        if rounds_by_products(rules, default):
+            calibration = _samples(source, calibration, images, "weights are rounded by gptq on samples")
+            moments = _moments(source, calibration) if min_snr is None else {}
+        if min_snr is not None:
+            samples = _samples(source, calibration, images, "how near the outputs are is measured on samples")
+            made, search = _near(work, rules, stated, samples, min_snr, metric)
+            decibels = search.after if metric is None else None
+        elif metric is not None:
+            raise OptionError(Reason("a metric needs the number that it is to reach", remedy="give min_snr"))
+        else:
+            made = work.made(rules, lambda bins: _statistics(source, stated, calibration, images, bins), moments)
+            if calibration is not None and not isinstance(calibration, Iterator):
+                with closing(FloatNetwork(source)) as floats:
+                    decibels = _measured(floats, made.data, calibration, images)
+        if destination is not None:
+            replace_file(destination, [made.data], force=force)
+        return Quantization(made.module, made.rows, scheme, os.path.getsize(source), len(made.data), decibels, search)
 
 
 class _Made(NamedTuple):
@@ -255,7 +262,7 @@ def _samples(source: FilePath, data: Any, images: Images | None, what: str) -> S
     """All samples, to go through several times. OptionError, which says what they are for, if none are given."""
     if data is None:
         raise OptionError(Reason(what, remedy="give samples (calibration)"))
-    return Span.of(data, Entry.of(read(source)).inputs, images)
+    return Span.of(data, Entry.of(read(source)), images)
 
 
 def _measured(
@@ -286,7 +293,8 @@ def _statistics(
         what = "ranges come either from statistics or from samples to calibrate with"
         raise OptionError(Reason(what, remedy="give one of them"))
     if calibration is not None:
-        return [calibrate(source, calibration, images=images, histogram=bins).statistics]
+        levels: dict[str, Any] = {} if images is None else {"mean": images.mean, "scale": images.scale}
+        return [calibrate(source, calibration, histogram=bins, **levels).statistics]
     return [given if isinstance(given, Statistics) else read_statistics(given) for given in statistics]
 
 

@@ -13,7 +13,6 @@ from typing import Any, Final
 import numpy as np
 
 from tflq.calibration.collecting import Factor, second_moments
-from tflq.calibration.data import Entry, Span
 from tflq.dialects.tfl import fused_activation, op_name, without_activation
 from tflq.dialects.tfl.casts import Dequantize
 from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D, FullyConnected, TransposeConv
@@ -34,6 +33,8 @@ from tflq.numerics.ranges import (
 from tflq.quantization.fidelity import CALIBRATED
 from tflq.quantization.recipe import WEIGHT_SCHEMES, Choices, Settings
 from tflq.quantization.report import ASKED, QuantizedRow
+from tflq.samples.inputs import Entry
+from tflq.samples.reading import Span
 
 _AXES: Final = {Conv2D: (1, 0), FullyConnected: (1, 0), DepthwiseConv2D: (1, 3), TransposeConv: (1, 0)}
 """The operand with the weights of each operator, and their axis of output channels."""
@@ -223,7 +224,7 @@ def moments_of(source: FilePath, data: Any) -> Placed:
     places = entry.places(module)
     ops = module.functions[entry.function].ops
     found = [product for op in ops if (product := _product(op, places)) is not None]
-    samples = Span.of(data, entry.inputs)
+    samples = Span.of(data, entry)
     sides = samples.split(min(math.ceil(len(samples) * CALIBRATED), len(samples) - 1))
     factors = list(dict.fromkeys(factor for _, factor in found))
     arrays = (([sample[own.name] for own in entry.in_run_order] for sample in side) for side in sides)

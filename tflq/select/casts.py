@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.builder import float_difference, saturated_sum
 from tflq.dialects.declare import Operator
 from tflq.dialects.quant import Dcast, Qcast, Scast, Truncate
 from tflq.dialects.tfl.activation import Relu, Relu6
@@ -74,7 +75,7 @@ def dequantize(op: Dcast, k: Kernels) -> Value:
         zero = zero.astype(np.float32)
         centred = k.sub(x, zero) if zero.any() else x
     else:
-        centred = k.cast(k.sub(x, zero) if zero.any() else x, f32)
+        centred = float_difference(k, x, k.right_shift(x, 16), zero) if zero.any() else k.cast(x, f32)
     return _infinite_beyond(k, centred, scale, k.mul(centred, scale))
 
 
@@ -134,12 +135,13 @@ def quantize(op: Qcast, k: Kernels) -> Value:
     x = k.value(op.input)
     element, storage = op.result.type.element, op.result.type.storage
     y = k.div(x, scale)
-    whole = k.cast(_to_truncate(k, y, op.rounding or "half_even"), i32)
+    y = _to_truncate(k, y, op.rounding or "half_even")
     typed = bool(op.result.name) or any(not isinstance(r, (Scast, Dcast)) for r in k.readers(op.result))
     result = op.result.type if typed else op.result.type.stripped()
-    if storage.bits >= 32:
-        return k.emit(Cast, [k.add(whole, zero) if zero.any() else whole], result)
     low, high = element.storage_min, element.storage_max  # type: ignore[union-attr]
+    if storage.bits >= 32:
+        return k.emit(Cast, [saturated_sum(k, y, zero, low, high)], result)
+    whole = k.cast(y, i32)
     shift = np.where(zero == 0, 1, zero)
     shifted = k.cast(k.add(whole, shift), f32)
     top = (high + shift - zero).astype(np.float32)

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tflq import sized
 from tflq.analysis.known import weight_sums
 from tflq.dialects.tosa.convolution import Conv2D, Conv3D, Convolution, DepthwiseConv2D, TransposeConv2D
 from tflq.ir.core import Value, constant
@@ -149,7 +150,7 @@ def conv3d(op: Conv3D, k: Kernels) -> Value:
     planes_in_all = None if batch is None else batch * depth
     if any(op.pad[:2]):
         x = k.padv2(x, ((0, 0), op.pad[:2], (0, 0), (0, 0), (0, 0)), op.input_zp)
-    planes = np.arange(depth)[:, None] * op.stride[0] + np.arange(kernel_d) * op.dilation[0]
+    planes = sized.arange(depth)[:, None] * op.stride[0] + sized.arange(kernel_d) * op.dilation[0]
     x = k.gather(x, k.constant(planes.reshape(-1)), 1)
     x = k.transpose(k.reshape(x, (planes_in_all, kernel_d, height * width, channels)), (0, 2, 1, 3))
     x = k.reshape(x, (planes_in_all, height, width, kernel_d * channels))
@@ -222,7 +223,7 @@ def _by_bytes(
     shape = geometry.output(x.type.shape, filters.shape[1])
     fold = _fold(shape)
     padded = _repeated(k, pad_spatial(k, x, geometry.pad, zero_point), multiplier)
-    rows = [k.constant(row) for row in np.tile(filters, (1, fold))]
+    rows = [k.constant(row) for row in sized.tile(filters, (1, fold))]
     for row in rows:
         row.role = "weights"
 
@@ -243,7 +244,7 @@ def _fold(shape: Sequence[int | None] | None) -> int:
     """How many neighbouring positions to treat as one: the most that divide the width and fit a row."""
     if shape is None or shape[1] is None or shape[2] is None or not shape[3]:
         return 1
-    return max((f for f in range(1, shape[2] + 1) if shape[2] % f == 0 and f * shape[3] <= _ROW), default=1)
+    return max((f for f in range(1, min(shape[2], _ROW // shape[3]) + 1) if shape[2] % f == 0), default=1)
 
 
 def _by_taps(k: Kernels, layer: Layer) -> Value:
@@ -349,7 +350,7 @@ def _placed(kernel: int, stride: int, out_pad: int, size: int, out: int) -> tupl
 def _cells(weights: np.ndarray, stride: tuple[int, int], taps: tuple[int, int], fill: int) -> np.ndarray:
     """Filters [s_h * s_w * O, T_h, T_w, I] of [O, KH, KW, I]; taps beyond the filter are its zero point."""
     outputs, kernel_h, kernel_w, inputs = weights.shape
-    full = np.full((outputs, taps[0] * stride[0], taps[1] * stride[1], inputs), fill, weights.dtype)
+    full = sized.full((outputs, taps[0] * stride[0], taps[1] * stride[1], inputs), fill, weights.dtype)
     full[:, :kernel_h, :kernel_w] = weights
     apart = full.reshape(outputs, taps[0], stride[0], taps[1], stride[1], inputs)[:, ::-1, :, ::-1]
     return np.ascontiguousarray(apart.transpose(2, 4, 0, 1, 3, 5)).reshape(-1, *taps, inputs)
@@ -361,9 +362,9 @@ def _gathered_cells(k: Kernels, weights: Value, stride: tuple[int, int], taps: t
     count, places = kernel_h * kernel_w, stride[0] * stride[1]
     rows = k.reshape(weights, (outputs, count, inputs))
     if taps[0] * taps[1] * places > count:
-        beyond = k.constant(np.full((outputs, 1, inputs), fill), weights.type.storage)
+        beyond = k.constant(sized.full((outputs, 1, inputs), fill), weights.type.storage)
         rows = k.concatenation([rows, beyond], 1)
-    order = _cells(np.arange(count).reshape(1, kernel_h, kernel_w, 1), stride, taps, count)
+    order = _cells(sized.arange(count).reshape(1, kernel_h, kernel_w, 1), stride, taps, count)
     apart = k.gather(rows, k.constant(order.reshape(-1)), 1)
     apart = k.transpose(k.reshape(apart, (outputs, places, taps[0] * taps[1], inputs)), (1, 0, 2, 3))
     return k.reshape(apart, (places * outputs, *taps, inputs))
@@ -372,5 +373,5 @@ def _gathered_cells(k: Kernels, weights: Value, stride: tuple[int, int], taps: t
 def _tiled(k: Kernels, bias: Value, count: int) -> Value:
     """The bias, `count` times."""
     if bias.is_constant:
-        return constant(np.tile(bias.array, count))
+        return constant(sized.tile(bias.array, count))
     return k.concatenation([bias] * count, 0)

@@ -9,15 +9,16 @@ something else.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from tflq.contract import Decisions, Pass, PassResult
+from tflq.contract import Decisions, Pass, PassResult, Searches
 from tflq.dialects.declare import trait_of
 from tflq.dialects.effects import entry_functions, is_hybrid
 from tflq.dialects.forms import UNQUANTIZED, Form, is_recurrent, kept_reason
 from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.dialects.traits import Calls, ComputesInFloat
-from tflq.errors import Reason, UnsupportedError, VerificationError
+from tflq.errors import Reason, Refused, UnsupportedError, VerificationError, operators
 from tflq.flatbuffer.tensors import quantization_fields
 from tflq.ir.core import Function, Location, Module, Op, Value
 from tflq.ir.types import QUANTIZED_TYPES, f32
@@ -62,12 +63,13 @@ def select(
             missing.setdefault(op.location, set()).add(op.name)
     if missing:
         reasons = [Reason.at(place, f"no kernel for {', '.join(sorted(names))}") for place, names in missing.items()]
-        what = f"{len(missing)} operator(s) have no form on this target's kernels:"
+        what = f"no kernels on this target for {operators(len(missing))}:"
         raise UnsupportedError(what, reasons, remedy="convert only the part before it (--cut)")
     made: dict[Value, Value] = {}
+    searches = Searches(module)
     for function in module.functions:
         before = list(function.outputs)
-        _select_function(function, mac, proofs, target)
+        _select_function(function, mac, proofs, target, searches)
         made |= zip(before, function.outputs, strict=True)
     if module.signatures is not None:
         module.signatures = [signature.with_outputs(made) for signature in module.signatures]
@@ -78,32 +80,42 @@ def _known(op: Op) -> bool:
     return op.name.startswith("tfl.") or lowering.get(type(op)) is not None
 
 
-def _select_function(function: Function, mac: Mac, proofs: ProofCache | None, target: Target) -> None:
+def _select_function(
+    function: Function, mac: Mac, proofs: ProofCache | None, target: Target, searches: Searches
+) -> None:
     restricted: Callable[[Op, Kernels], Value | list[Value] | None] | None = None
     if target.builtins is not None:
         from tflq.select.portable import portable
 
         restricted, mac = portable, "float32"
-    k = Kernels(function, mac, proofs, target.sums, restricted=restricted is not None)
+    lists = None if target.builtins is None else partial(_lists, target)
+    k = Kernels(function, mac, proofs, target.sums, searches, lists=lists)
     for op in function.ops:
         if op in k.fused:
             continue
         k.location = op.location
         k.begin()
-        made = restricted(op, k) if restricted is not None else None
-        if made is not None:
-            k.end(op, [made] if isinstance(made, Value) else made)
-            continue
-        if op.name.startswith("tfl."):
-            operands = [None if v is None else k.value(v) for v in op.operands]
-            k.ops.append(op.again(operands, info=dict(op.info)))
-            continue
-        function_of = lowering.get(type(op))
-        assert function_of is not None
-        results = function_of(op, k)
-        k.end(op, [results] if isinstance(results, Value) else results)
+        try:
+            _select(op, k, restricted)
+        except Refused as refusal:
+            reason = refusal.at(op.location)
+            raise UnsupportedError("1 operator(s) have no form on this target's kernels:", [reason]) from None
     function.ops = k.ops
     function.outputs = [k.value(v) for v in function.outputs]
+
+
+def _select(op: Op, k: Kernels, restricted: Callable[[Op, Kernels], Value | list[Value] | None] | None) -> None:
+    """Puts builtins in the place of an op. Refused if that takes too much."""
+    made: Value | Sequence[Value] | None = restricted(op, k) if restricted is not None else None
+    if made is None and op.name.startswith("tfl."):
+        operands = [None if v is None else k.value(v) for v in op.operands]
+        k.ops.append(op.again(operands, info=dict(op.info)))
+        return
+    if made is None:
+        function_of = lowering.get(type(op))
+        assert function_of is not None
+        made = function_of(op, k)
+    k.end(op, [made] if isinstance(made, Value) else made)
 
 
 # What a converted module may hold: the last check before it is written.
@@ -149,7 +161,9 @@ def check(module: Module, decisions: Iterable[Decision], mac: Mac = "integer", t
     )
     if illegal:
         remedy = "list these kernels in the target file, or convert for another target"
-        raise UnsupportedError(f"{len(illegal)} operator(s) of the result are not legal:", list(illegal), remedy=remedy)
+        raise UnsupportedError(
+            f"the target does not take {operators(len(illegal))} of the result:", list(illegal), remedy=remedy
+        )
 
 
 def _check_interface(module: Module) -> None:
@@ -274,6 +288,11 @@ def _parameters(op: Op, edges: set[Value], target: Target) -> Iterator[Reason]:
     for value in op.tensors:
         if value.type.quantized and value not in edges and not value.info.get("is_variable", False):
             yield Reason.at(op.location, f"tensor '{value.name}' of {op.name} has quantization parameters")
+
+
+def _lists(target: Target, op: Op) -> bool:
+    """Whether a target has a builtin as it is, or the operator in float32."""
+    return (target.builtins is not None and target.builtins.admit(op)) or _runs(op, target)
 
 
 def _runs(op: Op, target: Target) -> bool:

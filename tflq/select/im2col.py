@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
+from tflq import sized
 from tflq.dialects.tosa.convolution import Conv2D, Convolution, DepthwiseConv2D
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, Shape, i32
@@ -96,6 +97,7 @@ def _windows_of_rows(k: Kernels, x: Value, geometry: Geometry, out_w: int, chann
     """[N, H, OW, KW * C]: along each row, the elements under each position of the filter."""
     batch, height, width, _ = x.type.shape or (None,) * 4
     kernel, stride, dilation = geometry.kernel[1], geometry.stride[1], geometry.dilation[1]
+    sized.need_few(out_w * kernel)
     columns = (np.arange(out_w)[:, None] * stride + np.arange(kernel) * dilation).reshape(-1).astype(np.int32)
     if not np.array_equal(columns, np.arange(width or 0)):
         x = k.gather(x, k.constant(columns), axis=2)
@@ -160,7 +162,7 @@ def _picked(k: Kernels, x: Value, axis: int, start: int, stride: int, count: int
     stated shape when the model is resized, and makes its result dynamic where none is stated."""
     if x.type.shape is not None and (start, stride, count) == (0, 1, x.type.shape[axis]):
         return x
-    return k.gather(x, k.constant(np.arange(count, dtype=np.int32) * stride + start), axis)
+    return k.gather(x, k.constant(sized.arange(count, dtype=np.int32) * stride + start), axis)
 
 
 def _strided_taps(k: Kernels, x: Value, geometry: Geometry) -> Iterator[Value]:

@@ -17,6 +17,7 @@ import numpy as np
 
 from tflq.analysis.known import Ranges
 from tflq.builder import Emitter, Operand, squeezed
+from tflq.contract import Searches
 from tflq.dialects.declare import Operator
 from tflq.dialects.tfl.arithmetic import Add, Div, Maximum, Minimum, Mul, Pow, Sub
 from tflq.dialects.tfl.casts import Bitcast, Cast
@@ -25,7 +26,7 @@ from tflq.dialects.tfl.convolution import BatchMatMul
 from tflq.dialects.tfl.indexing import Gather
 from tflq.dialects.tfl.movement import Concatenation, PadV2, Reshape, Split, StridedSlice, Transpose
 from tflq.dialects.tfl.state import state_version
-from tflq.ir.core import Function, Op, Value, constant
+from tflq.ir.core import Function, Module, Op, Value, constant
 from tflq.ir.types import ScalarType, Shape, TensorType, f32, i1, i8, i32, ui8
 from tflq.light import NamedTuple
 from tflq.registering import Registry
@@ -34,8 +35,9 @@ from tflq.select.naming import role_of
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from tflq.caches import Argument, Arrays, ProofCache
+    from tflq.caches import Argument, ProofCache
     from tflq.numerics.float_basics import SumRounding
+    from tflq.numerics.results import Arrays
 
 
 BROADCAST_DIMS: Final = 4
@@ -118,6 +120,10 @@ class KernelBuilder(Emitter):
         folded = self.reshape(x, (None, *shape[1:]))
         folded.type = TensorType(shape, x.type.element)
         return folded
+
+    def in_shape(self, x: Value, shape: tuple[int | None, ...]) -> Value:
+        """RESHAPE that leaves the first dim to be inferred, unless another one is open."""
+        return self.reshape(x, shape) if not shape or 0 in shape or None in shape[1:] else self.refold(x, shape)
 
     def transpose(self, x: Value, perms: Sequence[int]) -> Value:
         return self.emit(Transpose, [x, self.constant(perms)])
@@ -254,7 +260,8 @@ R = TypeVar("R")
 
 class Kernels(KernelBuilder):
     """A `KernelBuilder` that knows the function being selected: its ops in the integer form (`source`), what its values
-    have become, which ops read them; `restricted`: the target says which builtins it has."""
+    have become, which ops read them; `restricted`: the target says which builtins it has, and `lists` whether it has
+    one as it is."""
 
     def __init__(
         self,
@@ -262,14 +269,17 @@ class Kernels(KernelBuilder):
         mac: Mac,
         proofs: ProofCache | None = None,
         sums: SumRounding = "separate",
+        searches: Searches | None = None,
         *,
-        restricted: bool = False,
+        lists: Callable[[Op], bool] | None = None,
     ) -> None:
         super().__init__()
         self.mac = mac
         self.sums = sums
-        self.restricted = restricted
+        self.restricted = lists is not None
+        self.lists: Final = lists or (lambda _: True)
         self._proofs = proofs
+        self.searched: Final = Searches(Module([function])) if searches is None else searches
         self.source: Final[Sequence[Op]] = function.ops
         self.fused: set[Op] = set()
         self.twins: Final[dict[Value, Twin]] = {}
@@ -277,7 +287,7 @@ class Kernels(KernelBuilder):
         self._users = function.users()
         self._outputs = frozenset(function.outputs)
         self._selected: dict[Value, Value] = {}
-        self.ranges: Final = Ranges(sums=not restricted)  # of integer tensors of `source`
+        self.ranges: Final = Ranges(sums=not self.restricted)  # of integer tensors of `source`
         self._once: dict[Callable[[Kernels], Any], Any] = {}
 
     def concatenation(self, xs: Sequence[Value], axis: int) -> Value:
@@ -294,6 +304,13 @@ class Kernels(KernelBuilder):
         if not self.restricted or len(shape) < IMAGE or len(x.type.dims) != 1 or None in shape[1:]:
             return super().gather(x, indices, axis)
         return self.refold(super().gather(x, self.reshape(indices, (None,)), axis), shape)
+
+    def copy(self, x: Value, type: TensorType | None = None) -> Value:
+        """The same elements in another tensor: by RESHAPE, where the target says which builtins it has."""
+        shape = x.type.shape
+        if not self.restricted or type is not None or shape is None or shape.count(None) > 1:
+            return super().copy(x, type)
+        return self.in_shape(x, shape)
 
     def value(self, operand: Value) -> Value:
         """What an operand has become; arguments and constants stay themselves."""
@@ -333,7 +350,8 @@ class Kernels(KernelBuilder):
         twin = self.twins.get(new)
         if self.restricted and old.name and twin is not None and not (twin.value.name or twin.value.is_constant):
             twin.value.name = f"{old.name}/{new.type.storage.dtype.name}{twin.offset:+d}"
-        if (old.name or old in self._outputs) and new is not old:
+        unnamed = self.restricted and new.is_constant and old not in self._outputs
+        if (old.name or old in self._outputs) and new is not old and not unnamed:
             made = any(new is v for op in self.ops[self._start :] for v in op.results)
             if new.name or not made:
                 new = self.copy(new)

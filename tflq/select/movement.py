@@ -8,6 +8,7 @@ from typing import ClassVar, Final
 
 import numpy as np
 
+from tflq import sized
 from tflq.contract import Pass, PassResult
 from tflq.dialects.forms import Form
 from tflq.dialects.tfl import movement as tfl
@@ -48,11 +49,7 @@ def identity(op: Identity, k: Kernels) -> Value:
 def reshape(op: Reshape, k: Kernels) -> Value:
     """The first dim is left to be inferred, where no other is: it is the one that a resized batch changes."""
     shape = op.result.type.dims
-
-    def reshaped(x: Value, _: int) -> Value:
-        return k.reshape(x, shape) if not shape or 0 in shape or None in shape[1:] else k.refold(x, shape)
-
-    return moved(k, k.value(op.input), reshaped)
+    return moved(k, k.value(op.input), lambda x, _: k.in_shape(x, shape))
 
 
 @lowering(Transpose)
@@ -144,11 +141,11 @@ def scatter(op: Scatter, k: Kernels) -> Value:
     batch, places, channels = op.values_out.type.sizes
     count = (indices.type.shape or (0, 0))[1] or 0
     all_places, all_rows = batch * places, batch * count
-    flat = k.add(indices, np.arange(batch)[:, None] * places) if batch > 1 else indices
-    numbers = k.constant(np.arange(1, all_rows + 1))
+    flat = k.add(indices, sized.arange(batch)[:, None] * places) if batch > 1 else indices
+    numbers = k.constant(sized.arange(1, all_rows + 1))
     table = [k.reshape(flat, (all_rows, 1)), numbers, k.constant([all_places])]
     taken = k.emit(ScatterND, table, i32)
-    own = k.constant(np.arange(all_places))
+    own = k.constant(sized.arange(all_places))
     index = k.emit(SelectV2, [k.greater(taken, 0), k.add(taken, all_places - 1), own])
     both = [k.reshape(values, (all_places, channels)), k.reshape(rows, (all_rows, channels))]
     return k.reshape(k.gather(k.concatenation(both, 0), index), (batch, places, channels))

@@ -2,10 +2,9 @@
 rounds sums and puts constants together (`docs/numerics.md`). No constant is added to a product by one, but at the edge,
 where there is room. An op that is not here, or has no such form, is lowered as for other targets.
 
-8-bit tensors are float twins. The model's inputs come by DEQUANTIZE and are whole numbers again after a product, and
-results go by QUANTIZE: both with the parameters that the model states, proven on all values. What moves elements moves
-those of twins, where there are any. Integers of 32 bits are taken apart in float32, in which quotients by powers of two
-are exact, and FLOOR is a shift:
+8-bit tensors are float twins. How real numbers become those, and back, is in `portable_edges.py`; what moves elements
+moves those of twins, where there are any (`portable_movement.py`). Integers of 32 bits are taken apart in float32, in
+which quotients by powers of two are exact, and FLOOR is a shift:
 
     x >> n        floor(a 2^(16 - n)) + floor(c 2^-n), of halves x = a 2^16 + c
     a b >> n      limbs of 11 bits, whose products and carries are below 2^24
@@ -18,14 +17,15 @@ from typing import Any, Final
 
 import numpy as np
 
-from tflq.dialects.quant import RescaleF64, Scast, Table2D, Table16Bit
+from tflq import sized
+from tflq.dialects.quant import Dcast, Qcast, RescaleF64, Scast, Table2D, Table16Bit
 from tflq.dialects.tfl import arithmetic
+from tflq.dialects.tfl import movement as tfl
 from tflq.dialects.tfl import pooling as tfl_reduction
 from tflq.dialects.tfl.arithmetic import Floor
-from tflq.dialects.tfl.casts import Dequantize, Quantize
+from tflq.dialects.tfl.casts import Dequantize
 from tflq.dialects.tfl.convolution import DepthwiseConv2D
 from tflq.dialects.tfl.indexing import Gather
-from tflq.dialects.tfl.movement import Concatenation, Moved, Pack, Padding, PadV2, Reshape, Split, Unpack
 from tflq.dialects.tosa.convolution import AvgPool2D
 from tflq.dialects.tosa.elementwise import (
     ArithmeticRightShift,
@@ -40,26 +40,23 @@ from tflq.dialects.tosa.elementwise import (
 from tflq.dialects.tosa.movement import Cast, ReduceMax, ReduceSum, Rescale, Resize, Table
 from tflq.evaluate.registry import evaluate_op
 from tflq.ir.core import Op, Value
-from tflq.ir.types import Shape, TensorType, UniformQuantizedType, f32, i8, i16, i32, parameters, ui8
-from tflq.numerics.convolution import float_nearest_index, nearest_index
-from tflq.numerics.float_basics import EXACT, in_any_order, quantize_thresholds
+from tflq.ir.types import TensorType, f16, f32, i8, i16, i32, ui8
+from tflq.numerics.float_basics import EXACT
+from tflq.select import portable_edges as edges
+from tflq.select import portable_movement as movement
 from tflq.select.arithmetic import elementwise
 from tflq.select.lowering import (
     BYTES,
-    JOINED,
     KernelBuilder,
     Kernels,
     Twin,
     as_int32,
     centred,
     integers_of,
-    moved,
     twin_of,
 )
-from tflq.select.movement import joined
 from tflq.select.rescale import input_range
 from tflq.select.rescale_float import float_rescale, movable_line, on_whole
-from tflq.select.resize import interpolated, resized_dims
 
 Made = Value | list[Value] | None
 Portable = Callable[[Any, Kernels], Made]
@@ -70,61 +67,16 @@ def portable(op: Op, k: Kernels) -> Made:
     target keeps on quantized tensors."""
     if op.name.startswith("tfl.") and any(v.type.quantized for v in op.tensors):
         return None
-    if isinstance(op, PadV2):
-        return _pad(op, k)
-    if isinstance(op, (Moved, Gather)) and not isinstance(op, Padding):
-        return _moved_elements(op, k)
-    lower = FORMS.get(type(op))
+    lower = FORMS.get(type(op)) or movement.form(op, k)
+    if lower is None and isinstance(op, (tfl.Moved, Gather)) and not isinstance(op, tfl.Padding):
+        return movement.moved_elements(op, k)
     return None if lower is None else lower(op, k)
 
 
-# Edges.
-
-
-def _scast(op: Scast, k: Kernels) -> Value | None:
-    quantized = op.input.type if op.input.type.quantized else op.result.type
-    element = quantized.element
-    if not isinstance(element, UniformQuantizedType) or element.storage not in BYTES:
-        return None
-    scale, zero = (v.reshape(()) for v in parameters(quantized))
-    if op.input.type.quantized:
-        return _read(op, k, np.float32(scale), int(zero))
-    return _written(op, k, element, np.float32(scale), int(zero))
-
-
-def _read(op: Scast, k: Kernels, scale: np.float32, zero: int) -> Value | None:
-    """floor(x / scale + 1/2) of the real numbers x that DEQUANTIZE gives, as a twin."""
-    storage = op.result.type.storage
-    numbers = np.arange(storage.minimum, storage.maximum + 1) - zero
-    with np.errstate(all="ignore"):
-        inverse = np.float32(1 / np.float64(scale))
-        reals = numbers.astype(np.float32) * scale
-        found = in_any_order(reals, inverse, np.float32(0.5))
-    if not all((np.abs(v - 0.5 - numbers) < 1 / 16).all() for v in found):
-        return None
-    real = k.emit(Dequantize, [k.value(op.input)], f32)
-    whole = k.add(k.mul(real, inverse), 0.5)
-    return integers_of(k, Twin(k.emit(Floor, [whole]), zero), storage)
-
-
-def _written(op: Scast, k: Kernels, element: UniformQuantizedType, scale: np.float32, zero: int) -> Value | None:
-    """QUANTIZE of the numbers times the scale; of uint8 by way of int8, which more runtimes have."""
-    storage = element.storage
-    numbers = np.arange(storage.minimum, storage.maximum + 1) - zero
-    with np.errstate(all="ignore"):
-        reals = numbers.astype(np.float32) * scale
-    edges = quantize_thresholds(scale, np.append(numbers, numbers[-1] + 1))
-    if not ((edges[:-1] < reals) & (reals < edges[1:])).all():
-        return None
-    real = k.mul(centred(k, k.value(op.input), zero), scale)
-    type = op.result.type
-    if storage is ui8:
-        signed = UniformQuantizedType.of(i8, float(scale), zero - 128)
-        real = k.emit(Quantize, [real], TensorType(type.shape, signed))
-    if op.result.name:
-        k.ops.append(Op(Quantize.op_name, [real], [op.result], {}, op.location))
-        return op.result
-    return k.emit(Quantize, [real], type)
+def _half(op: Dequantize, k: Kernels) -> Value | None:
+    """A constant of float16, in float32."""
+    x = k.value(op.input)
+    return k.constant(x.array, f32) if x.is_constant and x.type.storage is f16 else None
 
 
 def _extreme(op: Maximum | Minimum | arithmetic.Extreme, k: Kernels) -> Value | None:
@@ -226,7 +178,7 @@ def _average(op: AvgPool2D, k: Kernels) -> Value | None:
         return None
     twin = twin_of(k, x) or Twin(k.cast(x, f32), 0)
     count, depth, storage = op.kernel[0] * op.kernel[1], (x.type.shape or (0,))[-1] or 0, x.type.storage
-    ones, offset = k.constant(np.ones((1, *op.kernel, depth)), f32), np.full(depth, twin.offset * count)
+    ones, offset = k.constant(sized.ones((1, *op.kernel, depth)), f32), sized.full(depth, twin.offset * count)
     options = {"padding": "VALID", "stride_h": op.stride[0], "stride_w": op.stride[1], "depth_multiplier": 1}
     bias = k.constant(offset, f32)
     total = k.emit(DepthwiseConv2D, [twin.value, ones, bias], TensorType(op.output.type.shape, f32), **options)
@@ -284,123 +236,6 @@ def _entries(k: Kernels, entries: np.ndarray, index: Value, storage: Any) -> Val
         return k.cast(k.cast(k.gather(k.constant(entries, f32), index), i32), storage)
     high, low = (k.cast(k.gather(k.constant(v, f32), index), i32) for v in (entries >> 16, entries & 0xFFFF))
     return k.cast(k.add(k.mul(high, 1 << 16), low), storage)
-
-
-# Elements moved.
-#
-# PACK, UNPACK     RESHAPE and CONCATENATION; SPLIT and RESHAPE
-# RESIZE           GATHER of rows, then of columns
-
-
-def _moved_elements(op: Moved | Gather, k: Kernels) -> Value | None:
-    """An op that only moves elements, on the twin of its first operand."""
-    first, *others = op.operands
-    assert first is not None
-    twin = k.twins.get(k.value(first))
-    if twin is None or any(v is not None and not v.is_constant for v in others):
-        return None
-    result, attributes = Value(op.result.type.with_element(f32)), dict(op.attributes)
-    if isinstance(op, Reshape) and op.shape is not None:
-        attributes["new_shape"] = op.shape.array  # tf2onnx reads it
-    k.ops.append(Op(op.name, [twin.value, *others], [result], attributes, op.location))
-    return integers_of(k, Twin(result, twin.offset), op.result.type.storage)
-
-
-def _concatenation(op: Concatenation, k: Kernels) -> Value | None:
-    """Of twins, if any operand has one."""
-    if op.fused_activation_function != "NONE":
-        return None
-    xs = [k.value(v) for v in op.reads]
-    return joined(k, xs, op.axis) if len(xs) > JOINED or any(x in k.twins for x in xs) else None
-
-
-def _pack(op: Pack, k: Kernels) -> Value | None:
-    """Operands with a dim of 1 more, joined."""
-    xs = [k.value(v) for v in op.reads]
-    rank = len(xs[0].type.dims)
-    shapes = [_with_one(x, op.axis % (rank + 1)) for x in xs]
-    if not all(map(_foldable, shapes)):
-        return None
-    wide = [_reshaped(k, x, shape) for x, shape in zip(xs, shapes, strict=True)]
-    return wide[0] if len(wide) == 1 else joined(k, wide, op.axis % (rank + 1))
-
-
-def _with_one(x: Value, axis: int) -> Shape:
-    shape = x.type.dims
-    return (*shape[:axis], 1, *shape[axis:])
-
-
-def _reshaped(k: Kernels, x: Value, shape: Shape) -> Value:
-    return moved(k, x, lambda v, _: k.reshape(v, shape or ()))
-
-
-def _foldable(shape: Shape) -> bool:
-    """Whether RESHAPE can state a shape."""
-    return shape is not None and shape.count(None) <= 1
-
-
-def _unpack(op: Unpack, k: Kernels) -> list[Value] | None:
-    """Parts, each without the dim."""
-    x, shapes = k.value(op.input), [v.type.shape for v in op.outputs]
-    if not all(map(_foldable, shapes)):
-        return None
-    parts = _parts(k, x, len(shapes), op.axis % len(x.type.shape or (0,)))
-    return [_reshaped(k, part, shape) for part, shape in zip(parts, shapes, strict=True)]
-
-
-def _split(op: Split, k: Kernels) -> list[Value] | None:
-    """Of the twin."""
-    x = k.value(op.input)
-    if x not in k.twins or not op.axis.is_constant:
-        return None
-    return _parts(k, x, len(op.outputs), int(op.axis.array.reshape(())) % len(x.type.shape or (0,)))
-
-
-def _parts(k: Kernels, x: Value, count: int, axis: int) -> list[Value]:
-    """Equal parts of a tensor, of its twin if it has one."""
-    twin = k.twins.get(x)
-    if twin is None:
-        return k.split(x, count, axis)
-    return [integers_of(k, Twin(v, twin.offset), x.type.storage) for v in k.split(twin.value, count, axis)]
-
-
-def _resize(op: Resize, k: Kernels) -> Value | None:
-    x = k.value(op.input)
-    shape, sizes = op.input.type.dims, op.output.type.dims
-    if x.type.storage not in BYTES or None in (*shape[1:3], *sizes[1:3]):
-        return None
-    return _nearest(op, k, x) if op.mode == "NEAREST_NEIGHBOR" else _bilinear(op, k, x)
-
-
-def _nearest(op: Resize, k: Kernels, x: Value) -> Value | None:
-    """Rows, then columns, by GATHER, unless the builtin takes these elements without options: others are not alike."""
-    twin, dims = k.twins.get(x), resized_dims(op)
-    indices = [nearest_index(d.steps, d.size, d.out) for d in dims]
-    plain = (float_nearest_index(d.size, d.out, False, False) for d in dims)
-    if twin is None or all(map(np.array_equal, indices, plain)):
-        return None
-    value = twin.value
-    for dim, index in zip(dims, indices, strict=True):
-        value = k.gather(value, k.constant(index), dim.axis)
-    return integers_of(k, Twin(value, twin.offset), op.output.type.storage)
-
-
-def _bilinear(op: Resize, k: Kernels, x: Value) -> Value:
-    """Rows in float32, then columns; these in int32 where sums may reach 2^24."""
-    rows, columns = resized_dims(op)
-    largest = max(-x.type.storage.minimum, x.type.storage.maximum)
-    to = f32 if largest * rows.steps.n * columns.steps.n < EXACT else i32
-    value = interpolated(k, centred(k, x, 0), rows)
-    return k.cast(interpolated(k, value, columns, to), op.output.type.storage)
-
-
-def _pad(op: PadV2, k: Kernels) -> Value | None:
-    x = k.value(op.input)
-    if x.type.storage not in BYTES or not (op.paddings.is_constant and op.value.is_constant):
-        return None
-    twin = twin_of(k, x) or Twin(k.cast(x, f32), 0)
-    around = int(op.value.array.reshape(())) - twin.offset
-    return integers_of(k, Twin(k.padv2(twin.value, op.paddings.array, around), twin.offset), x.type.storage)
 
 
 # Integers of 32 bits.
@@ -596,24 +431,29 @@ FORMS: Final[dict[type[Op], Portable]] = {
     Cast: _cast,
     Clamp: _clamp,
     Clz: _clz,
-    Concatenation: _concatenation,
+    tfl.Concatenation: movement.concatenation,
     LogicalLeftShift: _left_shift,
     Maximum: _extreme,
     Minimum: _extreme,
     Mul: _mul,
-    Pack: _pack,
+    tfl.Pack: movement.pack,
+    tfl.PadV2: movement.pad,
+    tfl.Reshape: movement.reshape,
+    tfl.Split: movement.split,
+    tfl.Unpack: movement.unpack,
     ReduceMax: _greatest,
     ReduceSum: _sum,
     Rescale: _rescale,
     RescaleF64: _rescale,
-    Resize: _resize,
-    Scast: _scast,
+    Resize: movement.resize,
+    Dcast: edges.dequantize,
+    Dequantize: _half,
+    Qcast: edges.quantize,
+    Scast: edges.scast,
     Select: _select,
-    Split: _split,
     Table: _table,
     Table16Bit: _table_of_16_bits,
     Table2D: _table_2d,
-    Unpack: _unpack,
     arithmetic.Maximum: _extreme,
     arithmetic.Minimum: _extreme,
 }

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
@@ -435,6 +435,10 @@ def _entry(k: Kernels, table: np.ndarray, index: Value) -> Value:
 # kernels/internal/reference/integer_ops/fully_connected.h.
 
 
+_THRESHOLDS_A_UNIT: Final = 20
+"""A unit of `Searches`: 2^20 thresholds of a product by doubles."""
+
+
 @lowering(RescaleF64)
 def rescale_f64(op: RescaleF64, k: Kernels) -> Value:
     scale = np.atleast_1d(np.asarray(op.scale, np.float64))
@@ -463,7 +467,8 @@ def _product(
     from tflq.numerics.division_fit import fit_long_product, fit_wide_product
 
     beyond = int(scale.max()) + 1 if scale.max() > 1 else 0
-    fit = fit_long_product(scale, *levels, *bounds)
+    units = (levels[1] - levels[0]) * scale.size >> _THRESHOLDS_A_UNIT
+    fit = k.searched(units, fit_long_product, scale, *levels, *bounds)
     if fit is not None:
         return _long_product(k, x, fit, *bounds), (levels[0] - beyond, levels[1] + beyond)
     wide = fit_wide_product(scale, *levels, *bounds)

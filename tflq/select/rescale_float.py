@@ -52,7 +52,7 @@ from tflq.numerics.float_falling import (
     of_split_arrays,
     split_arrays,
 )
-from tflq.numerics.float_product import FloatProduct, fit_float_plane, fit_float_product, product_of
+from tflq.numerics.float_product import FloatProduct, fit_float_plane, fit_product_table, product_of
 from tflq.numerics.float_requantize import (
     N1_TO_1,
     RELU6,
@@ -271,18 +271,17 @@ def float_table_2d(op: Table2D, k: Kernels) -> Value | None:
         return None  # the next constant would meet it
     entries = op.table.array.reshape(256, 256).astype(np.int64)
     least = int(entries.min())
-    product = product_of(entries - least)
-    if product is None:
+    if product_of(entries - least) is None:
         made = _sum(k, x, y, entries - least)
     else:
-        made = _product(k, x, y, fit_float_product(entries - least, product, k.sums))
+        made = _product(k, x, y, k.searched(1, fit_product_table, entries - least, k.sums))
     return None if made is None else integers_of(k, Twin(made, least), op.result.type.storage)
 
 
 def _sum(k: Kernels, x: Value, y: Value, table: np.ndarray) -> Value | None:
     twins = [twin_of(k, v) or Twin(k.cast(v, f32), 0) for v in (x, y)]
     first, second = (_numbers(v, twin) for v, twin in zip((x, y), twins, strict=True))
-    fit = fit_float_plane(table, first, second, k.sums)
+    fit = k.searched(1, fit_float_plane, table, first, second, k.sums)
     if fit is None:
         return None
     total = k.add(_times(k, twins[0].value, fit.m), _times(k, twins[1].value, fit.n))

@@ -22,6 +22,7 @@ from typing import Final
 
 import numpy as np
 
+from tflq import sized
 from tflq.dialects.declare import trait_of
 from tflq.dialects.tfl.arithmetic import Floor
 from tflq.dialects.tfl.pooling import ResizeBilinear, ResizeNearestNeighbor
@@ -68,6 +69,7 @@ class Dim(NamedTuple):
 def resized_dims(op: Resize) -> list[Dim]:
     """Rows and columns; their sizes are known."""
     sizes, results = op.input.type.dims, op.output.type.dims
+    sized.need_few(max(results[1] or 0, results[2] or 0))
     steps = zip((1, 2), steps_of(op.scale, op.offset), strict=True)
     return [Dim(axis, sizes[axis] or 0, results[axis] or 0, s) for axis, s in steps]
 

@@ -16,6 +16,7 @@ from typing import ClassVar, Final, TypeAlias
 
 import numpy as np
 
+from tflq import sized
 from tflq.contract import Pass, PassResult
 from tflq.dialects.declare import trait_of
 from tflq.dialects.forms import Form
@@ -272,7 +273,7 @@ def _cut(value: Value, rows: _Rows, op: Op) -> tuple[Value, list[Op]]:
     axis = len(shape) + _ROWS
     if value.is_constant:
         return constant(np.ascontiguousarray(value.array.take(range(rows.begin, rows.end), axis))), []
-    index = constant(np.arange(rows.begin, rows.end, dtype=np.int32))
+    index = constant(sized.arange(rows.begin, rows.end, dtype=np.int32))
     piece = Value(_with_rows(value.type, rows))
     piece.role = "rows"
     gather = Op(Gather.op_name, [value, index], [piece], {"axis": axis, "batch_dims": 0}, op.location)

@@ -16,11 +16,11 @@ from tflq.dialects.effects import entry_functions, is_handle
 from tflq.dialects.forms import Form
 from tflq.dialects.inference import text
 from tflq.dialects.tfl.state import AssignVariable, ReadVariable
-from tflq.errors import OptionError, Reason, UnsupportedError
+from tflq.errors import OptionError, Reason, UnsupportedError, operators
 from tflq.ir.core import Module, Op, Value
 from tflq.ir.types import Shape
 from tflq.light import dataclass, field
-from tflq.shapes.inference import Inference, fold_sizes, inferred, is_complete, reason, set_shape, stale
+from tflq.shapes.inference import Inference, fold_sizes, inferred, is_complete, reason, refuse_misfits, set_shape, stale
 
 
 @dataclass(frozen=True)
@@ -60,9 +60,12 @@ def _bind(module: Module, n: int | None, dims: Mapping[str, Sequence[int]]) -> b
         raise OptionError(Reason(f"a batch of {n} is not possible", value=n, remedy="give 1 or more"))
     bound = _bound(module, n, dims)
     open_dims = {v: _opened(v.type.shape, shape) for v, shape in bound.items()}
+    given = n is not None or bool(dims)
     what = "bound to known shapes" if n is None else f"bound to a batch of {n}"
     as_stated = all(v.type.shape == shape for v, shape in open_dims.items())
     inference = inferred(module) if as_stated else Inference(module, open_dims, Accesses(module))
+    if not given:
+        refuse_misfits(module, inference)
     wrong = [
         reason(
             op,
@@ -73,13 +76,16 @@ def _bind(module: Module, n: int | None, dims: Mapping[str, Sequence[int]]) -> b
         for index, op, value, shape in stale(module, inference)
     ]
     if wrong:
-        raise UnsupportedError(f"the model cannot be {what}: shapes that it states are not those it computes:", wrong)
+        told = "shapes that the model states are not those that it computes:"
+        raise UnsupportedError(f"the model cannot be {what}: {told}" if given else told, wrong)
     if open_dims != bound:
         inference = Inference(module, bound, Accesses(module))
-    missing = _missing(module, inference)
+    missing = _missing(module, inference, given)
     if missing:
         remedy = "state these sizes in the model, or cut before what computes them (--cut)"
-        told = f"the model cannot be {what}: {len(missing)} operator(s) keep it from that:"
+        told = f"the shapes of {operators(len(missing))} are not known before the model runs:"
+        if given:
+            told = f"the model cannot be {what}, because of {operators(len(missing))}:"
         raise UnsupportedError(told, missing, remedy=remedy)
     stated = [set_shape(value, shape) for value, shape in inference.shapes.items()]
     return fold_sizes(module, inference.known) or any(stated)
@@ -147,8 +153,9 @@ def _nothing_open(arguments: Sequence[Value]) -> Reason:
     return Reason(what, tensor=name, remedy="give other shapes whole: --shape INPUT=1,2,3")
 
 
-def _missing(module: Module, inference: Inference) -> list[Reason]:
-    """The operators with results of unknown shape, and why: those whose operands are known, if there are any."""
+def _missing(module: Module, inference: Inference, given: bool) -> list[Reason]:
+    """The operators with results of unknown shape, and why: those whose operands are known, if there are any. `given`:
+    the caller asks for a batch or for shapes."""
     causes: list[Reason] = []
     others: list[Reason] = []
     for index, function in enumerate(module.functions):
@@ -158,7 +165,7 @@ def _missing(module: Module, inference: Inference) -> list[Reason]:
             if complete and why is None:
                 continue
             known = all(v is None or _is_known(v, inference.shape(v)) for v in op.operands)
-            (causes if known else others).append(reason(op, index, *_why(op, why)))
+            (causes if known else others).append(reason(op, index, *_why(op, why, given)))
     return causes or others
 
 
@@ -167,13 +174,14 @@ def _is_known(value: Value, shape: Shape) -> bool:
     return is_complete(shape) or is_handle(value)
 
 
-def _why(op: Op, why: str | None) -> tuple[str, str]:
+def _why(op: Op, why: str | None, given: bool) -> tuple[str, str]:
     """What keeps an operator's shapes from being known, and what can be done."""
     if why is None:
         what = "the size of its result depends on what the model is given"
-        return what, "leave it out, or convert without a batch"
+        return what, "leave it out" + (", or convert without a batch" if given else "")
     if not isinstance(op, Operator) or not op.infers:
-        return why, "put builtin operators in its place, or convert the model at the batch it was made for"
+        remedy = "put builtin operators in its place"
+        return why, remedy + (", or convert the model at the batch it was made for" if given else "")
     if isinstance(op, (AssignVariable, ReadVariable)):
         return why, "give what is read from the variable and assigned to it one shape, and initialize it with that"
-    return why, "make the model for this batch, or with an open one"
+    return why, "make the model for this batch, or with an open one" if given else "state the shapes in the model"

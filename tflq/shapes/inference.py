@@ -17,17 +17,15 @@ var_handle.cc, read_variable.cc, assign_variable.cc.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from tflq.analysis.known import LIMIT, Access, Accesses, Known, constant_elements, elements_of
-from tflq.contract import Pass, PassResult
 from tflq.dialects.declare import Operator
 from tflq.dialects.effects import entry_functions, is_pure
-from tflq.dialects.forms import Form
 from tflq.dialects.inference import Misfit, NotInferred, Stated, text
-from tflq.dialects.tfl.state import Custom
+from tflq.dialects.tfl.state import Custom, ReadVariable
 from tflq.dialects.traits import ReadsShapes
-from tflq.errors import Reason
+from tflq.errors import Reason, UnsupportedError, operators
 from tflq.ir.core import Buffer, Function, Module, Op, Value
 from tflq.ir.rewriting import remove_ops, remove_unneeded
 from tflq.ir.types import Shape, TensorType
@@ -166,6 +164,9 @@ def _as_known(one: Known | None, other: Known | None) -> bool:
 
 
 _Arguments: TypeAlias = tuple[Sequence[Shape], Sequence[Known | None]]
+_MOST_ENTERED = 64
+"""Runs of a function, each on other arguments. Further calls are told what holds of all of them: in functions that call
+others, runs would multiply."""
 
 
 def is_complete(shape: Shape) -> bool:
@@ -196,6 +197,7 @@ class Inference:
         self._arguments: dict[int, _Arguments] = {}
         self._results: dict[int, _Arguments] = {}
         self._active: set[int] = set()
+        self._entered: dict[int, int] = {}
         for index in entry_functions(module):
             inputs = module.functions[index].inputs
             self._call(index, [arguments.get(v, v.type.shape) for v in inputs], [None] * len(inputs))
@@ -223,6 +225,8 @@ class Inference:
             return self._results[index]
         joined = [join_shapes(a, b) for a, b in zip(before[0], wanted[0], strict=True)]
         kept = [join_known(a, b) for a, b in zip(before[1], wanted[1], strict=True)]
+        if self._entered[index] >= _MOST_ENTERED:
+            return self._results[index] if _alike(before, (joined, kept)) else self._enter(index, (joined, kept))
         exact = self._enter(index, wanted)
         if not _alike(wanted, (joined, kept)):
             self._enter(index, (joined, kept))
@@ -231,6 +235,7 @@ class Inference:
     def _enter(self, index: int, arguments: _Arguments) -> _Arguments:
         """The results of a function; its values are those of these arguments after that."""
         self._arguments[index] = arguments
+        self._entered[index] = self._entered.get(index, 0) + 1
         self._active.add(index)
         try:
             self._results[index] = self._run(self._module.functions[index], *arguments)
@@ -380,6 +385,43 @@ def reason(op: Op, function: int, what: str, remedy: str = "") -> Reason:
     return Reason.at(op.location, what, remedy=remedy)
 
 
+def refuse(module: Module, reasons: Mapping[Op, str], what: str = "shapes") -> None:
+    """UnsupportedError that lists the operators with a reason, if there are any; `what` does not fit."""
+    wrong = [
+        reason(op, index, reasons[op])
+        for index, function in enumerate(module.functions if reasons else ())
+        for op in function.ops
+        if op in reasons
+    ]
+    if wrong:
+        told = f"{what} do not fit at {operators(len(wrong))}:"
+        remedy = f"write the model again, with {what} that fit" + (", or give --shape" if what == "shapes" else "")
+        raise UnsupportedError(told, wrong, remedy=remedy)
+
+
+def refuse_misfits(module: Module, inference: Inference) -> None:
+    """UnsupportedError if no interpreter runs some operator on its operands."""
+    refuse(module, {op: f"{why}; no interpreter runs it on these shapes" for op, why in inference.misfits.items()})
+
+
+def foreign_types(module: Module) -> dict[Op, str]:
+    """READ_VARIABLE of another type than all that is assigned to its variable, each with the reason. Kernels check the
+    type as they read; a variable has none of its own. Source: kernels/read_variable.cc."""
+    if not any(function.has_ops(ReadVariable) for function in module.functions):
+        return {}
+    found: dict[Op, str] = {}
+    everywhere = Accesses(module)
+    for op in [op for function in module.functions for op in function.ops_of(ReadVariable)]:
+        written = [access for access in everywhere.of(op.resource) if access.written]
+        if written and all(access.value.type.storage != op.value.type.storage for access in written):
+            name, other = written[0].name, written[0].value
+            assigned = f"'{other.name}', which is {other.type.storage}"
+            found[op] = (
+                f"'{op.value.name}' is {op.value.type.storage}, and its variable '{name}' is assigned {assigned}"
+            )
+    return found
+
+
 def set_shape(value: Value, shape: Shape) -> bool:
     """Gives a value a shape, and says whether it had another; what its file said of that one goes."""
     if shape == value.type.shape or value.is_constant:
@@ -396,41 +438,3 @@ def _filled(stated: Shape, shape: Shape) -> Shape:
     if stated is None or len(stated) != len(shape):
         return shape
     return tuple(s if d is None else d for s, d in zip(stated, shape, strict=True))
-
-
-# A file has two shapes for a tensor with open dims: the signature, with -1 for an open dim, and the one that it is
-# allocated with before the model is resized, which follows from what the inputs state.
-
-
-class StateShapes(Pass):
-    """Has tensors with open dims state the shape that they are allocated with. What an entry point returns states what
-    it did, as does a tensor whose shape cannot be inferred."""
-
-    name: ClassVar[str] = "state-shapes"
-    takes: ClassVar[Form] = "kernels"
-
-    def run(self, module: Module) -> PassResult:
-        shapes = {value.type.shape for function in module.functions for value in function.values()}
-        if all(shape is not None and None not in shape for shape in shapes):
-            return PassResult(module, modified=False)
-        modified = False
-        entries = [module.functions[index] for index in entry_functions(module)]
-        inference = Inference(module, {v: stored_shape(v) for function in entries for v in function.inputs})
-        fixed = {v for function in entries for v in (*function.inputs, *function.outputs)}
-        for value, shape in inference.shapes.items():
-            if value not in fixed and _is_open(value) and _fits(value, shape):
-                value.info = {**value.info, "shape": shape}
-                modified = True
-        return PassResult(module, modified)
-
-
-def _is_open(value: Value) -> bool:
-    return value.type.shape is not None and None in value.type.shape
-
-
-def _fits(value: Value, shape: Shape) -> bool:
-    """Whether a shape is whole, and one of those that the tensor's type allows."""
-    dims = value.type.shape
-    if not is_complete(shape) or shape is None or dims is None or len(shape) != len(dims):
-        return False
-    return all(d in (None, s) for d, s in zip(dims, shape, strict=True))

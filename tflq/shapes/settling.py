@@ -8,8 +8,9 @@ the file says. What callers see of an entry's inputs and results is put back whe
 The first dim of an input can be resized even where the file states a number. Lowerings leave the first dim of a tensor
 to be inferred, whatever its number. That is not enough where the batch shows up in another dim of a result (transposed,
 folded into the rows), or together with an open one: there all dims that follow from the batch are open. We find them
-with a second batch, in numbers, which says more than an unknown one would. Weights keep the size that is stated: what a
-kernel computes with them is known exactly for that size only.
+with a second batch, in numbers, which says more than an unknown one would. In the file they are closed again, but for
+those that the source opens (`StateShapes`). Weights keep the size that is stated: what a kernel computes with them is
+known exactly for that size only.
 """
 
 from __future__ import annotations
@@ -26,14 +27,26 @@ from tflq.dialects.parameters import MultiplyAccumulate, NeverRuns
 from tflq.dialects.tfl.movement import Slice
 from tflq.dialects.tfl.state import ReadVariable
 from tflq.errors import UnsupportedError
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.core import Function, Module, Value
 from tflq.ir.types import Shape, TensorType, UniformQuantizedPerAxisType
 from tflq.ir.verifier import axis_problem
 from tflq.light import dataclass
-from tflq.shapes.inference import SHAPE_INFO, Inference, inferred, is_complete, reason, set_shape, stored_shape
+from tflq.shapes.inference import (
+    SHAPE_INFO,
+    Inference,
+    foreign_types,
+    inferred,
+    is_complete,
+    refuse,
+    refuse_misfits,
+    set_shape,
+    stored_shape,
+)
 
 _FACTOR = 3
 """The second batch over the one stated: what divides that one divides it."""
+_MOST_INFERRED = 1 << 17
+"""Operators, counted once for each input that is resized alone."""
 
 _Row = tuple[Shape, Mapping[str, Any]]
 
@@ -78,6 +91,67 @@ def _edges(function: Function) -> Sequence[Value]:
     return *function.inputs, *function.outputs
 
 
+class StateShapes(Pass):
+    """Has tensors with open dims state the shape that they are allocated with, and closes the dims that are open only
+    so that the model can be resized: its source states none of them open.
+
+    An entry point's results are left to `restate-results`, and tensors whose shape cannot be inferred as they are. So
+    are results of SLICE, whose kernel goes by the shape that is stated, if that is closed (kernels/slice.cc).
+    """
+
+    name: ClassVar[str] = "state-shapes"
+    takes: ClassVar[Form] = "kernels"
+
+    def run(self, module: Module) -> PassResult:
+        if all(is_complete(value.type.shape) for function in module.functions for value in function.values()):
+            return PassResult(module, modified=False)
+        modified = False
+        entries = [module.functions[index] for index in entry_functions(module)]
+        stored = {v: stored_shape(v) for function in entries for v in function.inputs}
+        declared = self._declared(module)
+        allocated = Inference(module, stored).shapes
+        closed = allocated if declared == stored else Inference(module, declared).shapes
+        edges = {v for function in entries for v in _edges(function)}
+        for value, shape in allocated.items():
+            if value in edges or is_complete(value.type.shape) or not _fits(value, shape):
+                continue
+            if not isinstance(value.producer, Slice):
+                _close(value, closed.get(value))
+            if not is_complete(value.type.shape):
+                value.info = {**value.info, "shape": shape}
+            modified = True
+        return PassResult(module, modified)
+
+    @staticmethod
+    def _declared(module: Module) -> dict[Value, Shape]:
+        """The shapes of inputs of entry points, as the source states them."""
+        source = module.record.find(Stated)
+        rows = {} if source is None else source.rows
+        declared: dict[Value, Shape] = {}
+        for index in entry_functions(module):
+            inputs = module.functions[index].inputs
+            shapes = [shape for shape, _ in rows.get(index, ())] or [v.type.shape for v in inputs]
+            declared.update(zip(inputs, shapes, strict=False))
+        return declared
+
+
+def _close(value: Value, shape: Shape) -> None:
+    """Closes the open dims of a value that a shape knows."""
+    dims = value.type.dims
+    if shape is not None and len(shape) == len(dims):
+        value.type = TensorType(
+            tuple(s if d is None else d for d, s in zip(dims, shape, strict=True)), value.type.element
+        )
+
+
+def _fits(value: Value, shape: Shape) -> bool:
+    """Whether a shape is whole, and one of those that the tensor's type allows."""
+    dims = value.type.shape
+    if not is_complete(shape) or shape is None or dims is None or len(shape) != len(dims):
+        return False
+    return all(d in (None, s) for d, s in zip(dims, shape, strict=True))
+
+
 @dataclass(frozen=True)
 class SettleShapes(Pass):
     """Gives every result the shape that an interpreter computes. What the file says of inputs and results is noted
@@ -109,8 +183,8 @@ def _settle(module: Module, resizable: bool) -> tuple[Stated, bool]:
     read = [op.result for f in module.functions for op in f.ops_of(ReadVariable) if op.result.type.shape]
     changed = [set_shape(value, stored_shape(value)) for value in read]  # their kernel goes by what the file says
     inference = Inference(module, {}) if resizable or any(changed) else inferred(module)
-    misfits = {op: f"{why}; no interpreter runs it on these shapes" for op, why in inference.misfits.items()}
-    _refuse(module, misfits)
+    refuse_misfits(module, inference)
+    refuse(module, foreign_types(module), "types")
     stated = Stated.of(module)
     sized = _sized(module, resizable)
     batched = _batched(module, sized or inference) if resizable else {}
@@ -119,25 +193,11 @@ def _settle(module: Module, resizable: bool) -> tuple[Stated, bool]:
             settled = _settled(value.type.shape, shape, sized.shapes.get(value) if sized else None)
             changed.append(_open(value, settled, batched.get(value, ())))
     changed.append(_settle_axes(module))
-    _refuse(module, {op: why for op in module.ops() if (why := _unfit(op.results, "result"))})
+    refuse(module, {op: why for op in module.ops() if (why := _unfit(op.results, "result"))})
     wrong = [why for function in module.functions if (why := _unfit(function.inputs, "input"))]
     if wrong:
         raise UnsupportedError("inputs have shapes that do not fit:", wrong, remedy="state as many scales as dims have")
     return stated, any(changed)
-
-
-def _refuse(module: Module, reasons: Mapping[Op, str]) -> None:
-    if not reasons:
-        return
-    wrong = [
-        reason(op, index, reasons[op])
-        for index, function in enumerate(module.functions)
-        for op in function.ops
-        if op in reasons
-    ]
-    if wrong:
-        what = f"{len(wrong)} operator(s) have operands or results whose shapes do not fit:"
-        raise UnsupportedError(what, wrong, remedy="write the model again, with shapes that fit, or give --shape")
 
 
 def _unfit(values: Sequence[Value], what: str) -> str:
@@ -182,7 +242,7 @@ def _stored(inputs: Sequence[Value]) -> Mapping[Value, Shape]:
 
 def _batched(module: Module, sized: Inference) -> Mapping[Value, Sequence[int]]:
     """The dims that change with the first dim of an input that the file states in numbers: of all inputs at once, or of
-    each alone, as the model can be resized. `sized`: the shapes before that."""
+    each alone, as the model can be resized, where these are not too many. `sized`: the shapes before that."""
     inputs = [v for i in entry_functions(module) for v in module.functions[i].inputs]
     larger = {
         v: (_FACTOR * (shape[0] or 1), *shape[1:]) for v in inputs if (shape := stored_shape(v)) and not _scaled(v, 0)
@@ -190,7 +250,8 @@ def _batched(module: Module, sized: Inference) -> Mapping[Value, Sequence[int]]:
     if all((v.type.shape or (None,))[0] is None for v in larger) or any(trait_of(op, NeverRuns) for op in module.ops()):
         return {}
     resized = [Inference(module, {**_stored(inputs), **larger})]
-    if not _runs(module, resized[0]) and len(larger) > 1:
+    few = len(larger) * sum(len(function.ops) for function in module.functions) <= _MOST_INFERRED
+    if not _runs(module, resized[0]) and len(larger) > 1 and few:
         resized = [Inference(module, {**_stored(inputs), v: shape}) for v, shape in larger.items()]
     found: dict[Value, set[int]] = {}
     for other in resized:
@@ -229,9 +290,12 @@ def _changed(before: Shape, after: Shape) -> list[int]:
 
 def _open(value: Value, shape: Shape, batched: Sequence[int]) -> bool:
     """Gives a value the shape with the dims open that change with the batch, unless the first is the only one and no
-    other is open. An input goes on saying what it is allocated with. Whether that is something else."""
+    other is open; an open result of SLICE stays open, since its kernel goes by a closed shape. An input goes on saying
+    what it is allocated with. Whether that is something else."""
     held = any(_scaled(value, dim) for dim in batched)
-    if shape is None or not batched or held or (tuple(batched) == (0,) and None not in shape[1:]):
+    first = tuple(batched) == (0,) and shape is not None and None not in shape[1:]
+    sliced = isinstance(value.producer, Slice) and not is_complete(value.type.shape)
+    if shape is None or not batched or held or (first and not sliced):
         return set_shape(value, shape)
     stored = stored_shape(value)
     changed = set_shape(value, tuple(None if i in batched else d for i, d in enumerate(shape)))

@@ -8,11 +8,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Final, Literal, cast, get_args
+from typing import Annotated, Any, Final, Literal, Required, TypedDict, cast, get_args
 
-from tflq.errors import InvalidModelError, OptionError, Reason
-from tflq.files import file_errors, replace_file
-from tflq.sweep.store import FILES, Store, differences, expected_keys, read_results, read_settings
+from tflq.documents import exactly, read_json
+from tflq.errors import OptionError, Reason
+from tflq.files import file_errors, replace_file, text_bytes
+from tflq.sweep.store import ARTIFACTS, FILES, Store, differences, expected_keys, place_in, read_results, read_settings
 from tflq.sweep.task import MACHINE, Key, Result, how_far, in_part, key_of, label
 
 BASELINE: Final = "baseline.json"
@@ -32,7 +33,7 @@ class Entry:
     id: str
     target: str
     status: str
-    expected: bool
+    expected: bool = False
     why: str = ""
     cause: str = ""
     sha256: str = ""
@@ -79,7 +80,7 @@ def _numbers(result: Result) -> Iterator[str]:
     for part in ("verification", "given"):
         for output in result.get(part, {}).get("outputs", []):
             if output["differing"] or output["problem"]:
-                where = f"{output['entry']}:{output['name']}" if output["entry"] else output["name"]
+                where = ":".join(filter(None, (output.get("entry"), output.get("name"))))
                 yield f"{part} {where}: {how_far(output)}"
 
 
@@ -94,14 +95,14 @@ def write_baseline(results: Iterable[Result], path: Path) -> None:
     lines = (json.dumps(entry.to_json(), sort_keys=True) for entry in entries)
     shared = f'"options": {json.dumps(options, sort_keys=True)}, ' if options else ""
     head = f'{{"format": "{FORMAT}", "version": {VERSION}, {shared}"entries": [\n'
-    replace_file(path, [head.encode(), ",\n".join(lines).encode(), b"\n]}\n"])
+    replace_file(path, [text_bytes(head), text_bytes(",\n".join(lines)), b"\n]}\n"])
 
 
 def read_entries(place: Path) -> list[Entry]:
-    """The entries of a baseline's file, or of a sweep's folder. FileError or InvalidModelError if it is neither."""
+    """The entries of a baseline's file, or of a sweep's folder. FileError or OptionError if it is neither."""
     if place.is_dir():
         return [entry_of(result) for result in read_results(place)]
-    return [_entry(entry) for entry in _document(place)["entries"]]
+    return _document(place)["entries"]
 
 
 def options_of(place: Path) -> dict[str, Any]:
@@ -109,30 +110,25 @@ def options_of(place: Path) -> dict[str, Any]:
     Errors as of `read_entries`."""
     if place.is_dir():
         return next(map(_options, read_results(place)), {})
-    return cast("dict[str, Any]", _document(place).get("options", {}))
+    return _document(place).get("options", {})
 
 
 def _options(result: Result) -> dict[str, Any]:
     return cast("dict[str, Any]", result["fingerprint"].get("convert", {}))
 
 
-def _document(place: Path) -> dict[str, Any]:
+class _Document(TypedDict, total=False):
     """A baseline's file."""
-    with file_errors(place):
-        text = place.read_text("utf-8")
-    try:
-        document = json.loads(text)
-    except ValueError as error:
-        raise InvalidModelError("", f"not a baseline: {error}", path=str(place)) from error
-    if not isinstance(document, dict) or document.get("format") != FORMAT or document.get("version") != VERSION:
-        raise InvalidModelError("", f"not a baseline of version {VERSION}", path=str(place))
+
+    format: Required[Annotated[str, exactly(FORMAT)]]
+    version: Required[Annotated[int, exactly(VERSION)]]
+    options: dict[str, Any]
+    entries: Required[list[Entry]]
+
+
+def _document(place: Path) -> _Document:
+    document: _Document = read_json(place, _Document, "a baseline", remedy="write it anew with `tflq sweep`")
     return document
-
-
-def _entry(document: dict[str, Any]) -> Entry:
-    known = Entry.__dataclass_fields__
-    fields = {name: value for name, value in document.items() if name in known}
-    return Entry(**{"expected": False, **fields, "numbers": tuple(document.get("numbers", ()))})
 
 
 # What changed from one sweep to another.
@@ -292,9 +288,22 @@ def merge(folders: Sequence[Path], into: Path, *, force: bool = False) -> None:
         store.put(whole, (result for folder in folders for result in read_results(folder)), inputs=inputs, force=force)
         for folder in folders:
             for result in read_results(folder):
-                left = folder / result.get("artifacts", "-")
-                if "artifacts" in result and left.is_dir():
-                    shutil.copytree(left, into / result["artifacts"], dirs_exist_ok=True)
+                if "artifacts" in result:
+                    _copy(folder, result["artifacts"], into)
+
+
+def _copy(folder: Path, name: str, into: Path) -> None:
+    """Copies what a failure left, if it is there, without links and what is neither a file nor a folder."""
+    place_in(folder, ARTIFACTS)
+    left = place_in(folder, name)
+    if left.is_dir():
+        with file_errors(into / name):
+            shutil.copytree(left, into / name, ignore=_not_copied)
+
+
+def _not_copied(folder: str, names: list[str]) -> list[str]:
+    places = [(name, Path(folder, name)) for name in names]
+    return [name for name, place in places if place.is_symlink() or not (place.is_file() or place.is_dir())]
 
 
 class _Part:

@@ -244,7 +244,7 @@ def changes_since(
     """What changed from a baseline to the results in a folder.
 
     selected: which part of the baseline was swept. executor: makes one for a job, "module:function", which is closed
-    here. FileError or InvalidModelError if it is not a baseline.
+    here. FileError or OptionError if it is not a baseline.
     """
     before = [entry for entry in read_entries(baseline) if selected(entry.key)]
     now = [entry_of(result) for result in read_results(folder)]
@@ -295,5 +295,5 @@ def slower(
 
 
 def _seconds(number: int, task: Task, executor: Executor, limits: Limits) -> float | None:
-    answer = _alone(executor, number, task, limits).answer
-    return None if answer is None else answer["cpu"]["read"] + answer["cpu"]["convert"]
+    cpu = (_alone(executor, number, task, limits).answer or {}).get("cpu", {})
+    return cpu["read"] + cpu["convert"] if {"read", "convert"} <= cpu.keys() else None

@@ -34,135 +34,122 @@ import http.client
 import logging
 import os
 import re
+import shutil
+import tempfile
 import time
 import tomllib
 import urllib.error
 import urllib.request
+import weakref
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from threading import Lock
-from typing import Any, Final, Protocol, Self
+from typing import Annotated, Any, Final, Protocol, Required, Self, TypedDict
 
-from tflq.errors import FileError, InvalidModelError, OptionError, to_install
-from tflq.files import FilePath, file_errors, replace_file
-from tflq.sweep.task import STATUSES, Expectation, Model, Result
+from tflq.documents import Check, TomlFile, exactly
+from tflq.errors import FileError, OptionError, to_install
+from tflq.files import FilePath, check_link, on_disk, reads_once, replace_file
+from tflq.sweep.task import Expectation, Model, Result, Status
 
 SUFFIX: Final = ".tflite"
+_SUFFIX_IN_ANY_CASE: Final = ".[tT][fF][lL][iI][tT][eE]"
 MANIFEST_VERSION: Final = 1
-TEXTS: Final = ("id", "path", "url", "kaggle", "file", "source", "sha256", "inputs")
-MODEL_KEYS: Final = {*TEXTS, "targets", "shapes", "expect", "verified"}
-EXPECT_KEYS: Final = {"match", "status", "targets", "reason"}
-TOP_KEYS: Final = {"version", "targets", "model", "expect"}
+PLACES: Final = ("path", "url", "kaggle")
+HANDLE: Final = re.compile(r"[\w.-]+/[\w.-]+/[A-Za-z0-9]+/[\w.-]+/[1-9]\d*", re.ASCII)
+"""owner/model/framework/variation/version."""
+_HANDLE_OR_NONE: Final = re.compile(f"(?:{HANDLE.pattern})?", re.ASCII)
+_SHA256: Final = re.compile("(?:[0-9a-f]{64})?")
+
+_Text = Annotated[str, Check("a text without NUL", lambda text: "\0" not in text)]
+_Dim = Annotated[int, Check("a dim, from 1 on", lambda dim: dim > 0)]
+
+
+class _Expectation(TypedDict, total=False):
+    match: str
+    status: Required[Status]
+    targets: list[_Text]
+    reason: Required[Annotated[str, Check("a reason", bool)]]
+
+
+class _Entry(TypedDict, total=False):
+    id: _Text
+    path: _Text
+    url: _Text
+    kaggle: Annotated[str, Check("a handle: owner/model/tfLite/variation/version", _HANDLE_OR_NONE.fullmatch)]
+    file: _Text
+    source: _Text
+    sha256: Annotated[str, Check("a SHA-256: 64 hex digits, in lower case", _SHA256.fullmatch)]
+    inputs: _Text
+    targets: list[_Text]
+    shapes: Mapping[str, list[_Dim]]
+    expect: list[_Expectation] | _Expectation
+    verified: bool
+
+
+class _Document(TypedDict, total=False):
+    """A manifest."""
+
+    version: Annotated[int, exactly(MANIFEST_VERSION)]
+    targets: list[_Text]
+    model: list[Annotated[_Entry, Check(f"a model with one of {', '.join(PLACES)}", lambda entry: _has_place(entry))]]
+    expect: list[_Expectation] | _Expectation
+
+
+def _has_place(entry: Mapping[str, Any]) -> bool:
+    return sum(bool(entry.get(key)) for key in PLACES) == 1
 
 
 def read_manifest(path: Path) -> list[Model]:
-    """The models of a manifest, in its order. InvalidModelError names the entry and the key that is wrong."""
-    with file_errors(path):
-        text = path.read_text("utf-8")
-    try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InvalidModelError("", f"not a TOML file: {error}", path=str(path)) from error
-    return list(_Manifest(path).models(document))
+    """The models of a manifest, in its order. OptionError names line, entry and key of what is wrong, FileError a
+    pattern that no file matches."""
+    document: _Document = TomlFile(path).checked(_Document, "a manifest")
+    common = _expectations(document.get("expect", []))
+    entries = enumerate(document.get("model", []))
+    return [model for i, entry in entries for model in _of_entry(path, i, entry, document.get("targets", []), common)]
 
 
-class _Manifest:
-    """Makes models of a document, and checks it."""
+def _of_entry(
+    manifest: Path, number: int, entry: _Entry, targets: Sequence[str], common: tuple[Expectation, ...]
+) -> Iterator[Model]:
+    inputs = entry.get("inputs", "")
+    id, place = entry.get("id", ""), entry.get("path", "")
+    model = Model(
+        id or place_name(entry.get("url") or entry.get("kaggle", "")),
+        url=entry.get("url", ""),
+        kaggle=entry.get("kaggle", ""),
+        file=entry.get("file", ""),
+        source=entry.get("source", ""),
+        sha256=entry.get("sha256", ""),
+        targets=tuple(entry.get("targets") or targets),
+        inputs=inputs and str(manifest.parent / inputs),
+        shapes={name: tuple(shape) for name, shape in entry.get("shapes", {}).items()},
+        expect=(*_expectations(entry.get("expect", [])), *common),
+        verified=entry.get("verified", True),
+    )
+    if not place:
+        yield model
+        return
+    pattern = str(manifest.parent / place)
+    several = is_pattern(pattern)
+    files = expanded(pattern) if several else [(Path(pattern).name, Path(pattern))]
+    if not files:
+        raise FileError(pattern, "no file matches", remedy=f"see model[{number}] of {manifest}")
+    for name, path in files:
+        stem = name.removesuffix(SUFFIX)
+        own = "/".join(part for part in (id, stem) if part) if several else id or stem
+        yield replace(model, id=own, path=str(path))
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
 
-    def models(self, document: Mapping[str, Any]) -> Iterator[Model]:
-        self._known("", document, TOP_KEYS)
-        if document.get("version", MANIFEST_VERSION) != MANIFEST_VERSION:
-            raise self._wrong("version", f"this tflq reads version {MANIFEST_VERSION}")
-        targets = self._texts("", document, "targets")
-        common = self._expectations("expect", document.get("expect", []))
-        entries = document.get("model", [])
-        if not isinstance(entries, list):
-            raise self._wrong("model", "models are tables: [[model]]")
-        for i, entry in enumerate(entries):
-            yield from self._entry(f"model[{i}]", entry, targets, common)
-
-    def _entry(
-        self, where: str, entry: object, targets: tuple[str, ...], common: tuple[Expectation, ...]
-    ) -> Iterator[Model]:
-        if not isinstance(entry, dict):
-            raise self._wrong(where, "a model is a table: [[model]]")
-        self._known(where, entry, MODEL_KEYS)
-        texts = {key: self._text(where, entry, key) for key in TEXTS}
-        if sum(bool(texts[key]) for key in ("path", "url", "kaggle")) != 1:
-            raise self._wrong(where, "one of path, url and kaggle says where a model is")
-        if texts["sha256"] and not re.fullmatch("[0-9a-f]{64}", texts["sha256"]):
-            raise self._wrong(f"{where}.sha256", "a SHA-256 is 64 hex digits, in lower case")
-        if texts["kaggle"] and not HANDLE.fullmatch(texts["kaggle"]):
-            raise self._wrong(f"{where}.kaggle", "a handle is owner/model/tfLite/variation/version")
-        texts["inputs"] = texts["inputs"] and str(self._path.parent / texts["inputs"])
-        rest: dict[str, Any] = {
-            "targets": self._texts(where, entry, "targets") or targets,
-            "shapes": self._shapes(where, entry.get("shapes", {})),
-            "verified": entry.get("verified", True) is True,
-            "expect": (*self._expectations(f"{where}.expect", entry.get("expect", [])), *common),
-        }
-        if not texts["path"]:
-            texts["id"] = texts["id"] or place_name(texts["url"] or texts["kaggle"])
-            yield Model(**{**texts, **rest})
-            return
-        pattern = str(self._path.parent / texts["path"])
-        several = is_pattern(pattern)
-        files = expanded(pattern) if several else [(Path(pattern).name, Path(pattern))]
-        if not files:
-            raise FileError(pattern, "no file matches", remedy=f"see {where} of {self._path}")
-        for name, path in files:
-            stem = name.removesuffix(SUFFIX)
-            id = "/".join(part for part in (texts["id"], stem) if part) if several else texts["id"] or stem
-            yield Model(**{**texts, **rest, "id": id, "path": str(path)})
-
-    def _expectations(self, where: str, entries: object) -> tuple[Expectation, ...]:
-        expectations = []
-        for entry in entries if isinstance(entries, list) else [entries]:
-            if not isinstance(entry, dict):
-                raise self._wrong(where, "an expectation is a table of status and reason")
-            self._known(where, entry, EXPECT_KEYS)
-            status, reason = self._text(where, entry, "status"), self._text(where, entry, "reason")
-            if status not in STATUSES:
-                raise self._wrong(f"{where}.status", f"'{status}' is not one of {', '.join(STATUSES)}")
-            if not reason:
-                raise self._wrong(where, "an expectation has a reason")
-            targets = self._texts(where, entry, "targets")
-            expectations.append(Expectation(status, reason, targets, self._text(where, entry, "match") or "*"))
-        return tuple(expectations)
-
-    def _shapes(self, where: str, shapes: object) -> dict[str, tuple[int, ...]]:
-        if not isinstance(shapes, dict) or not all(
-            isinstance(shape, list) and all(isinstance(d, int) and d > 0 for d in shape) for shape in shapes.values()
-        ):
-            raise self._wrong(f"{where}.shapes", "shapes are lists of dims by input: { image = [1, 224, 224, 3] }")
-        return {name: tuple(shape) for name, shape in shapes.items()}
-
-    def _text(self, where: str, table: Mapping[str, Any], key: str) -> str:
-        value = table.get(key, "")
-        if not isinstance(value, str):
-            raise self._wrong(f"{where}.{key}", f"a text, not {value!r}")
-        return value
-
-    def _texts(self, where: str, table: Mapping[str, Any], key: str) -> tuple[str, ...]:
-        value = table.get(key, [])
-        if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
-            raise self._wrong(f"{where}.{key}", f"a list of texts, not {value!r}")
-        return tuple(value)
-
-    def _known(self, where: str, table: Mapping[str, Any], keys: set[str]) -> None:
-        for key in table:
-            if key not in keys:
-                raise self._wrong(f"{where}.{key}", f"there is no such key; there are {', '.join(sorted(keys))}")
-
-    def _wrong(self, where: str, what: str) -> InvalidModelError:
-        return InvalidModelError(where.lstrip("."), what, path=str(self._path))
+def _expectations(entries: list[_Expectation] | _Expectation) -> tuple[Expectation, ...]:
+    listed = entries if isinstance(entries, list) else [entries]
+    return tuple(
+        Expectation(each["status"], each["reason"], tuple(each.get("targets", ())), each.get("match") or "*")
+        for each in listed
+    )
 
 
 def place_name(place: str) -> str:
@@ -201,16 +188,18 @@ def _models(text: str, labels: dict[Path, str]) -> Iterator[Model]:
         yield Model(place_name(text), url=text)
     elif path.is_dir():
         label = labels[path.resolve()]
-        for name, file in expanded(str(path / "**" / f"*{SUFFIX}")):
-            yield Model(f"{label}/{name.removesuffix(SUFFIX)}", path=str(file))
+        for file in sorted(map(Path, glob.glob(f"**/*{_SUFFIX_IN_ANY_CASE}", root_dir=path, recursive=True))):
+            if (path / file).is_file():
+                yield Model(f"{label}/{file.with_suffix('').as_posix()}", path=str(path / file))
     elif is_pattern(text):
         for name, file in expanded(text):
             yield Model(name.removesuffix(SUFFIX), path=str(file))
     elif path.suffix == ".toml" and path.is_file():
         yield from read_manifest(path)
-    elif path.is_file():
+    elif path.exists():
         yield Model(path.name.removesuffix(SUFFIX), path=text)
     else:
+        check_link(path)
         raise FileError(text, "there is no such file or folder")
 
 
@@ -258,9 +247,8 @@ def pin(path: Path, hashes: Mapping[str, str]) -> list[str]:
 
     FileError if the manifest is not written in plain [[model]] tables; then it stays as it is.
     """
-    with file_errors(path):
-        text = path.read_text("utf-8")
-    document = tomllib.loads(text)
+    file = TomlFile(path)
+    text, document = file.text, file.content
     pinned = {i: id for i, entry in enumerate(document.get("model", [])) if (id := _unpinned(entry)) in hashes}
     if not pinned:
         return []
@@ -328,14 +316,24 @@ class FileFetcher:
 
     remote = False
 
+    def __init__(self) -> None:
+        self._copies: dict[str, Path] = {}
+
     def takes(self, model: Model) -> bool:
         return bool(model.path)
 
     def fetch(self, model: Model) -> Path:
+        """The file; of one that can be read once only a copy, which all targets share."""
         path = Path(model.path)
-        if not path.is_file():
+        if path.is_file() and not reads_once(path):
+            return path
+        if path.is_dir() or not path.exists():
             raise UnavailableError(f"there is no file {path}")
-        return path
+        if model.path not in self._copies:
+            folder = tempfile.mkdtemp(prefix="tflq-")
+            weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+            self._copies[model.path] = Path(on_disk(path, folder))
+        return self._copies[model.path]
 
 
 @dataclass(eq=False)
@@ -490,8 +488,6 @@ def expanded(pattern: str) -> list[tuple[str, Path]]:
 # consent need an account that gave it.
 
 
-HANDLE: Final = re.compile(r"[\w.-]+/[\w.-]+/[A-Za-z0-9]+/[\w.-]+/[1-9]\d*", re.ASCII)
-"""owner/model/framework/variation/version."""
 ANY_FILE: Final = "*.tflite"
 PAUSE: Final = 0.5  # seconds before another try, doubled each time
 CREDENTIALS: Final = (

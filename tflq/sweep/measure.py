@@ -17,9 +17,11 @@ import tflq
 from tflq.backends import backend, of_target
 from tflq.conversion import Conversion
 from tflq.errors import InvalidModelError, Reason, TflqError, VerificationError, plain_numbers
+from tflq.formats import Source, held
 from tflq.ir.core import Module
 from tflq.processes import die_with_parent
 from tflq.report import Report
+from tflq.sweep.fields import Summarized
 from tflq.sweep.task import Cache, Originals, Task, by_content
 from tflq.verification.comparison import compare_models
 from tflq.verification.inputs import Options
@@ -31,7 +33,7 @@ from tflq.verification.runner import forked_ahead
 
 REPORT: Final = "report.json"
 """The report of the conversion, in the folder of a task."""
-COMPARING: Final = 2
+COMPARING: Final = 3
 """The version of comparing: the cache gives only what this one found."""
 VERIFYING_LISTED: Final = 50  # outputs, layers: the first of them
 
@@ -98,7 +100,7 @@ class _Verifier:
         self._contents = contents
         self._places = places
         self._folder = folder
-        self._cache = Cache(Path(task.cache, "verified")) if task.cache else None
+        self._cache = Cache(Path(task.cache, "verified"), Summarized) if task.cache else None
         self._originals = Originals(Path(task.cache, "outputs"), original) if task.cache else None
 
     def __call__(self, name: str, inputs_digest: str = "", **options: Any) -> dict[str, Any]:
@@ -113,7 +115,7 @@ class _Verifier:
         done = [self._verify(place, options) for place in self._places.values()]
         summary = _short(done)
         self._keep(name, done)
-        if cache and summary["verdict"] != "failed":
+        if cache and summary["verdict"] not in ("failed", "nothing comparable"):
             cache.put(key, summary)
         return summary
 
@@ -146,31 +148,33 @@ class _Verifier:
             (self._folder / f"verification-{name}.json").write_text(json.dumps(document, indent=1))
 
 
+_WORST: Final = ("failed", "nothing comparable", "differs", "accepted")
+
+
 def _short(done: list[Verification]) -> dict[str, Any]:
     """Verifications of the files of one model, together."""
     verdicts = [verification.verdict for verification in done]
     outputs = [output for verification in done for output in verification.to_json()["outputs"]]
     runs = [run for verification in done for run in verification.runs]
-    failures = [
-        (failure.startswith(f"{v.a}"), failure.removeprefix(v.a).removeprefix(v.b))
-        for v in done
-        for failure in v.failures
-    ]
+    failures = [failure.removeprefix(v.a).removeprefix(v.b) for v in done for failure in v.failures]
+    of_original = [reason.removeprefix(v.a) for v in done for reason in v.incomparable]
 
     def every(name: str) -> list[dict[str, Any]]:
         return [item.to_json() for verification in done for item in getattr(verification, name)]
 
     return {
         **({"time": every("time")} if done[0].time is not None else {}),
-        "verdict": next((v for v in ("failed", "differs", "accepted") if v in verdicts), "equal"),
+        "verdict": next((v for v in _WORST if v in verdicts), "equal"),
         "interpreter": done[0].interpreter,
         "resolver": done[0].resolver,
         "inputs": list(dict.fromkeys(run.inputs for run in runs if not run.skipped)),
         "skipped": list(dict.fromkeys(run.skipped for run in runs if run.skipped)),
         "outputs": outputs[:VERIFYING_LISTED],
         "interface": [text for verification in done for text in verification.interface],
-        "original_failures": [text.lstrip(":, ") for of_original, text in failures if of_original],
-        "failures": [text.lstrip(":, ") for of_original, text in failures if not of_original],
+        "original_failures": [text.lstrip(":, ") for text in of_original],
+        "failures": [text.lstrip(":, ") for text in failures],
+        "uncompared": every("uncompared"),
+        "operands": every("operands"),
         "cut": done[0].cut,
         "kernels": every("kernels"),
         "top1": every("top1"),
@@ -216,7 +220,7 @@ def _status(parts: list[dict[str, Any]]) -> dict[str, Any]:
             return {"status": status, "why": f"the converted model does not run: {failure}"}
         if part["interface"]:
             return {"status": "differs", "why": f"interface: {part['interface'][0]}"}
-        if part["verdict"] == "failed":
+        if part["verdict"] == "nothing comparable":
             return {"status": "original-fails", "why": next(iter(part["skipped"]), "no run of it")}
     differing = [output for part in parts for output in part["outputs"] if not output["accepted"]]
     if not any(part["verdict"] == "differs" for part in parts):
@@ -268,21 +272,20 @@ def _converted(task: Task, folder: Path, times: _Times) -> tuple[dict[str, Any],
     result: dict[str, Any] = {"cpu": times.cpu}
     path = Path(task.path)
     with times("read"):
-        data = path.read_bytes()
-        sha256 = hashlib.sha256(data).hexdigest()
-        result["model"] = {"sha256": sha256, "bytes": len(data)}
+        source = held(path, copy=True)  # whatever becomes of the file meanwhile
+        sha256 = hashlib.sha256(source.data).hexdigest()
+        result["model"] = {"sha256": sha256, "bytes": len(source.data)}
         if task.sha256 not in ("", sha256):
             return result | {"status": "checksum", "why": f"its SHA-256 is {sha256}, pinned is {task.sha256}"}, {}
-        del data
         try:
-            module = tflq.read(path)
+            module = tflq.read(source)
         except TflqError as error:
             return result | _failure(error), {}
     try:
         with times("convert"):
             batch = _batch(task, module)
             del module
-            conversion = _convert(task, batch)
+            conversion = _convert(task, source, batch)
             places = _write(conversion, folder)
             report = json.dumps(plain_numbers(conversion.report.to_json()), indent=1).encode()
             (folder / REPORT).write_bytes(report)
@@ -341,10 +344,10 @@ def _batch(task: Task, module: Module) -> int | None:
     return 1 if batch is None and of_target(task.target, static=True).static else batch
 
 
-def _convert(task: Task, batch: int | None) -> Conversion:
+def _convert(task: Task, source: Source, batch: int | None) -> Conversion:
     options: dict[str, Any] = {**task.settings.convert, "target": task.target, "shapes": task.shapes or None}
     options |= {"format": of_target(task.target, static=True).name, "batch": batch}
-    return tflq.convert(task.path, **options)
+    return tflq.convert(source, **options)
 
 
 def _write(conversion: Conversion, folder: Path) -> dict[str, Path]:

@@ -7,6 +7,7 @@ table, and what is shown of it when it is opened.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 from xml.sax.saxutils import escape, quoteattr
 
-from tflq.files import replace_file
+from tflq.files import replace_file, text_bytes
 from tflq.pages import render_pieces
 from tflq.sweep.baseline import (
     BASELINE,
@@ -31,7 +32,7 @@ from tflq.sweep.baseline import (
 )
 from tflq.sweep.driver import first_layer
 from tflq.sweep.store import expected_keys, read_results, read_settings
-from tflq.sweep.task import STATUSES, Key, Result, key_of, label, shared_prefix
+from tflq.sweep.task import COMPARED, STATUSES, Key, Result, key_of, label, shared_prefix
 
 # Counts, which every page and message begins with.
 
@@ -94,7 +95,16 @@ class Summary:
             counts.append(f"{len(self.missing)} of {self.total + len(self.missing)} missing")
         elif self.incomplete:
             counts.append("parts missing")
-        return ", ".join(counts) or "all as expected"
+        if not counts:
+            counts.append("all as expected")
+        if self.uncompared:
+            counts.append(f"{self.uncompared} of {self.total} not compared")
+        return ", ".join(counts)
+
+    @property
+    def uncompared(self) -> int:
+        """How many results were not compared with those of the original: it does not run, or there is no conversion."""
+        return self.total - sum(counts[status] for counts in self.statuses.values() for status in COMPARED)
 
     @property
     def named_missing(self) -> str:
@@ -116,6 +126,7 @@ class Summary:
             "total": self.total,
             "unexpected": self.unexpected,
             "unexpected_passes": self.passes,
+            "uncompared": self.uncompared,
             "statuses": {target: dict(counts) for target, counts in self.statuses.items()},
             "causes": [
                 {
@@ -179,11 +190,13 @@ def write(
     earlier: Sequence[Path] = (),
     changes: Sequence[Change] | None = None,
     known: Summary | None = None,
+    regressions: Sequence[Change] = (),
 ) -> None:
     """Writes the page of some results, whole or not at all. What it takes in memory does not grow with the results.
 
-    earlier: sweeps' folders or baselines to show next to it; changes: those since a baseline; known: what is missing.
-    FileError if it cannot be written or one of `earlier` cannot be read, InvalidModelError if that is not a sweep,
+    earlier: sweeps' folders or baselines to show next to it; changes: those since a baseline; known: what is missing;
+    regressions: the changes that make the sweep fail, which are red.
+    FileError if it cannot be written or one of `earlier` cannot be read, OptionError if that is not a sweep,
     TflqError without jinja2.
     """
     before = [{entry.key: entry for entry in read_entries(place)} for place in earlier]
@@ -198,6 +211,7 @@ def write(
         statuses=STATUSES,
         earlier=[str(place) for place in earlier],
         changes=changes and changes[:CHANGES],
+        failing={change.kind for change in regressions},
         compared=changes is not None,
         more_changes=max(len(changes or ()) - CHANGES, 0),
     )
@@ -206,7 +220,7 @@ def write(
 
 def _together(pieces: Iterator[str]) -> Iterator[bytes]:
     while some := "".join(islice(pieces, PIECES)):
-        yield some.encode()
+        yield text_bytes(some)
 
 
 def _lines(results: Iterable[Result], earlier: Sequence[Mapping[Key, Entry]], totals: _Totals) -> Iterator[str]:
@@ -247,7 +261,8 @@ def _row(result: Result, earlier: Sequence[Entry | None]) -> list[Any]:
 
 def _pair(before: float | None, after: float | None) -> tuple[float | None, float | None, float | None]:
     """A value before and after, and their ratio."""
-    return before, after, round(after / before, 6) if before and after is not None else None
+    ratio = after / before if before and after is not None else math.inf
+    return before, after, round(ratio, 6) if math.isfinite(ratio) else None
 
 
 def _seconds(result: Result, when: str) -> float | None:
@@ -397,20 +412,25 @@ def write_junit(
         cases.append(_case(key, "", f"<failure type={_quoted(kind)} message={_quoted(what)}/>"))
     counts = f'tests="{len(cases)}" failures="{failures}" errors="{errors}" skipped="{skipped}" time="{seconds:.3f}"'
     head = f'<?xml version="1.0" encoding="utf-8"?>\n<testsuites {counts}>\n<testsuite name="tflq sweep" {counts}>\n'
-    replace_file(path, [head.encode(), *cases, b"</testsuite>\n</testsuites>\n"])
+    replace_file(path, [text_bytes(head), *cases, b"</testsuite>\n</testsuites>\n"])
 
 
 def _case(key: Key, time: str, body: str) -> bytes:
     name, group = _quoted(key[0]), _quoted("tflq." + key[1])
-    return f"<testcase name={name} classname={group}{time}>{body}</testcase>\n".encode()
+    return text_bytes(f"<testcase name={name} classname={group}{time}>{body}</testcase>\n")
 
 
 def _text(text: str) -> str:
-    return escape(_NOT_IN_XML.sub("\ufffd", text))
+    return escape(_in_xml(text))
 
 
 def _quoted(text: str) -> str:
-    return quoteattr(_NOT_IN_XML.sub("\ufffd", text))
+    return quoteattr(_in_xml(text))
+
+
+def _in_xml(text: str) -> str:
+    """The text, with JSON's escapes for what XML has no place for."""
+    return _NOT_IN_XML.sub(lambda match: json.dumps(match[0])[1:-1], text)
 
 
 # All of them.
@@ -429,14 +449,14 @@ def write_outputs(
     """
     summary = summary_of(folder)
     write_baseline(read_results(folder), folder / BASELINE)
-    replace_file(folder / "summary.md", [markdown(summary, changes).encode()])
+    replace_file(folder / "summary.md", [text_bytes(markdown(summary, changes))])
     regressions = None if changes is None else failing(changes, fail_on)
     write_junit(read_results(folder), folder / "junit.xml", regressions, summary.missing)
     if changes is not None:
         replace_file(folder / "changes.json", [json.dumps(changes_document(changes), indent=1).encode(), b"\n"])
     else:
         (folder / "changes.json").unlink(missing_ok=True)
-    write(read_results(folder), folder / "index.html", earlier, changes, summary)
+    write(read_results(folder), folder / "index.html", earlier, changes, summary, regressions or ())
     return summary
 
 

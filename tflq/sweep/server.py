@@ -28,11 +28,20 @@ from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, NoReturn, Protocol
+from typing import Any, Final, NoReturn, Protocol, Required, TypedDict
 
-import tflq
+from tflq.documents import DocumentError
 from tflq.errors import TflqError, plain_numbers
-from tflq.processes import die_with_parent, kill_group, kills_by_system, last_words, resident_bytes, signal_name
+from tflq.processes import (
+    die_with_parent,
+    kill_group,
+    kills_by_system,
+    last_words,
+    python_call,
+    resident_bytes,
+    signal_name,
+)
+from tflq.sweep.fields import Answer
 from tflq.sweep.measure import JOB
 from tflq.sweep.task import Ending, Limits, Lines, Task, write_all
 
@@ -96,6 +105,15 @@ class Executor(Protocol):
     def close(self) -> None: ...
 
 
+class _Told(TypedDict, total=False):
+    """A line of the server."""
+
+    number: Required[int]
+    group: int
+    stage: str
+    ending: Ending
+
+
 class LocalExecutor:
     """Tasks in processes of this machine, forked from a warm server."""
 
@@ -150,24 +168,20 @@ class LocalExecutor:
             return Staged(number, message["stage"])
         del self._requests[number]
         self._groups.pop(number, None)
-        return Ended(number, Ending(**message["ending"]))
+        return Ended(number, message["ending"])
 
     def _start(self) -> None:
-        root = str(Path(tflq.__file__).resolve().parents[1])
-        path = os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])
         threads = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-        self._server = subprocess.Popen(
-            [sys.executable, "-m", "tflq.sweep.server"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env=os.environ | threads | {"PYTHONPATH": path, "TF_CPP_MIN_LOG_LEVEL": "3"},
+        self._server = python_call(
+            "tflq.sweep.server:main",
+            env=threads | {"TF_CPP_MIN_LOG_LEVEL": "3"},
             start_new_session=True,  # Ctrl-C is the driver's business
             bufsize=0,
         )
         assert self._server.stdin is not None
         assert self._server.stdout is not None
         self._input, self._answers = self._server.stdin, self._server.stdout
-        self._lines = Lines()
+        self._lines = Lines(_Told)
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._answers, selectors.EVENT_READ)
 
@@ -203,6 +217,16 @@ class LocalExecutor:
 # The server
 
 
+class _Said(TypedDict, total=False):
+    """What a child says of itself, which has run a model that nobody vouches for."""
+
+    stage: str
+    answer: Answer
+    memory: str
+    error: str
+    trace: str
+
+
 class Try:
     """One child under way."""
 
@@ -218,7 +242,7 @@ class Try:
         self.peak = 0
         self.stage = "start"
         self.ending: dict[str, Any] = {}
-        self.lines = Lines()
+        self.lines = Lines(_Said)
         self._killed_by_system = kills_by_system()
 
     def hear(self, message: dict[str, Any]) -> bool:
@@ -231,8 +255,12 @@ class Try:
         elif "memory" in message:
             self._end("memory", what=message["memory"])
         else:
-            self._end("error", what=message["error"], log=message["trace"])
+            self.fail(message.get("error", "its answer is empty"), log=message.get("trace", ""))
         return False
+
+    def fail(self, what: str, **more: str) -> None:
+        """Takes note of an error, if nothing ended it before."""
+        self._end("error", what=what, **more)
 
     def overdue(self, now: float, used: int) -> bool:
         """Whether it took too much time or memory."""
@@ -279,7 +307,7 @@ class Server:
         self._selector = selectors.DefaultSelector()
         self._selector.register(requests, selectors.EVENT_READ)
         self._tries: dict[int, Try] = {}
-        self._lines = Lines()
+        self._lines = Lines(dict[str, Any])
         self._next_look = 0.0
 
     def serve(self) -> None:
@@ -325,9 +353,12 @@ class Server:
 
     def _hear(self, one: Try) -> None:
         data = os.read(one.pipe, 1 << 20)
-        for message in one.lines.messages(data):
-            if one.hear(message):
-                self._say({"number": one.number, "stage": one.stage})
+        try:
+            for message in one.lines.messages(data):
+                if one.hear(message):
+                    self._say({"number": one.number, "stage": one.stage})
+        except DocumentError as error:
+            one.fail(f"its answer is none: {error}")
         if not data or one.ending:
             self._close(one)
 
@@ -401,8 +432,8 @@ def _settle(folder: Path) -> None:
         os.dup2(old, new)
     os.close(log)
     os.close(null)
-    sys.stdout = os.fdopen(1, "w", closefd=False)
-    sys.stderr = os.fdopen(2, "w", closefd=False)
+    sys.stdout = os.fdopen(1, "w", errors="backslashreplace", closefd=False)
+    sys.stderr = os.fdopen(2, "w", errors="backslashreplace", closefd=False)
 
 
 def _warm() -> None:
@@ -438,7 +469,3 @@ def main() -> None:
     gc.freeze()
     with suppress(BrokenPipeError):  # the driver is gone
         Server(0, answers).serve()
-
-
-if __name__ == "__main__":
-    main()

@@ -18,9 +18,11 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final
 
-from tflq.errors import FileError, InvalidModelError, OptionError, Reason
+from tflq.documents import read_json, read_json_lines
+from tflq.errors import FileError, OptionError, Reason
 from tflq.files import check_outputs, file_errors, replace_file, replace_files
-from tflq.sweep.task import MACHINE, RESULT_FORMAT, RESULT_VERSION, Key, Model, Result, in_part, key_of, write_all
+from tflq.sweep.fields import MOST_PARTS, SETTINGS_FORMAT, SETTINGS_VERSION, Line, Settings, is_part
+from tflq.sweep.task import MACHINE, Key, Model, Result, in_part, key_of, write_all
 
 # What two sweeps were started with, and how to say what differs.
 
@@ -86,9 +88,20 @@ SETTINGS: Final = "sweep.json"
 FILES: Final = (RESULTS, SETTINGS, "baseline.json", "summary.md", "junit.xml", "changes.json", "index.html")
 """All files of a sweep but those in the folders below."""
 ARTIFACTS: Final = "artifacts"
+CACHE: Final = "cache"
+MODELS: Final = "models"
 WORK: Final = "work"
-FORMAT: Final = "tflq.sweep"
-VERSION: Final = 1
+_LOCK: Final = "lock"
+
+
+def place_in(folder: Path, name: str) -> Path:
+    """A file or a folder of a sweep's folder. FileError if it is a link: these could lead anywhere, and none is
+    followed."""
+    place = folder / name
+    if place.is_symlink():
+        remedy = "remove it, or give another folder"
+        raise FileError(str(place), "this is a link, which is not followed in the folder of a sweep", remedy=remedy)
+    return place
 
 
 class Store:
@@ -96,12 +109,14 @@ class Store:
 
     def __init__(self, folder: Path) -> None:
         """Makes the folder and takes its lock. OptionError if another sweep has it; FileError if a file of that name is
-        not a lock."""
+        not a lock, or something that a sweep writes to is a link."""
         self.folder = folder
+        for name in (*FILES, ARTIFACTS, WORK, CACHE, f"{CACHE}/{MODELS}", _LOCK):
+            place_in(folder, name)
         with file_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
-            _check_lock(folder / "lock")
-            self._lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o644)
+            _check_lock(folder / _LOCK)
+            self._lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o644)
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -168,6 +183,8 @@ class Store:
         """Moves what a failure left to its place under the folder, whose name it returns."""
         name = f"{ARTIFACTS}/{_file_name(id)}--{_file_name(target)}"
         place = self.folder / name
+        if place.is_symlink():
+            place.unlink()
         shutil.rmtree(place, ignore_errors=True)
         place.parent.mkdir(parents=True, exist_ok=True)
         shutil.move(left, place)
@@ -187,7 +204,7 @@ class Store:
 
 
 def _document(settings: Mapping[str, Any]) -> bytes:
-    return json.dumps({"format": FORMAT, "version": VERSION, **settings}, indent=1).encode() + b"\n"
+    return json.dumps({"format": SETTINGS_FORMAT, "version": SETTINGS_VERSION, **settings}, indent=1).encode() + b"\n"
 
 
 def _line(result: Result) -> bytes:
@@ -208,31 +225,23 @@ def expected_keys(settings: Mapping[str, Any]) -> list[Key]:
 
 
 def read_settings(folder: Path) -> dict[str, Any]:
-    """The settings that a sweep was started with."""
-    with file_errors(folder / SETTINGS):
-        document: dict[str, Any] = json.loads((folder / SETTINGS).read_text())
-    if document.get("format") != FORMAT or document.get("version") != VERSION:
-        raise InvalidModelError("", f"not the settings of a sweep, version {VERSION}", path=str(folder / SETTINGS))
-    return document
+    """The settings that a sweep was started with. FileError if they cannot be read, OptionError for a fault."""
+    remedy = "give another folder, or sweep anew"
+    settings: dict[str, Any] = read_json(_file_in(folder, SETTINGS), Settings, "the settings of a sweep", remedy=remedy)
+    return settings
 
 
 def read_results(folder: Path) -> Iterator[Result]:
-    """The results in a folder, one by one. A torn last line, of a sweep that was killed, is left out."""
-    path = folder / RESULTS
+    """The results in a folder, one by one. A torn last line, of a sweep that was killed, is left out. FileError if they
+    cannot be read, OptionError for a line with a fault."""
+    return read_json_lines(_file_in(folder, RESULTS), Line, "the result of a sweep", remedy="sweep anew")
+
+
+def _file_in(folder: Path, name: str) -> Path:
+    path = place_in(folder, name)
     if not path.is_file():
         raise FileError(str(path), "there is no such file: not the folder of a sweep")
-    with file_errors(path), path.open("rb") as file:
-        for number, line in enumerate(file, 1):
-            if not line.endswith(b"\n"):
-                return
-            try:
-                result = json.loads(line)
-            except ValueError as error:
-                raise InvalidModelError(f"{number}", f"not a line of JSON: {error}", path=str(path)) from error
-            if (result.get("format"), result.get("version")) != (RESULT_FORMAT, RESULT_VERSION):
-                what = f"a result of version {result.get('version')}, this tflq reads {RESULT_VERSION}"
-                raise InvalidModelError(f"{number}", what, path=str(path))
-            yield result
+    return path
 
 
 def _drop_torn_line(path: Path) -> None:
@@ -261,7 +270,11 @@ def _sync_folder(folder: Path) -> None:
 def _file_name(text: str) -> str:
     """A text as the name of a file; different texts get different names."""
     name = re.sub(r"[^\w.-]+", "_", text)
-    return name if name == text and name.strip(".") else f"{name[-100:]}-{zlib.crc32(text.encode()):08x}"
+    return (
+        name
+        if name == text and name.strip(".")
+        else f"{name[-100:]}-{zlib.crc32(text.encode('utf-8', 'surrogateescape')):08x}"
+    )
 
 
 # Which models and targets a sweep runs: some by name, those that failed before, or one part of several.
@@ -317,6 +330,6 @@ def keys_of(jobs: Iterable[Job]) -> list[Key]:
 def read_shard(text: str) -> tuple[int, int]:
     """The part of a sweep that "i/n" names: 1/4 to 4/4. OptionError for any other text."""
     match = re.fullmatch(r"(\d+)/(\d+)", text)
-    if not match or not 1 <= int(match[1]) <= int(match[2]):
-        raise OptionError(f"'{text}' is not a part of a sweep: 1/4 is the first of four")
+    if not match or not is_part(int(match[1]), int(match[2])):
+        raise OptionError(f"'{text}' is not a part of a sweep: 1/4 is the first of four, and {MOST_PARTS} are the most")
     return int(match[1]), int(match[2])

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from tflq.backends import Backend, backend, of_target
-from tflq.errors import OptionError, Reason, to_install
+from tflq.caches import make_private
+from tflq.errors import MissingPackageError, OptionError, Reason
 from tflq.extensions import extension_of
 from tflq.files import FilePath
 from tflq.pipelines import Fallback, Prefer, Semantics, State, asked, changed
@@ -23,7 +24,19 @@ from tflq.sweep.manifest import Fetcher, FileFetcher, KaggleFetcher, Supply, Url
 from tflq.sweep.measure import JOB
 from tflq.sweep.page import Summary, write_outputs
 from tflq.sweep.server import Executor, LocalExecutor
-from tflq.sweep.store import RESULTS, Job, Selection, Store, jobs_of, keys_of, other_options, read_results, read_shard
+from tflq.sweep.store import (
+    CACHE,
+    MODELS,
+    RESULTS,
+    Job,
+    Selection,
+    Store,
+    jobs_of,
+    keys_of,
+    other_options,
+    read_results,
+    read_shard,
+)
 from tflq.sweep.task import Key, Limits, Settings, Task, fingerprint, key_of
 
 
@@ -105,9 +118,11 @@ def sweep(
     observer: told what goes on. stop: asked now and then; if it says so the sweep ends with StoppedError, and can be
     resumed. executor: makes one of a folder, the number of workers and a job, by default as the plan says. fetchers:
     asked before those of files, URLs and Kaggle.
-    OptionError, FileError or InvalidModelError, before anything is run or written, if the plan makes no sense, a
+    OptionError or FileError, before anything is run or written, if the plan makes no sense, a
     package that it needs is not installed, or a source or the baseline is not there.
     """
+    if plan.cache is not None:
+        make_private(plan.cache)
     models = find_models(plan.sources)
     jobs = jobs_of(models, plan.targets, plan.selection)
     check(jobs, plan.settings, plan.scheduler, kaggle=not fetchers)
@@ -125,7 +140,7 @@ def sweep(
         done = {key_of(result) for result in read_results(plan.folder)}
         left = [(model, target) for model, target in jobs if (model.id, target) not in done]
         who.begin(keys_of(jobs), len(jobs) - len(left))
-        known = _fetchers(plan, store.folder / "cache", fetchers)
+        known = _fetchers(plan, store.folder / CACHE, fetchers)
         if left:
             with closing(make(store.work, plan.workers, JOB)) as runner, Supply(left, known) as supply:
                 Driver(store, runner, plan.settings, plan.limits, marks, plan.cache, who, stop).run(iter(supply))
@@ -167,7 +182,7 @@ def _check_options(baseline: Path, now: Mapping[str, Any]) -> None:
 
 def _fetchers(plan: Plan, cache: Path, others: Sequence[Fetcher]) -> Sequence[Fetcher]:
     """The fetchers for a plan's models. cache: a folder for models, if the plan has none."""
-    folder = (plan.cache or cache) / "models"
+    folder = (plan.cache or cache) / MODELS
     return *others, FileFetcher(), UrlFetcher(folder, offline=plan.offline), KaggleFetcher(offline=plan.offline)
 
 
@@ -277,7 +292,7 @@ def _check_packages(needed: Iterator[_Package]) -> None:
         listed = " and ".join(f"{package} ({purpose})" for package, purpose, _ in missing)
         extras = ",".join(dict.fromkeys(extra for _, _, extra in missing))
         what = f"a sweep of these models needs {listed}, which {'is' if len(missing) == 1 else 'are'} not installed"
-        raise OptionError(Reason(what, remedy=to_install(extras)))
+        raise MissingPackageError(what, extras)
 
 
 # A sweep as one call, whose keywords are the options of `tflq sweep`.
@@ -373,8 +388,8 @@ def run_sweep(
     Raises:
         OptionError: A target or an option is unknown, or has no effect on one of the targets. Or a required package is
             missing. Or `folder` already holds results, or with `resume` those of a sweep with other options.
-        FileError: A source or the baseline is missing.
-        InvalidModelError: A manifest or the baseline is not valid.
+            Or a manifest or the baseline has a fault.
+        FileError: A source or the baseline is missing, or others can write to the cache.
 
     Example:
         ```python

@@ -27,6 +27,7 @@ import numpy as np
 import tflq
 import tflq.verification
 from tflq.caches import DiskCache
+from tflq.documents import DocumentError, parse_json
 from tflq.files import file_errors
 from tflq.verification.worker import receive, send
 
@@ -145,15 +146,16 @@ def write_all(descriptor: int, data: bytes) -> None:
 
 
 class Lines:
-    """Turns what comes through a pipe into messages: each is a line of JSON."""
+    """Turns what comes through a pipe into messages: each is a line of JSON, of a kind that `tflq.documents` checks."""
 
-    def __init__(self) -> None:
+    def __init__(self, kind: Any) -> None:
         self._rest = b""
+        self._kind = kind
 
     def messages(self, data: bytes) -> list[dict[str, Any]]:
-        """The messages that this piece of data completes."""
+        """The messages that this piece of data completes. DocumentError for what is none."""
         *lines, self._rest = (self._rest + data).split(b"\n")
-        return [json.loads(line) for line in lines]
+        return [parse_json(line, self._kind) for line in lines]
 
 
 # What a result rests on: versions, the machine, and the settings of the sweep.
@@ -240,14 +242,17 @@ MOST: Final = 2 << 30  # bytes of a folder
 
 
 class Cache:
-    """JSON documents."""
+    """JSON documents of a kind that `tflq.documents` checks: what is of another is a miss."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, kind: Any) -> None:
         self._entries = DiskCache(folder, MOST)
+        self._kind = kind
 
     def get(self, key: str) -> dict[str, Any] | None:
         data = self._entries.get(f"{surroundings()} {key}")
-        document: dict[str, Any] | None = None if data is None else json.loads(data)
+        document: dict[str, Any] | None = None
+        with suppress(DocumentError):
+            document = None if data is None else parse_json(data, self._kind)
         return document
 
     def put(self, key: str, document: dict[str, Any]) -> None:
@@ -268,7 +273,10 @@ class Originals:
         data = self._entries.get(self._key(kernels, entry, inputs))
         if data is None:
             return None
-        _, outputs = receive(io.BytesIO(data))
+        try:
+            _, outputs = receive(io.BytesIO(data))
+        except (EOFError, ValueError):
+            return None
         self.hits += 1
         return outputs
 
@@ -315,6 +323,9 @@ STATUSES: Final[tuple[Status, ...]] = get_args(Status)
 
 ACCEPTED: Final[frozenset[Status]] = frozenset({"ok", "original-fails"})
 """As expected, unless a model says otherwise."""
+
+COMPARED: Final[frozenset[Status]] = frozenset({"ok", "differs"})
+"""Of both models, results were compared."""
 
 RETRIED: Final[frozenset[Status]] = frozenset({"differs", "timeout", "out-of-memory", "crash", "internal-error"})
 """Tried once more: what gives another status then is flaky."""
@@ -410,7 +421,7 @@ def shared_prefix(ids: Iterable[str]) -> str:
 
 def in_part(id: str, shard: Sequence[int] | None) -> bool:
     """Whether a model is in part i of n of a sweep, from 1; a model is always in the same. None: the sweep is whole."""
-    return shard is None or zlib.crc32(id.encode()) % shard[1] + 1 == shard[0]
+    return shard is None or zlib.crc32(id.encode("utf-8", "surrogateescape")) % shard[1] + 1 == shard[0]
 
 
 def label(key: Key, prefix: str = "") -> str:
@@ -451,7 +462,7 @@ def from_ending(ending: Ending) -> Result:
     measures = {"seconds": ending.seconds, "peak_bytes": ending.peak}
     if ending.answer is not None:
         cpu = {**ending.answer.get("cpu", {}), "total": ending.cpu}
-        return {"why": "", **ending.answer, **measures, "cpu": cpu}
+        return {"status": "internal-error", "why": "", **ending.answer, **measures, "cpu": cpu}
     last = next((line for line in reversed(ending.log.splitlines()) if line.strip()), "")
     said = f": {last.strip()[:300]}" if ending.how in ("signal", "exit") and last else ""
     return {

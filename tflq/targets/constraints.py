@@ -3,6 +3,7 @@
     same_scale                       all quantized ports have one scale and zero point
     same_operand_scale               the operands do
     operand_scale_below BOUND        the operands' scales are below BOUND
+    operand_scale_from BOUND         the operands' scales are BOUND or more
     fixed_scale SCALE ZERO_POINT     the results have these
     multiplier_scale [BOUND]         operands' scales, multiplied, over the result's: a positive multiplier below BOUND
                                      (2^31 unless said; 1: shifts to the right only)
@@ -11,7 +12,10 @@
     rounds_alike                     the sums of input and weights, scaled with two roundings, are those scaled in
                                      float64 with one, whatever the input: weights and bias are constants
     scale_ratio_below BOUND          every operand's scale over the result's is below BOUND
+    positive_scale                   every scale is a positive number, neither 0 nor infinite
     power_of_two_scale               every scale is a power of two
+    power_of_two_shifts              with `pot_scale_int16`, and int16 of power-of-two scales: one operand has the
+                                     result's scale, the other no greater one
     rank_at_most N                   no operand or result has more than N dims
     indices_from_zero                constant operands of plain integers have no negative elements
     no_activation                    no activation is fused
@@ -51,11 +55,13 @@ from tflq.ir.types import (
     UniformQuantizedPerAxisType,
     UniformQuantizedSubChannelType,
     UniformQuantizedType,
+    i16,
     is_quantized,
 )
 from tflq.light import dataclass
 from tflq.numerics.activation import activation_range
 from tflq.numerics.convolution import double_scales, exact_channel_bounds, legacy_scale
+from tflq.numerics.elementwise import power_of_two_shifts
 from tflq.numerics.staircase import roundings_agree
 
 _Function: TypeAlias = Callable[..., str | None]
@@ -162,6 +168,14 @@ def _operand_scale_below(op: Op, bound: float) -> str | None:
     return None
 
 
+@constraint("operand_scale_from", "positive")
+def _operand_scale_from(op: Op, bound: float) -> str | None:
+    for value in _quantized(op.operands):
+        if not (_scales(value) >= bound).all():
+            return f"the scale of '{value.name}' is {_scales(value).min():g}, less than {bound:g}"
+    return None
+
+
 @constraint("scale_ratio_below", "positive")
 def _scale_ratio_below(op: Op, bound: float) -> str | None:
     for result in _quantized(op.results):
@@ -264,11 +278,34 @@ def _rounds_alike(op: Op) -> str | None:
     return f"two roundings differ from one for some sums of {np.count_nonzero(~alike)} of {alike.size} channels"
 
 
+@constraint("positive_scale")
+def _positive_scale(op: Op) -> str | None:
+    """Models of converters have scales of 0 where a tensor is 0 throughout."""
+    for value in _quantized(op.tensors):
+        scales = _scales(value)
+        if bad := scales[~((scales > 0) & np.isfinite(scales))].tolist():
+            return f"the scale of '{value.name}' is {bad[0]:g}, not a positive number"
+    return None
+
+
 @constraint("power_of_two_scale")
 def _power_of_two_scale(op: Op) -> str | None:
     for value in _quantized(op.tensors):
         if (np.frexp(_scales(value))[0] != 0.5).any():
             return f"the scale of '{value.name}' is not a power of two"
+    return None
+
+
+@constraint("power_of_two_shifts")
+def _power_of_two_shifts(op: Op) -> str | None:
+    """ADD and SUB of int16 shift one operand to the scale of the other: `Prepare` in kernels/add.cc and sub.cc."""
+    values = [*_quantized(op.operands), *_quantized(op.results)]
+    if not op.attributes.get("pot_scale_int16") or len(values) != 3 or any(v.type.storage is not i16 for v in values):
+        return None
+    try:
+        power_of_two_shifts(*(float(_scales(v)[0]) for v in values))
+    except ValueError as error:
+        return str(error)
     return None
 
 

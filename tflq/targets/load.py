@@ -78,7 +78,8 @@ def load_target(target: FilePath | None = None) -> Target:
     if not path.endswith(".toml") and not os.path.exists(path):
         remedy = f"{choices(path, (*_BASES, *RUNTIMES, *SCHEMES))}, and files of kernels (.toml)"
         raise OptionError(Reason(f"target '{target}' is not known", value=target, remedy=remedy))
-    return _File(path).target()
+    loaded = _File(path).target()
+    return loaded if target in (*RUNTIMES, *SCHEMES) else replace(loaded, of_user=True)
 
 
 def load_kernels(target: FilePath) -> Kernels:

@@ -207,6 +207,11 @@ class Signature:
         found = (_why_not(left, op.operands) + _why_not(right, op.results) for left, right in self.alternatives)
         return min(found, key=len)
 
+    @property
+    def lowers(self) -> bool:
+        """Whether it says that what fits it is lowered."""
+        return any(name == "lowered" for name, _ in self.constraints)
+
     def broken(self, op: Op) -> str | None:
         """The constraint that an op, whose types fit, does not keep, in words."""
         for name, numbers in self.constraints:

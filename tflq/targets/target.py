@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from operator import eq
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
 from tflq.dialects.forms import OF_TARGET
+from tflq.documents import TomlFile
 from tflq.errors import OptionError, Reason, choices
-from tflq.files import FilePath, file_errors, read_toml, resource
+from tflq.files import FilePath, read_toml, resource
 from tflq.ir.core import Op, Value, op_class
 from tflq.ir.types import SCALARS, ScalarType
 from tflq.light import dataclass, field
@@ -152,6 +152,7 @@ class Target:
     the interpreter has; floats: which operators that stay in float32 may be there beside these; sums: how it may round
     MUL and ADD of floats. first_entry: whether it runs the first subgraph alone.
     by_parameters: whether its kernels compute what the parameters say, where the interpreter's give something else.
+    of_user: whether it is of a user's file, whose lines should match something.
     """
 
     name: str
@@ -166,6 +167,7 @@ class Target:
     sums: SumRounding = "separate"
     first_entry: bool = False
     by_parameters: bool = False
+    of_user: bool = False
     _remembered: dict[tuple[str, Kinds, Kinds], Sequence[Possible]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -183,11 +185,17 @@ class Target:
                 signature = possible.signature
                 broken = signature.broken(op)
                 if broken is None:
-                    return Verdict(True, f"{OF_TARGET} '{self.name}': {signature.text}", True)
+                    return Verdict(True, self.reason(signature), True)
+                if signature.lowers:
+                    return Verdict(False, f"lowered, as target '{self.name}' says: {name} = \"{signature.text}\"", True)
                 return Verdict(False, f"{broken}, as the target '{self.name}' asks: {signature.text}", True)
         if name in self.kernels:
             return Verdict(False, f"the target '{self.name}' has no such kernel on these types")
         return Verdict(False, f"the target '{self.name}' has no such kernel")
+
+    def reason(self, signature: Signature) -> str:
+        """Why an op that fits a signature stays as it is."""
+        return f"{OF_TARGET} '{self.name}': {signature.text}"
 
     def why_not(self, op: Op) -> str:
         """Why none of the kernels that it lists under an op's name runs it; empty if it lists none."""
@@ -195,8 +203,18 @@ class Target:
         verdict = self.judge(op)
         if not listed or verdict.kept or verdict.listed:
             return verdict.reason if verdict.listed and not verdict.kept else ""
-        words, signature = min(((s.why_not(op), s) for s in listed), key=lambda pair: len(pair[0]))
-        return f"{', '.join(words)}, in the target '{self.name}': {signature.text}"
+        signature, words = self.nearest(op)
+        return f"{words}, in the target '{self.name}': {signature.text}"
+
+    def nearest(self, op: Op) -> tuple[Signature, str]:
+        """The signature under an op's name that misses it in the fewest ways, and these in words. The first that fits
+        its types, if one does."""
+        name = op.short_name
+        for possible in self._possible(op, name):
+            if possible.fits(op):
+                return possible.signature, possible.signature.broken(op) or ""
+        words, signature = min(((s.why_not(op), s) for s in self.kernels[name]), key=lambda pair: len(pair[0]))
+        return signature, ", ".join(words)
 
     def _possible(self, op: Op, name: str) -> Sequence[Possible]:
         """The signatures of a kernel that ops on tensors of these kinds may fit, remembered."""
@@ -323,32 +341,13 @@ def load_rules(path: FilePath | None = None) -> dict[str, KernelRules]:
 # line and key of each.
 
 
-_WORD = r"""(?:[\w-]+|"[^"]*"|'[^']*')"""
-_KEY = rf"\s*({_WORD}(?:\s*\.\s*{_WORD})*)\s*"
-_HEAD = rf"\s*\[{_KEY}\]\s*(?:#.*)?"
-_ASSIGNMENT = _KEY + "="
-
-_OF_TOML = "mend the line: key = value, texts in quotes"
-
-_Path = tuple[str, ...]
-
-
-class RulesFile:
-    """One file: its `content`, and its text, which finds the line of a fault."""
+class RulesFile(TomlFile):
+    """One file of sections, which collects its faults."""
 
     def __init__(self, path: FilePath) -> None:
         """FileError if there is no file, OptionError if it is not TOML."""
-        self.path = os.fspath(path)
+        super().__init__(path)
         self._faults: list[Reason] = []
-        try:
-            with file_errors(path), open(path, encoding="utf-8") as file:
-                self._text = file.read()
-            self.content: dict[str, Any] = read_toml(self._text)
-        except UnicodeDecodeError as error:
-            what = f"this is not a text file: {error.reason} at byte {error.start}"
-            raise OptionError(Reason(what, self.path, remedy="give a .toml file, in UTF-8")) from error
-        except ValueError as error:
-            raise OptionError(self._repeated() or self._of_toml(str(error))) from error
 
     def fault(
         self,
@@ -394,48 +393,8 @@ class RulesFile:
     def line(self, section: str, key: str, item: str = "") -> int:
         """The line of a key, or of what holds it: an inline table, the section's head; 1 if there is nothing."""
         wanted = (*(section.split(".") if section else ()), *((key,) if key else ()))
-        depth, found = 0, 1
-        for number, place in self._places():
-            shared = min(len(place), len(wanted))
-            if shared > depth and place[:shared] == wanted[:shared]:
-                depth, found = shared, number
-        if not depth and wanted:
-            return self.table_line(wanted[0], 0)
+        found, depth = self.found(wanted)
         if not item or depth < len(wanted):
             return found
-        lines = self._text.splitlines()[found - 1 :]
+        lines = self.text.split("\n")[found - 1 :]
         return next((number for number, line in enumerate(lines, found) if item in line), found)
-
-    def table_line(self, name: str, index: int) -> int:
-        """The line of the head of a table in an array of tables, `[[name]]`; 1 if there is none."""
-        heads = [n for n, line in enumerate(self._text.splitlines(), 1) if re.match(rf"\s*\[\[\s*{name}\s*\]\]", line)]
-        return heads[index] if index < len(heads) else 1
-
-    def _places(self) -> Iterator[tuple[int, _Path]]:
-        """The lines that name a section or a key, and its path."""
-        section: _Path = ()
-        for number, line in enumerate(self._text.splitlines(), 1):
-            if head := re.fullmatch(_HEAD, line):
-                section = _words(head[1])
-                yield number, section
-            elif assignment := re.match(_ASSIGNMENT, line):
-                yield number, (*section, *_words(assignment[1]))
-
-    def _of_toml(self, said: str) -> Reason:
-        """What TOML's own reader says, at its line: "Invalid value (at line 2, column 3)"."""
-        at = re.search(r" \(at line (\d+), column \d+\)$", said)
-        return Reason(said[: at.start()] if at else said, self.path, place=at[1] if at else "", remedy=_OF_TOML)
-
-    def _repeated(self) -> Reason | None:
-        """What is said twice: TOML's own reader does not say the line."""
-        seen: dict[_Path, int] = {}
-        for number, place in self._places():
-            first = seen.setdefault(place, number)
-            if first != number:
-                return self._reason(number, f"'{'.'.join(place)}' is said in line {first} already")
-        return None
-
-
-def _words(key: str) -> _Path:
-    """The words of a dotted key, without quotes."""
-    return tuple(word.strip("\"'") for word in re.findall(_WORD, key))

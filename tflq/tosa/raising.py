@@ -23,7 +23,7 @@ from tflq.dialects.declare import Operator
 from tflq.dialects.forms import Form
 from tflq.dialects.tosa.convolution import Convolution, DepthwiseConv2D, MatMul
 from tflq.dialects.tosa.movement import Cast, Identity, Rescale, Reshape, Reverse, Slice, Transpose
-from tflq.errors import Reason, UnsupportedError
+from tflq.errors import Reason, UnsupportedError, operators
 from tflq.evaluate.registry import running
 from tflq.ir.core import Module, Op, Value, constant
 from tflq.ir.types import f32, i32
@@ -50,7 +50,7 @@ def raise_module(module: Module) -> Module:
     """The module in the integer form, changed in place. UnsupportedError lists every operator that has none."""
     reasons = [reason for op in module.ops() if (reason := _refusal(op)) is not None]
     if reasons:
-        what = f"{len(reasons)} operator(s) have no form on TFLite's builtins:"
+        what = f"no form on TFLite's builtins for {operators(len(reasons))}:"
         raise UnsupportedError(what, reasons, remedy="write these in other operators of TOSA, or keep the TOSA file")
     _forget_names(module)
     for op in module.ops():

@@ -23,7 +23,7 @@ import numpy as np
 from tflq.dialects.effects import callees
 from tflq.dialects.quant import Scast
 from tflq.dialects.tosa.movement import Rescale, Variable
-from tflq.errors import InvalidModelError, Reason, UnsupportedError
+from tflq.errors import InvalidModelError, Reason, UnsupportedError, operators
 from tflq.ir.attributes import Opaque, TypedArray, TypedFloat, TypedInt
 from tflq.ir.core import Block, Function, Location, Module, Op, Region, Value, op_class
 from tflq.ir.lexer import TOSA_CONSTANT
@@ -275,7 +275,7 @@ def to_tosa_form(module: Module) -> None:
         _from_text_function(function, reasons)
         _place(module, index, function)
     if reasons:
-        what = f"{len(reasons)} operator(s) of the text cannot be read:"
+        what = f"cannot read {operators(len(reasons))} of the text:"
         raise UnsupportedError(what, reasons, remedy=AS_1_0)
 
 

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
-from os import PathLike
 from pathlib import Path
-from statistics import median
-from time import monotonic
 from typing import Any, Final, TypeVar, get_args
 
 import numpy as np
@@ -28,27 +25,18 @@ from tflq.errors import (
     check_shapes,
     check_source,
 )
+from tflq.files import check_link, on_disk, reads_once
 from tflq.flatbuffer.structure import folder_error, refuse_foreign
-from tflq.verification.inputs import Case, Cases, GivenInputs, Options, Source, check_inputs
-from tflq.verification.interface import (
-    Expectation,
-    ReportLike,
-    align,
-    allocation_differences,
-    broken,
-    interface_differences,
-    reported,
-    same_inputs,
-    tosa_differences,
-)
+from tflq.samples.files import Images, Level
+from tflq.samples.reading import check_data
+from tflq.verification.entries import comparable
+from tflq.verification.inputs import Case, Cases, Options, Source
+from tflq.verification.interface import Expectation, ReportLike, broken, reported
 from tflq.verification.layers import (
     AnyRunner,
     Cut,
-    FilledOutputs,
     Named,
     Plan,
-    Rows,
-    cropped,
     cut_of,
     divide,
     plan,
@@ -65,14 +53,16 @@ from tflq.verification.outcome import (
     KernelShare,
     Layers,
     Run,
-    RunTime,
     Tolerance,
+    Uncompared,
     Verification,
     difference,
 )
+from tflq.verification.postprocessing import FilledOutputs, Rows, cropped, operands_of
 from tflq.verification.runner import FileRunner, Resolver, RunError, Runtime
 from tflq.verification.runtimes import MicroRunner, OnnxRunner
 from tflq.verification.tflite_runner import TfliteRunner
+from tflq.verification.timing import run_time
 
 T = TypeVar("T")
 
@@ -105,13 +95,18 @@ def _path(source: Source) -> Iterator[str]:
     if isinstance(source, (str, os.PathLike)):
         if Path(source).is_dir():
             raise folder_error(os.fspath(source))
-        if not Path(source).is_file():
+        check_link(source)
+        if not Path(source).exists():
             raise FileError(os.fspath(source), "there is no such file")
-        if opening(os.fspath(source)).interpreted:
-            refuse_foreign(source)
-        yield os.fspath(source)
-        return
+        if not reads_once(source):
+            if opening(os.fspath(source)).interpreted:
+                refuse_foreign(source)
+            yield os.fspath(source)
+            return
     with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
+        if isinstance(source, (str, os.PathLike)):
+            yield on_disk(source, folder)
+            return
         path = Path(folder, "model")
         path.write_bytes(source if isinstance(source, (bytes, bytearray, memoryview)) else source.read())
         yield str(path)
@@ -151,8 +146,13 @@ class _Comparison:
         self._settle_tolerance(a, b)
         if self._cut is not None:
             reports = self._cut.reports(reports)
-        for key in self._comparable(a, b):
-            if not self._fatal:
+        found = comparable(a, b, interface=self._options.interface)
+        self.result.interface = found.interface
+        self.result.uncompared += found.uncompared
+        for key in self._with_samples(a, b, found.keys):
+            if self._fatal:
+                self._leave_out([key], "the comparison ended before it")
+            else:
                 self._entry(a, b, key, reports)
         self.result.notes += self._cases.notes
         self.result.expected = list(self._expected.values())
@@ -173,11 +173,11 @@ class _Comparison:
         if openings[1].exception() is None and opening(path_a).interpreted:
             self._cut = cut_of(path_a, openings[1].result())
         if self._cut is None:
-            return self._get(openings[0], self.result.a), self._get(openings[1], self.result.b)
+            return self._get_original(openings[0]), self._get(openings[1], self.result.b)
         self.result.cut = self._cut.names
         with suppress(RunError):  # what comes after the cut need not run
             openings[0].result().release()
-        return self._get(self._pool.submit(self._open_cut, self._cut), self.result.a), openings[1].result()
+        return self._get_original(self._pool.submit(self._open_cut, self._cut)), openings[1].result()
 
     def _open_cut(self, cut: Cut) -> AnyRunner:
         """The original up to a cut."""
@@ -210,33 +210,39 @@ class _Comparison:
         return runner
 
     def _settle_tolerance(self, *runners: AnyRunner) -> None:
-        """Says in numbers what TOSA leaves open."""
+        """Says in numbers what TOSA or ONNX leaves open."""
         if self.result.tolerance.ulps is None:
             allowed = [runner.ulps() for runner in runners if isinstance(runner, FileRunner)]
-            self.result.tolerance = replace(self.result.tolerance, ulps=float(max(allowed, default=0)))
+            if None in allowed:
+                allowed += [runner.ulps() for runner in runners if isinstance(runner, TfliteRunner)]
+            most = max((ulps for ulps in allowed if ulps is not None), default=0)
+            self.result.tolerance = replace(self.result.tolerance, ulps=float(most))
 
     @property
     def _labels(self) -> tuple[str, str]:
         return self.result.a, self.result.b
 
-    def _comparable(self, a: AnyRunner, b: AnyRunner) -> list[str]:
-        """The entries to run. A single signature of the first subgraph only names what "" runs by position."""
-        result, interface = self.result, self._options.interface
-        models = [runner for runner in (a, b) if isinstance(runner, TfliteRunner)]
-        files = [runner for runner in (a, b) if isinstance(runner, FileRunner)]
-        if models and files:
-            key, result.interface = align(models[0], files[0])
-            return [] if key is None or result.interface else [key]
-        keys = list(a.entries) if interface else [""]
-        if interface or not same_inputs(a.entries, b.entries, "", fit=True):
-            if models:
-                result.interface = interface_differences(models[0].file, models[1].file)
-                if interface and not result.interface:
-                    result.interface = allocation_differences(a.entries, b.entries)
-            else:
-                result.interface = tosa_differences(a.entries, b.entries)
-        keys = keys if len(keys) > 2 else keys[:1]
-        return [key for key in keys if same_inputs(a.entries, b.entries, key, fit=not interface)]
+    def _with_samples(self, a: AnyRunner, b: AnyRunner, keys: list[str]) -> list[str]:
+        """The entries that the user's samples are for. OptionError if they are for none."""
+        misfits = {key: self._cases.misfit(a, b, key) for key in keys} if len(keys) > 1 else {}
+        errors = {key: error for key, error in misfits.items() if error is not None}
+        if errors and len(errors) == len(keys):
+            raise next(iter(errors.values()))
+        for key, error in errors.items():
+            self._leave_out([key], f"the samples are not for it: {error}")
+        return [key for key in keys if key not in errors]
+
+    def _leave_out(self, keys: Iterable[str], reason: str) -> None:
+        self.result.uncompared += [Uncompared(key, reason) for key in keys]
+
+    def _get_original(self, future: Future[T]) -> T | None:
+        """The outcome of a job of the original; None if it failed: then there is nothing to compare with."""
+        try:
+            return future.result()
+        except RunError as error:
+            self.result.incomparable.append(f"{self.result.a}: the original does not run: {error}")
+            self._fatal |= error.fatal
+            return None
 
     def _get(self, future: Future[T], label: str) -> T | None:
         """The outcome of a job; None if it failed, which is then recorded."""
@@ -253,15 +259,20 @@ class _Comparison:
         self.result.apart += divided.apart
         self.result.notes += divided.notes
         self._filled[key] = FilledOutputs(a, key)
-        self.result.notes += self._filled[key].operators
-        cases = list(self._cases(a, b, key))
-        self._total += len(cases)
+        cases: Iterable[Case] = self._cases(a, b, key)
+        if self._options.inputs is None:
+            cases = known = list(cases)
+            self._total += len(known)
+        operands = list(operands_of(a, key))
         wanted = set()
+        ran: list[tuple[Case, dict[str, np.ndarray]]] = []
         for case in cases:
             self._say(f"inputs '{case.name}'")
             fed = self._run(a, b, case, divided.expected)
             if self._fatal:
-                return
+                break
+            if fed is not None and case.step is None and operands:
+                ran.append((case, fed))
             if fed is not None and key not in (timed.key for timed in self._to_time):
                 self._to_time.append(case)
             if fed is not None and self._options.layers and case.shapes not in wanted:
@@ -269,7 +280,39 @@ class _Comparison:
                 self._inner.append(_Inner(case, plan(a, b, key, divided.expected), fed))
             self._done += 1
             if fed is None and case.step is not None:
-                return  # the two sides may have kept different state
+                break  # the two sides may have kept different state
+        self.result.notes += self._filled[key].notes
+        if not self._fatal:
+            self._operands(a, b, key, operands, ran)
+
+    def _operands(
+        self,
+        a: AnyRunner,
+        b: AnyRunner,
+        key: str,
+        wanted: Sequence[Named],
+        ran: Sequence[tuple[Case, dict[str, np.ndarray]]],
+    ) -> None:
+        """Compares what post-processing operators read, on all inputs that both ran on."""
+        there = a.names(key).keys() & {*b.names(key), *b.held(key)}
+        operands = [each for each in wanted if each.tensor in there]
+        left_out = [each for each in wanted if each.tensor not in there]
+        self.result.notes += [
+            f"'{each.tensor}', which {each.opcode} (operator {each.operator}) reads, is not compared: the second model "
+            "has no tensor of that name"
+            for each in left_out
+        ]
+        if not operands:
+            return
+        found: dict[str, Divergence] = {}
+        try:
+            for each in self._chunk(a, b, key, operands, ran):
+                known = found.get(each.tensor)
+                total = each.difference if known is None else known.difference + each.difference
+                found[each.tensor] = replace(each, difference=total)
+        except RunError as error:
+            self.result.notes.append(f"what post-processing operators read is not compared: {error}")
+        self.result.operands += found.values()
 
     def _say(self, what: str) -> None:
         self._options.progress(what, self._done, self._total)
@@ -303,7 +346,8 @@ class _Comparison:
         named = a.entries[case.key]["outputs"]
         for place, ((name, description), *pair) in enumerate(zip(named, got, want, strict=False)):
             g, w = cropped(rows, place, pair)  # an output that one has not is a difference already
-            outputs.append((name, self._difference(g, w, description)))
+            apart = self._difference(g, w, description)
+            outputs.append((name, replace(apart, unfilled=pair[1].size - w.size)))
             if self._options.inputs is not None and place not in rows:
                 top1 = agreement(case.key, name, seen_as(g, w.dtype), w, description)
                 known = self._top1.get((case.key, name))
@@ -318,8 +362,7 @@ class _Comparison:
         self, a: AnyRunner, case: Case, differing: Mapping[int, tuple[np.ndarray, np.ndarray]], rows: Rows
     ) -> None:
         """Records how far the original is from itself on the reference kernels, and the other from these."""
-        recorded = self._options.recorded if self._cut is None else None
-        reference = recorded.get("reference", case.key, case.arrays) if recorded is not None else None
+        reference = self._recorded(a, "reference", case) if self._cut is None else None
         try:
             if reference is None:
                 reference = self._reference(a.path, case.key).run(case.key, case.arrays, {})
@@ -354,11 +397,24 @@ class _Comparison:
         inner = self._options.layers or self._cut is not None
         if recorded is None or inner or case.step is not None or not isinstance(a, TfliteRunner):
             return a.run(case.key, case.arrays, {}, case.step)
-        want = recorded.get(kernels, case.key, case.arrays)
+        want = self._recorded(a, kernels, case)
         if want is None:
             want = a.run(case.key, case.arrays, {})
             recorded.put(kernels, case.key, case.arrays, want)
         return want
+
+    def _recorded(self, a: AnyRunner, kernels: str, case: Case) -> list[np.ndarray] | None:
+        """The original's outputs, if there are some recorded of the types and ranks that the entry has."""
+        recorded = self._options.recorded
+        found = recorded.get(kernels, case.key, case.arrays) if recorded is not None else None
+        sides = [description for _, description in a.entries[case.key]["outputs"]]
+        if found is None or len(found) != len(sides):
+            return None
+        fit = all(
+            array.dtype.kind == "S" or (array.dtype.name == side["dtype"] and len(side["shape"]) in (0, array.ndim))
+            for array, side in zip(found, sides, strict=True)
+        )
+        return found if fit else None
 
     def _difference(
         self, got: np.ndarray, want: np.ndarray, description: Mapping[str, Any] | None = None
@@ -385,7 +441,8 @@ class _Comparison:
         the comparison."""
         wait([ahead] if ahead else [])
         if error.fatal:
-            self.result.failures.append(f"{self._place(self.result.a, case)}: {error}")
+            place = self._place(self.result.a, case)
+            self.result.incomparable.append(f"{place}: the original does not run: {error}")
             self._fatal = True
         self.result.runs.append(Run(case.key, case.name, skipped=str(error), shapes=case.shapes))
 
@@ -406,7 +463,7 @@ class _Comparison:
                 if self._fatal:
                     break
                 try:
-                    every += self._chunk(a, b, inner, chunk)
+                    every += self._chunk(a, b, inner.case.key, chunk, [(inner.case, inner.fed)])
                 except RunError as error:
                     self.result.failures.append(f"{self._place('operator results', inner.case)}: {error}")
                     self._fatal |= error.fatal
@@ -416,23 +473,32 @@ class _Comparison:
         diverging = tuple(d for d in every if not d.difference.equal)
         self.result.layers = Layers(sum(results.values()), len(compared), diverging, tuple(every))
 
-    def _chunk(self, a: AnyRunner, b: AnyRunner, inner: _Inner, chunk: Sequence[Named]) -> list[Divergence]:
-        """The differences of some operator results; one that has no data after a run, in either, is not compared."""
-        key, names = inner.case.key, [named.tensor for named in chunk]
+    def _chunk(
+        self,
+        a: AnyRunner,
+        b: AnyRunner,
+        key: str,
+        chunk: Sequence[Named],
+        inputs: Iterable[tuple[Case, dict[str, np.ndarray]]],
+    ) -> list[Divergence]:
+        """The differences of some tensors, in copies of the models that return them, on inputs with the values that are
+        fed there. A tensor that has no data after a run, in either, is not compared."""
+        names = list(dict.fromkeys(named.tensor for named in chunk))
         divergences: list[Divergence] = []
         filled = self._filled[key]
         with a.fetching(key, [*names, *filled.count_names(names)]) as before, b.fetching(key, names) as after:
-            jobs = [self._pool.submit(fetcher.run, inner.case.arrays, inner.fed) for fetcher in (before, after)]
-            wait(jobs)
-            for job in jobs:
-                job.result()
-            for named in chunk:
-                fetched = self._pool.submit(after.fetch, named.tensor)
-                want, got = before.fetch(named.tensor), fetched.result()
-                if want is not None and got is not None:
-                    got, want = filled.part(named.tensor, before, [got, want])
-                    apart = self._difference(got, want)
-                    divergences.append(Divergence(key, named.operator, named.opcode, named.tensor, apart))
+            for case, fed in inputs:
+                jobs = [self._pool.submit(fetcher.run, case.arrays, fed) for fetcher in (before, after)]
+                wait(jobs)
+                for job in jobs:
+                    job.result()
+                for named in chunk:
+                    fetched = self._pool.submit(after.fetch, named.tensor)
+                    want, got = before.fetch(named.tensor), fetched.result()
+                    if want is not None and got is not None:
+                        got, want = filled.part(named.tensor, before, [got, want])
+                        apart = self._difference(got, want)
+                        divergences.append(Divergence(key, named.operator, named.opcode, named.tensor, apart))
         return divergences
 
 
@@ -456,7 +522,9 @@ def verify(
     a: Source,
     b: Source,
     *,
-    inputs: GivenInputs | str | PathLike[str] | None = None,
+    inputs: Any = None,
+    mean: Level | None = None,
+    scale: Level | None = None,
     seeds: int = 2,
     seed: int = 0,
     layers: bool = False,
@@ -483,9 +551,13 @@ def verify(
     Args:
         a: The original: a path, bytes or a binary file object.
         b: The other model, in the same forms.
-        inputs: Arrays by input name, an .npz file of them, or a folder: one set from .npy files named after inputs, or
-            one set from each .npz file. By default `seeds` random sets, then all minimum, maximum and zero point. Each
-            run starts with the initial state. If a model holds state, ten random sets also run in a row.
+        inputs: Samples, in any form of docs/data.md: the path of an .npz or .npy file or of a folder; arrays by input
+            name whose first dims count samples; an iterable of arrays, of mappings by input name, or of lists in the
+            order of the inputs; or a function that returns one. By default `seeds` random sets, then all minimum,
+            maximum and zero point. Each run starts with the initial state. If a model holds state, ten random sets also
+            run in a row.
+        mean: For images: subtracted from each pixel (0 to 255), a number or one for each channel.
+        scale: For images: multiplies the difference, a number or one for each channel.
         seeds: Number of sets of random inputs.
         seed: Another seed gives other random sets.
         layers: Also compare the results of operators, by tensor name, on the first set of inputs of each signature and
@@ -539,40 +611,9 @@ def verify(
     check_choice("resolver", resolver, get_args(Resolver))
     check_choice("runtime", runtime, get_args(Runtime), optional=True)
     check_shapes(shapes)
-    check_inputs(inputs)
+    check_data("inputs", inputs)
     tolerance = Tolerance.asked(max_lsb, atol, rtol)
     options: dict[str, Any] = {"inputs": inputs, "seeds": seeds, "seed": seed, "layers": layers, "batch": batch}
     options |= {"resolver": resolver, "runtime": runtime, "interface": interface, "report": report, "time": time}
-    options |= {"timeout": timeout, **({"progress": progress} if progress else {})}
+    options |= {"images": Images.of(mean, scale), "timeout": timeout, **({"progress": progress} if progress else {})}
     return compare_models(a, b, Options(**options, shapes=shapes or {}, tolerance=tolerance))
-
-
-# What one run of each model takes, in the processes of a comparison: in the interpreter as users have it, with its
-# default delegate and one thread.
-#
-# The models take turns, so that other load on the machine affects both. A turn is one run that is not measured, which
-# sets the inputs and fills the caches, and then as many as fit into a few milliseconds; it counts with their mean, in
-# time of the processor. Times are medians over the turns, and the ratio is the median of the turns' ratios.
-
-
-TURNS, LEAST_TURNS = 15, 3
-SECONDS = 10.0
-"""After so many seconds no more turns begin, once there were LEAST_TURNS."""
-
-
-def run_time(a: AnyRunner, b: AnyRunner, key: str, inputs: Sequence[np.ndarray]) -> RunTime:
-    """How long a run of an entry takes in both models on these inputs. A model that the default kernels do
-    not run is not an error: `problem` says so."""
-    problem = a.untimed or b.untimed
-    if problem or not isinstance(a, TfliteRunner) or not isinstance(b, TfliteRunner):
-        return RunTime(key, problem=problem)
-    turns: list[tuple[float, float]] = []
-    end = monotonic() + SECONDS
-    try:
-        with a.timed() as before, b.timed() as after:
-            while len(turns) < LEAST_TURNS or (len(turns) < TURNS and monotonic() < end):
-                turns.append((before.time(key, inputs), after.time(key, inputs)))
-    except RunError as error:
-        return RunTime(key, problem=f"the default kernels do not run both models: {error}")
-    firsts, seconds = zip(*turns, strict=True)
-    return RunTime(key, median(firsts), median(seconds), median(s / f for f, s in turns), len(turns))

@@ -1,44 +1,35 @@
-"""Inputs to compare two models on: random ones from a seed, the edges of the storage range, or the user's own, at
+"""Inputs to compare two models on: random ones from a seed, the edges of the storage range, or the user's samples, at
 shapes that both take.
 """
 
 from __future__ import annotations
 
-import os
-import re
-import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import islice
-from pathlib import Path
 from typing import Any, BinaryIO, Final, Protocol
 
 import numpy as np
 
-from tflq.errors import FileError, OptionError, Reason, not_expected
-from tflq.files import FilePath, file_errors
-from tflq.verification.interface import ReportLike
+from tflq.errors import OptionError, Reason
+from tflq.files import FilePath
+from tflq.samples.files import Images, Samples
+from tflq.samples.inputs import Entry, Input
+from tflq.samples.reading import samples_of
+from tflq.verification.interface import ReportLike, covers
 from tflq.verification.layers import AnyRunner
-from tflq.verification.model_file import Graph, options_table
+from tflq.verification.model_file import Graph, ModelFile, entry_of, options_table
 from tflq.verification.outcome import EXACT, NamedShapes, Tolerance
 from tflq.verification.runner import Resolver, RunError, Runtime
 from tflq.verification.tflite_runner import TfliteRunner
 from tflq.verification.worker import Side
 
-GivenInputs = Mapping[str, np.ndarray]
-
 FLOAT_RANGE = (-1.0, 1.0)
 EDGES = ("minimum", "maximum", "zero point")
 IN_A_ROW = 10
 """Runs with state that follow each other."""
-
-
-def check_inputs(inputs: object) -> None:
-    """Arrays by input name, a path, or None."""
-    if not (inputs is None or isinstance(inputs, (Mapping, str, os.PathLike))):
-        raise not_expected("inputs", inputs, "arrays by input name, or the path of an .npz file or a folder")
 
 
 def made_inputs(
@@ -51,7 +42,7 @@ def made_inputs(
     or 1.
     """
     for name in (*(f"random {number}" for number in range(seeds)), *EDGES):
-        rng = np.random.default_rng((zlib.crc32(name.encode()), seed))
+        rng = np.random.default_rng((zlib.crc32(name.encode("utf-8", "surrogateescape")), seed))
         pairs = zip(side, shapes or [tuple(description["shape"]) for _, description in side], strict=True)
         yield name, [_draw(name, description, shape, rng) for (_, description), shape in pairs]
 
@@ -83,75 +74,28 @@ def _edge(name: str, edges: tuple[float, float, float], shape: tuple[int, ...], 
     return np.full(shape, edges[EDGES.index(name)]) if name in EDGES else values
 
 
-def given_inputs(side: Side, arrays: GivenInputs) -> list[np.ndarray]:
-    """The user's own inputs: arrays by input name, or all of them in order as `arr_0`, `arr_1` ... (what np.savez calls
-    them). A single input may have any name.
-
-    OptionError names an array that is missing, that no input takes, or that does not fit.
-    """
-    chosen: dict[str, str] = {}
-    for i, (name, _) in enumerate(side):
-        keys = [key for key in (name, _as_file(name), f"arr_{i}") if key in arrays]
-        keys = keys or (list(arrays) if len(side) == len(arrays) == 1 else [])
-        if not keys:
-            there = ", ".join(map(repr, arrays)) or "none"
-            raise OptionError(Reason(f"no array for input '{name}': there are {there}", tensor=name))
-        chosen[name] = keys[0]
-    if unused := [key for key in arrays if key not in chosen.values()]:
-        names = ", ".join(f"'{name}'" for name, _ in side)
-        raise OptionError(Reason(f"no input takes the array '{unused[0]}': the inputs are {names}", value=unused[0]))
-    return [_fitting(name, description, np.asarray(arrays[chosen[name]])) for name, description in side]
+def entry_for(side: Side, key: str = "", file: ModelFile | None = None) -> Entry:
+    """The entry of a side's inputs as samples are read for it. file: the model, whose subgraph says their order."""
+    inputs = [_input(name, description) for name, description in side]
+    if file is None:
+        return Entry(key, 0, tuple(inputs))
+    entry, graph = entry_of(file, key)
+    signatures = [each for each in file.entries.values() if each.key]
+    if not key and len(signatures) == 1 and covers(file, "", signatures[0].key):
+        names = {tensor: name for name, tensor in signatures[0].inputs}
+        inputs = [replace(own, alias=names[t]) for own, (_, t) in zip(inputs, entry.inputs, strict=True)]
+    places = {tensor: place for place, tensor in enumerate(graph.inputs)}
+    order = sorted(zip(entry.inputs, inputs, strict=True), key=lambda pair: places.get(pair[0][1], 0))
+    return Entry(key, 0, tuple(own for _, own in order), tuple(each.key for each in signatures))
 
 
-def _as_file(name: str) -> str:
-    """A name as that of a file: characters that systems reserve are '_'."""
-    return re.sub(r'[/\\:*?"<>|]', "_", name)
-
-
-def load_inputs(source: GivenInputs | FilePath) -> list[tuple[str, GivenInputs]]:
-    """The sets that a source holds, and what to call them. Arrays by name, an .npz file, or the .npy file of a single
-    input are one set; so are all .npy files of a folder, by input, and each of its .npz files.
-
-    FileError if there is nothing to read.
-    """
-    if isinstance(source, Mapping):
-        return [("given", source)]
-    path = Path(source)
-    if not path.is_dir():
-        return [("given", _load(path))]
-    sets = [(file.name, _load(file)) for file in sorted(path.glob("*.npz"))]
-    arrays = {file.stem: array for file in sorted(path.glob("*.npy")) for array in _load(file).values()}
-    if not (sets or arrays):
-        raise FileError(str(path), "the folder holds no .npy files and no .npz files")
-    return [*([("given", arrays)] if arrays else []), *sets]
-
-
-def files_of(source: object) -> list[Path]:
-    """The files that a source may be read from; arrays have none."""
-    if not isinstance(source, (str, os.PathLike)):
-        return []
-    path = Path(source)
-    return [*path.iterdir()] if path.is_dir() else [path]
-
-
-def _load(path: Path) -> GivenInputs:
-    try:
-        with file_errors(path), path.open("rb") as file:
-            data = np.load(file, allow_pickle=False)
-            return {"arr_0": data} if isinstance(data, np.ndarray) else {name: data[name] for name in data.files}
-    except (EOFError, ValueError, zipfile.BadZipFile) as error:
-        raise FileError(str(path), f"not a readable .npy or .npz file of arrays: {error}") from error
-
-
-def _fitting(name: str, description: Mapping[str, Any], array: np.ndarray) -> np.ndarray:
-    want = description["shape_signature"] or description["shape"]
-    if len(want) != array.ndim or any(w not in (-1, d) for w, d in zip(want, array.shape, strict=True)):
-        what = f"the array for input '{name}' has shape {array.shape}, the model wants {tuple(want)}"
-        raise OptionError(Reason(what, tensor=name))
-    if array.dtype.name != description["dtype"] and array.dtype.kind not in "SU":
-        what = f"the array for input '{name}' is {array.dtype}, the model wants {description['dtype']}"
-        raise OptionError(Reason(what, tensor=name))
-    return np.ascontiguousarray(array).reshape(array.shape)
+def _input(name: str, description: Mapping[str, Any]) -> Input:
+    stated = description["shape_signature"] or description["shape"]
+    is_text = description["dtype"].startswith(("bytes", "str", "object"))
+    scales, zeros = description["scales"], description["zero_points"]
+    scale, zero = (scales[0], zeros[0]) if len(scales) == 1 else (0.0, 0)
+    shape = tuple(None if d == -1 else d for d in stated)
+    return Input(name, description["name"], shape, np.dtype("S" if is_text else description["dtype"]), scale, zero)
 
 
 # How two models are compared.
@@ -176,7 +120,8 @@ class Options:
     """How two models are compared: the options of `verify`, by the same names; and `recorded` outputs of the original,
     which replace a run if nothing else of it is needed."""
 
-    inputs: GivenInputs | FilePath | None = None
+    inputs: Any = None
+    images: Images | None = None
     seeds: int = 2
     seed: int = 0
     layers: bool = False
@@ -221,11 +166,10 @@ class Cases:
 
     def __call__(self, a: AnyRunner, b: AnyRunner, key: str) -> Iterator[Case]:
         side, options = a.entries[key]["inputs"], self._options
-        if options.inputs is not None:
-            for name, source in self._given:
-                yield Case(key, name, given_inputs(side, source))
-            return
         either = open_in_both(side, b.entries[key]["inputs"])
+        if options.inputs is not None:
+            yield from self._given(a, key, either)
+            return
         fixed = isinstance(b, TfliteRunner) and not b.resizes
         every = [bound_shapes(side, options.batch, options.shapes)] if fixed else self._shapes(a, key, either)
         names = [name for name, _ in side]
@@ -249,9 +193,39 @@ class Cases:
         return False
 
     @cached_property
-    def _given(self) -> list[tuple[str, GivenInputs]]:
-        assert self._options.inputs is not None
-        return load_inputs(self._options.inputs)
+    def _data(self) -> Any:
+        """The user's samples, for every entry: an iterator is gone through once, and becomes a list."""
+        data = self._options.inputs
+        return list(data) if isinstance(data, Iterator) else data
+
+    def samples(self, a: AnyRunner, key: str, side: Side) -> Samples:
+        """The user's samples for an entry. OptionError if they do not fit it."""
+        options = self._options
+        if options.batch is not None:
+            side = [
+                (name, description | {"shape_signature": _bound(description, options.batch)})
+                for name, description in side
+            ]
+        entry = entry_for(side, key, a.file if isinstance(a, TfliteRunner) else None)
+        return samples_of(self._data, entry, options.images)
+
+    def misfit(self, a: AnyRunner, b: AnyRunner, key: str) -> OptionError | None:
+        """Why the user's samples are none for an entry; None if they are, or if there are none of the user's."""
+        if self._options.inputs is None:
+            return None
+        try:
+            side = open_in_both(a.entries[key]["inputs"], b.entries[key]["inputs"])
+            next(iter(self.samples(a, key, side).arrays), None)
+        except OptionError as error:
+            return error
+        return None
+
+    def _given(self, a: AnyRunner, key: str, side: Side) -> Iterator[Case]:
+        samples = self.samples(a, key, side)
+        alone = samples.count == 1 and not samples.names
+        for place, sample in enumerate(samples.arrays):
+            name = samples.names[place] if samples.names else "given" if alone else f"sample {place}"
+            yield Case(key, name, [np.ascontiguousarray(sample[name]).reshape(sample[name].shape) for name, _ in side])
 
     def _shapes(self, a: AnyRunner, key: str, side: Side) -> list[Shapes]:
         """The shapes that an entry runs with: one choice, or two where the file leaves dims open."""
@@ -323,6 +297,11 @@ def bound_shapes(side: Side, batch: int | None, given: Mapping[str, Sequence[int
             what = f"input '{name}' is of rank {len(stated)}, the shape given for it of rank {len(shape)}"
             raise OptionError(Reason(what, tensor=name, value=list(shape)))
     return [tuple(given[name]) if name in given else _stated(description, batch) for name, description in side]
+
+
+def _bound(description: Mapping[str, Any], batch: int) -> list[int]:
+    signature = description["shape_signature"]
+    return [batch, *signature[1:]] if signature[:1] == [-1] else signature
 
 
 def _stated(description: Mapping[str, Any], batch: int | None) -> tuple[int, ...]:

@@ -8,10 +8,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Final, Required, TypeAlias, TypedDict
 
-from tflq.errors import FileError, OptionError, Reason, not_expected
-from tflq.files import FilePath, read_json
+from tflq.documents import DocumentError, checked, exactly, read_json
+from tflq.errors import OptionError, Reason, not_expected
+from tflq.files import FilePath
 from tflq.ir.core import Module, Signature
 from tflq.verification.model_file import Entry, Graph, ModelFile, Operator, Tensor, entry_of
 from tflq.verification.runner import FileRunner, Names
@@ -112,6 +113,14 @@ def same_inputs(a: Entries, b: Entries, key: str, *, fit: bool = False) -> bool:
     for x, y, m, n in zip(*sides, *stated, strict=True):
         x["shape"] = y["shape"] = [d if max(pair) < 0 else max(pair) for *pair, d in zip(m, n, x["shape"], strict=True)]
     return True
+
+
+def covers(file: ModelFile, key: str, other: str = "") -> bool:
+    """Whether an entry runs all that another of the file runs: the same subgraph, inputs and outputs."""
+    one, two = file.entries[key], file.entries[other]
+    sides = ([{t for _, t in side} for side in (entry.inputs, entry.outputs)] for entry in (one, two))
+    (inputs, outputs), (others, wanted) = sides
+    return one.graph == two.graph and inputs == others and wanted <= outputs
 
 
 def shapes_fit(a: Sequence[int], b: Sequence[int]) -> bool:
@@ -231,7 +240,7 @@ _BLOCKS: Final = "the reference kernel ignores the scales per block of '{}'; the
 _BLOCKWISE: Final = 2
 """The kind of quantization details that says so: BlockwiseQuantization."""
 
-_SEVERAL: Final = "the kernel finds no scale in '{}', which has several"
+_SEVERAL: Final = "TFLite's kernel reads one scale, but '{}' has several"
 
 _ONE_SCALE: Final = frozenset(
     "ABS BATCH_MATMUL DIV ELU EXP GELU HARD_SWISH LEAKY_RELU LOG LOGISTIC MEAN MUL NEG PRELU QUANTIZE REDUCE_MAX "
@@ -299,26 +308,40 @@ def _several_scales(graph: Graph, op: Operator) -> Iterator[str]:
             yield tensor.name
 
 
+class _Row(TypedDict, total=False):
+    subgraph: Required[int]
+    operator: Required[int]
+    exception: str
+    warning: str
+
+
+class _Report(TypedDict):
+    format: Annotated[str, exactly("tflq.report")]
+    rows: list[_Row]
+
+
+class _Printed(TypedDict):
+    """What `convert --json` prints."""
+
+    report: _Report
+
+
+_READ: Final = _Report | _Printed
+
+
 def reported(report: ReportLike) -> dict[tuple[int, int], Expectation]:
     """The operators of which a conversion's report warns that they are not reproduced, by subgraph and number.
     FileError, OptionError."""
-    if not isinstance(report, (Mapping, str, os.PathLike)):
-        if not hasattr(report, "to_json"):
-            raise not_expected("report", report, "the report of a conversion, its JSON form, or a file of that")
-        report = report.to_json()
-    name = "this" if isinstance(report, Mapping) else os.fspath(report)
-    document = report if isinstance(report, Mapping) else _read_report(report)
-    document = document.get("report", document)  # what `convert --json` prints holds one
-    if document.get("format") != "tflq.report":
-        raise OptionError(
-            Reason(f"{name} is not the report of a conversion", remedy="give what `convert --report` writes")
-        )
-    rows = [row for row in document["rows"] if row.get("exception") in _NOT_REPRODUCED and row["warning"]]
-    return {(row["subgraph"], row["operator"]): Expectation(row["warning"]) for row in rows}
-
-
-def _read_report(path: FilePath) -> Mapping[str, Any]:
-    document = read_json(path)
-    if not isinstance(document, dict):
-        raise FileError(os.fspath(path), "not the report of a conversion")
-    return document
+    what, remedy = "the report of a conversion", "give what `convert --report` writes"
+    if isinstance(report, (str, os.PathLike)):
+        document = read_json(report, _READ, what, remedy=remedy)
+    else:
+        if not isinstance(report, Mapping) and not hasattr(report, "to_json"):
+            raise not_expected("report", report, f"{what}, its JSON form, or a file of that")
+        try:
+            document = checked(report if isinstance(report, Mapping) else report.to_json(), _READ)
+        except DocumentError as error:
+            raise OptionError(Reason(f"this is not {what}: {error}", remedy=remedy)) from error
+    rows = document.get("report", document)["rows"]
+    warned = [row for row in rows if row.get("exception") in _NOT_REPRODUCED and row.get("warning")]
+    return {(row["subgraph"], row["operator"]): Expectation(row["warning"]) for row in warned}

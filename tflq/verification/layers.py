@@ -7,22 +7,20 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Final, TypeVar
 
 import numpy as np
-from flatbuffers import flexbuffers
 
 from tflq.dialects.tfl import builtin_of
 from tflq.errors import TflqError
 from tflq.verification.interface import Expectation, broken, rounding
-from tflq.verification.model_file import Graph, ModelFile, Operator, entry_of
+from tflq.verification.model_file import Graph, ModelFile, entry_of
 from tflq.verification.outcome import Apart, Divergence, Verification
 from tflq.verification.runner import FileRunner, Resolver, RunError
-from tflq.verification.runtimes import OnnxFetcher, TosaFetcher
-from tflq.verification.tflite_runner import OTHER, Division, Fetcher, Part, TfliteRunner, copy_of_part
+from tflq.verification.tflite_runner import OTHER, Division, Part, TfliteRunner, copy_of_part
 
 BUDGET: Final = 96 * 2**20
 """Bytes of the tensors that a copy returns."""
@@ -87,132 +85,6 @@ def seen_as(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
     if array.dtype == np.int8 and dtype == np.uint8:
         return array.view(np.uint8) ^ np.uint8(128)
     return array.astype(dtype) if array.dtype == np.int32 and dtype == np.int64 else array
-
-
-# Outputs of which an operator's kernel fills only the first rows; what follows these is what memory held before.
-
-
-@dataclass(frozen=True)
-class _Kernel:
-    """A kernel fills rows of these outputs along an axis; output `count` says how many."""
-
-    outputs: tuple[int, ...]
-    axis: int
-    count: int
-
-
-_KERNELS: Final[Mapping[str, _Kernel]] = {"TFLite_Detection_PostProcess": _Kernel((0, 1, 2), 1, 3)}
-
-
-@dataclass(frozen=True)
-class Filled:
-    """A tensor whose first rows along an axis are filled, as many as the tensor `count` says (an index). Rows come in
-    groups of `group`, of which the first `used` are filled: a detection has one for each of its classes."""
-
-    operator: int
-    opcode: str
-    axis: int
-    count: int
-    group: int = 1
-    used: int = 1
-
-    def rows(self, array: np.ndarray, count: np.ndarray) -> np.ndarray:
-        """The rows that are filled."""
-        if array.ndim <= self.axis:
-            return array
-        number = np.arange(array.shape[self.axis])
-        last = float(count.reshape(-1)[0]) if count.size else 0.0
-        return np.compress((number // self.group < last) & (number % self.group < self.used), array, self.axis)
-
-    def __str__(self) -> str:
-        return f"{self.opcode} (operator {self.operator}): only the rows that it fills are compared"
-
-
-AnyFetcher: TypeAlias = Fetcher | TosaFetcher | OnnxFetcher
-Rows: TypeAlias = Mapping[int, tuple[Filled, np.ndarray]]
-"""How an output is filled, and the count, by the output's place."""
-
-
-def filled(graph: Graph) -> dict[int, Filled]:
-    """The tensors of a graph that are filled in part, by index."""
-    by_tensor: dict[int, Filled] = {}
-    for i, op in enumerate(graph.operators):
-        kernel = _KERNELS.get(op.opcode)
-        if kernel is not None and len(op.outputs) > kernel.count:
-            one = Filled(i, op.opcode, kernel.axis, op.outputs[kernel.count], *_groups(graph, i, op))
-            by_tensor |= {op.outputs[place]: one for place in kernel.outputs}
-    return by_tensor
-
-
-def _groups(graph: Graph, index: int, op: Operator) -> tuple[int, int]:
-    """How many rows a count stands for, and how many of them are filled."""
-    options = _custom_options(graph, index) if op.opcode == "TFLite_Detection_PostProcess" else {}
-    if options.get("use_regular_nms"):
-        return 1, 1
-    group = max(int(options.get("max_classes_per_detection", 1)), 1)
-    return group, min(group, int(options.get("num_classes", group)))
-
-
-def _custom_options(graph: Graph, index: int) -> Mapping[str, Any]:
-    """The options of a custom operator, if they are a map in a flexbuffer."""
-    data = graph.table.Operators(index).CustomOptionsAsNumpy()
-    try:
-        options = flexbuffers.Loads(bytearray(data.tobytes())) if isinstance(data, np.ndarray) else {}
-    except (AttributeError, IndexError, TypeError, ValueError):
-        return {}
-    return options if isinstance(options, Mapping) else {}
-
-
-class FilledOutputs:
-    """The outputs of an entry of a model that are filled in part, by their place; `operators` says whose they are."""
-
-    def __init__(self, runner: AnyRunner, key: str) -> None:
-        self._runner, self._key = runner, key
-        self._counts: dict[int, str] = {}
-        self._places: dict[int, int] = {}
-        self._filled: dict[int, Filled] = {}
-        self.by_name: dict[str, Filled] = {}
-        if isinstance(runner, TfliteRunner):
-            entry, graph = entry_of(runner.file, key)
-            known = filled(graph)
-            self._places = {tensor: place for place, (_, tensor) in enumerate(entry.outputs)}
-            self._filled = {place: known[t] for place, (_, t) in enumerate(entry.outputs) if t in known}
-            self._counts = {one.count: graph.tensor(one.count).name for one in known.values()}
-            self.by_name = {graph.tensor(t).name: one for t, one in known.items()}
-
-    @property
-    def operators(self) -> list[str]:
-        return list(dict.fromkeys(map(str, self._filled.values())))
-
-    def count_names(self, names: Iterable[str]) -> list[str]:
-        """The tensors that say how much of these is filled."""
-        return list(dict.fromkeys(self._counts[self.by_name[n].count] for n in names if n in self.by_name))
-
-    def part(self, name: str, fetcher: AnyFetcher, arrays: list[np.ndarray]) -> list[np.ndarray]:
-        """The filled rows of a tensor in several models, by its name; the count is fetched."""
-        one = self.by_name.get(name)
-        count = None if one is None else fetcher.fetch(self._counts[one.count])
-        return arrays if one is None or count is None else cropped({0: (one, count)}, 0, arrays)
-
-    def rows(self, arrays: Sequence[np.ndarray], inputs: Sequence[np.ndarray], fed: Mapping[str, np.ndarray]) -> Rows:
-        """The filled rows of the outputs of a run. A count that is not an output is fetched by another run of the
-        model; if that fails, everything is compared."""
-        tensors = {one.count for one in self._filled.values()}
-        counts = {t: arrays[self._places[t]] for t in tensors if t in self._places}
-        if missing := {t: self._counts[t] for t in tensors - counts.keys()}:
-            with suppress(RunError), self._runner.fetching(self._key, list(missing.values())) as fetcher:
-                fetcher.run(inputs, fed)
-                fetched = {t: fetcher.fetch(name) for t, name in missing.items()}
-                counts |= {t: array for t, array in fetched.items() if array is not None}
-        return {place: (one, counts[one.count]) for place, one in self._filled.items() if one.count in counts}
-
-
-def cropped(rows: Rows, place: int, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """The filled rows of an output in several models, if its shape is the same in all."""
-    if place not in rows or len({array.shape for array in arrays}) > 1:
-        return list(arrays)
-    one, count = rows[place]
-    return [one.rows(array, count) for array in arrays]
 
 
 # Cut models, and models in parts. The outputs of a model that was cut are inner tensors of the original: it is compared
@@ -382,9 +254,8 @@ def divide(
         wrong = broken(graph) if resolver == "reference" else {}
         expected |= {i: why for i, why in wrong.items() if why.within != 0}
         for i, why in sorted(expected.items()):
-            op = graph.operators[i]
-            for tensor in (graph.tensor(t).name for t in op.outputs if t >= 0):
-                parts.expected[tensor] = Named(i, op.opcode, tensor), why
+            for place in _fed(a, b, key, graph, i):
+                parts.expected[place.tensor] = place, why
         if isinstance(b, FileRunner):
             _note_rounding(parts, graph, [i for i in rounding(graph) if i not in expected])
     cuts: list[dict[str, int]] = [{}, {}]
@@ -426,7 +297,22 @@ def _note_rounding(parts: Divided, graph: Graph, operators: Sequence[int]) -> No
         )
 
 
-def _unfit(a: AnyRunner, b: AnyRunner, key: str, expected: Mapping[str, object]) -> str:
+def _fed(a: AnyRunner, b: AnyRunner, key: str, graph: Graph, operator: int) -> Iterator[Named]:
+    """The results of an operator that can be fed to the other model; in place of one that cannot, as it is of int4 or
+    not there, those of the operators that read it."""
+    pending, seen = [(operator, t) for t in graph.operators[operator].outputs if t >= 0], set[int]()
+    while pending:
+        at, tensor = pending.pop()
+        name = graph.tensor(tensor).name
+        readers = [r for r, op in enumerate(graph.operators) if tensor in op.inputs]
+        if not readers or tensor in graph.outputs or not _unfit(a, b, key, [name]):
+            yield Named(at, graph.operators[at].opcode, name)
+        elif tensor not in seen:
+            seen.add(tensor)
+            pending += [(r, t) for r in readers for t in graph.operators[r].outputs if t >= 0]
+
+
+def _unfit(a: AnyRunner, b: AnyRunner, key: str, expected: Iterable[str]) -> str:
     """Why results of the original cannot be fed to the other model; empty if they can."""
     for name in expected:
         if not name or any(name not in runner.names(key) for runner in (a, b)):

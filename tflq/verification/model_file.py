@@ -5,7 +5,6 @@ Nothing here is shared with the project's own reader and writer, so that a compa
 
 from __future__ import annotations
 
-import os
 import struct
 from collections import Counter
 from collections.abc import Collection, Sequence
@@ -125,7 +124,7 @@ class ModelFile:
     def __init__(self, path: str) -> None:
         self.path = path
         with file_errors(path):
-            self.data: np.ndarray = np.memmap(path, np.uint8, "r") if os.path.getsize(path) else np.zeros(0, np.uint8)
+            self.data = np.fromfile(path, np.uint8)  # a mapped file that is truncated would end this process
         try:
             self.model = tflite.Model.GetRootAs(self.data)
             self.codes = [_code(self.model.OperatorCodes(i)) for i in range(self.model.OperatorCodesLength())]

@@ -7,13 +7,10 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import reduce
-from math import ceil, prod, sqrt
 from operator import add
 from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
-
-from tflq.ir.core import Function, Op, Value
 
 # How much two results differ: counts of the stored integers (LSB), or the absolute difference of floats.
 
@@ -30,7 +27,7 @@ def in_decibels(signal: float, noise: float) -> float:
 @dataclass(frozen=True, slots=True)
 class Tolerance:
     """Differences that are accepted: integers up to `lsb` counts; floats up to atol + rtol * |original|, or up to so
-    many `ulps` of the largest value of their tensor. None: as many as TOSA leaves open in the files compared."""
+    many `ulps` of the largest value of their tensor. None: as many as TOSA or ONNX leaves open in what is compared."""
 
     lsb: float = 0.0
     atol: float = 0.0
@@ -39,7 +36,7 @@ class Tolerance:
 
     @classmethod
     def asked(cls, lsb: float, atol: float | None, rtol: float | None) -> Tolerance:
-        """The user's tolerance; if it does not mention floats, these may differ by what TOSA leaves open."""
+        """The user's tolerance; if it does not mention floats, these may differ by what TOSA or ONNX leaves open."""
         return cls(lsb, atol or 0.0, rtol or 0.0, None if atol is None and rtol is None else 0.0)
 
     def for_tensor(self, want: np.ndarray) -> Tolerance:
@@ -78,6 +75,8 @@ class Difference:
         moments: Sums from which `mean`, `cosine` and `snr` are computed.
         histogram: For each power p of two, how many elements differ by 2**p up to less than 2**(p + 1), in `unit`.
             Infinite differences are not counted.
+        unfilled: Elements that the original's kernel does not fill, such as rows behind the last detection. They are
+            neither compared nor among `elements`.
 
     Example:
         ```python
@@ -94,6 +93,7 @@ class Difference:
     beyond: int = field(default=0, compare=False)
     moments: Moments = field(default=Moments(), compare=False)
     histogram: Mapping[int, int] = field(default_factory=dict, compare=False)
+    unfilled: int = field(default=0, compare=False)
 
     @property
     def equal(self) -> bool:
@@ -139,13 +139,14 @@ class Difference:
         if self.problem:
             return self.problem
         if self.equal:
-            return f"equal, {self.elements} elements"
+            return f"equal, {self.elements}{f' of {self.elements + self.unfilled}' if self.unfilled else ''} elements"
         size = f"{self.largest:g} LSB" if self.unit == "LSB" else f"{self.largest:.3g}"
         return f"up to {size}, {self.differing} of {self.elements} elements ({self.share:.2%})"
 
     def to_json(self) -> dict[str, Any]:
         """The numbers by name; one that is not finite is None."""
         counts = {"elements": self.elements, "differing": self.differing, "beyond": self.beyond}
+        counts["unfilled"] = self.unfilled
         numbers = {"largest": self.largest, "mean": self.mean, "cosine": self.cosine, "snr_db": self.snr}
         finite = {name: value if math.isfinite(value) else None for name, value in numbers.items()}
         words = {"unit": self.unit, "problem": self.problem, "equal": self.equal, "accepted": self.accepted}
@@ -159,7 +160,8 @@ class Difference:
         moments = Moments(*(x + y for x, y in zip(self.moments, other.moments, strict=True)))
         problem, beyond = self.problem or other.problem, self.beyond + other.beyond
         histogram = dict(Counter(self.histogram) + Counter(other.histogram))
-        return Difference(*counts, largest, self.unit, problem, beyond, moments, histogram)
+        unfilled = self.unfilled + other.unfilled
+        return Difference(*counts, largest, self.unit, problem, beyond, moments, histogram, unfilled)
 
 
 def difference(
@@ -248,67 +250,6 @@ def _gaps(got: np.ndarray, want: np.ndarray, same: np.ndarray) -> np.ndarray:
     return np.where(same, 0.0, np.where(np.isnan(gap), np.inf, gap))
 
 
-# How far apart two float results of a TOSA file may be when both are right.
-#
-# TOSA does not define float results to the last bit: sums may be taken in any order, functions may be off by some units
-# in the last place (ulps). The original's kernels round, too. Allowed is what the roundings on the longest path to an
-# output add up to on both sides, in ulps of the output's largest value. Those of a sum of n terms grow with the root of
-# n, as independent roundings do. docs/numerics.md, "Floats on TOSA".
-
-
-MOST: Final = 4096
-"""Ulps that are allowed at most, whatever a file computes: 2^-11 of the largest value, float16's own rounding."""
-
-_ROUNDED: Final = frozenset(("add", "sub", "mul", "cast"))
-_FUNCTIONS: Final = frozenset(("cos", "erf", "exp", "log", "pow", "reciprocal", "rsqrt", "sigmoid", "sin", "tanh"))
-_OF_FUNCTION: Final = 4
-_WEIGHTED: Final = frozenset(("conv2d", "conv3d", "transpose_conv2d"))
-_CORNERS: Final = 4
-_DEVIATIONS: Final = 4
-"""Times the root of n, for a sum of n terms: fewer than one element in a thousand is further off."""
-
-
-def allowed_ulps(function: Function) -> int:
-    """Ulps by which the float results of a TOSA function may differ; 0 if it computes none."""
-    ulps: dict[Value, int] = {}
-    for op in function.ops:
-        if any(v.type.storage.is_float for v in op.results):
-            before = max((ulps.get(v, 0) for v in op.reads), default=0)
-            ulps.update(dict.fromkeys(op.results, before + _own(op)))
-    return min(2 * max(ulps.values(), default=0), MOST)
-
-
-def _own(op: Op) -> int:
-    """The ulps that an operator adds: roundings of one value of its result."""
-    name = op.name.removeprefix("tosa.")
-    if name in ("cond_if", "while_loop", "custom"):
-        return MOST
-    terms = _terms(op, name)
-    if terms is not None:
-        return ceil(_DEVIATIONS * sqrt(terms))
-    return _OF_FUNCTION if name in _FUNCTIONS else int(name in _ROUNDED)
-
-
-def _terms(op: Any, name: str) -> int | None:
-    """How many terms an operator adds up; None if it is not a sum."""
-    shapes = [[d or 1 for d in v.type.dims] if v is not None else [] for v in op.operands]
-    if name in _WEIGHTED:
-        return prod(shapes[1][1:]) + 1
-    if name == "depthwise_conv2d":
-        return prod(shapes[1][:2]) + 1
-    if name == "matmul":
-        return shapes[0][-1]
-    if name == "avg_pool2d":
-        return prod(op.kernel) + 1
-    if name in ("reduce_sum", "reduce_product"):
-        return shapes[0][op.axis]
-    if name in ("fft2d", "rfft2d"):
-        return prod(shapes[0])
-    if name == "resize":
-        return _CORNERS
-    return None
-
-
 # What a comparison found.
 
 
@@ -316,7 +257,7 @@ JSON_VERSION = 1
 
 NamedShapes = tuple[tuple[str, tuple[int, ...]], ...]
 """Shapes of inputs, by name."""
-Verdict = Literal["equal", "accepted", "differs", "failed"]
+Verdict = Literal["equal", "accepted", "differs", "failed", "nothing comparable"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -413,6 +354,26 @@ class Apart:
 
     def to_json(self) -> dict[str, Any]:
         return {**asdict(self), "operators": list(self.operators)}
+
+
+@dataclass(frozen=True, slots=True)
+class Uncompared:
+    """A signature that is not compared: an item of `Verification.uncompared`.
+
+    Attributes:
+        entry: Its key, or "" for the first subgraph by position.
+        reason: Why not.
+    """
+
+    entry: str
+    reason: str
+
+    def __str__(self) -> str:
+        what = f"signature '{self.entry}'" if self.entry else "the first subgraph by position"
+        return f"{what}: {self.reason}"
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -538,7 +499,7 @@ class Verification:
         b: Path of the other model.
         resolver: The kernels that were asked for.
         interpreter: What ran the models.
-        failures: Models that could not be opened, aborted or took too long, by name, and what happened.
+        failures: Why the other model could not be opened, aborted or took too long, by name.
         interface: Differences of names, shapes, types, quantization, signatures and metadata, one sentence each.
         runs: Each entry on each set of inputs.
         layers: Results of operators compared. None if not asked for.
@@ -553,6 +514,10 @@ class Verification:
         top1: With your own inputs: on how many of them the class with the highest score is the same, for each output.
         time: How long a run of each entry takes in both models. None if not asked for.
         inexact: Why the other model can differ on other inputs, where it says so itself. Then it is never `equal`.
+        incomparable: Why the original, by name, has no results to compare with: it could not be opened, aborted or took
+            too long.
+        uncompared: Signatures that are not compared, and why.
+        operands: Operands of post-processing operators, which drop most of what they read, compared on all inputs.
 
     Example:
         ```python
@@ -579,6 +544,9 @@ class Verification:
     top1: list[Agreement] = field(default_factory=list)
     time: list[RunTime] | None = None
     inexact: str = ""
+    incomparable: list[str] = field(default_factory=list)
+    uncompared: list[Uncompared] = field(default_factory=list)
+    operands: list[Divergence] = field(default_factory=list)
 
     def __bool__(self) -> bool:
         return self.equal
@@ -586,17 +554,29 @@ class Verification:
     @property
     def verdict(self) -> Verdict:
         """The result in a word: `equal`; `accepted` (there are differences, or on other inputs there can be, but none
-        beyond the tolerance or what is expected of an operator); `differs`; or `failed` (something could not run).
+        beyond the tolerance or what is expected of an operator); `differs`; `failed` (the other model does not run); or
+        `nothing comparable` (no output could be compared: `reason` says why).
         """
-        ran = any(not run.skipped for run in self.runs)
-        if self.failures or not (ran or self.interface):
+        compared = any(run.outputs for run in self.runs)
+        if self.failures and (compared or not self.incomparable):
             return "failed"
+        if not (compared or self.interface):
+            return "nothing comparable"
         differences = [d for run in self.runs for _, d in run.outputs]
-        differences += [d.difference for d in (self.layers.diverging if self.layers else ())]
+        differences += [d.difference for d in (*(self.layers.diverging if self.layers else ()), *self.operands)]
         if self.interface or not all(d.accepted for d in differences) or not all(e.accepted for e in self.expected):
             return "differs"
         differences += [e.difference for e in self.expected]
         return "equal" if not self.inexact and all(d.equal for d in differences) else "accepted"
+
+    @property
+    def reason(self) -> str:
+        """Why nothing could be compared. Empty for any other verdict."""
+        if self.verdict != "nothing comparable":
+            return ""
+        skipped = [f"{self.a}: the original does not run: {run.skipped}" for run in self.runs if run.skipped]
+        reasons = [*self.incomparable, *skipped, *map(str, self.uncompared)]
+        return reasons[0] if reasons else "the original has no outputs, or there are no inputs to run on"
 
     @property
     def equal(self) -> bool:
@@ -632,7 +612,10 @@ class Verification:
             "verdict": self.verdict,
             "tolerance": tolerance,
             "inexact": self.inexact,
+            "reason": self.reason,
             "failures": self.failures,
+            "incomparable": self.incomparable,
+            "uncompared": [each.to_json() for each in self.uncompared],
             "interface": self.interface,
             "outputs": outputs,
             "runs": [run.to_json() for run in self.runs],
@@ -640,6 +623,7 @@ class Verification:
             "apart": [each.to_json() for each in self.apart],
             "notes": self.notes,
             "cut": self.cut,
+            "operands": [each.to_json() for each in self.operands],
             "kernels": [each.to_json() for each in self.kernels],
             "top1": [each.to_json() for each in self.top1],
             "time": None if self.time is None else [each.to_json() for each in self.time],

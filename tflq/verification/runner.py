@@ -6,22 +6,20 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from itertools import count
-from pathlib import Path
 from types import MappingProxyType
-from typing import IO, Any, Final, Literal, NamedTuple, Protocol
+from typing import IO, Any, Final, Literal, NamedTuple, Protocol, Required, TypedDict
 
 import numpy as np
 
-from tflq.errors import Reason, TflqError, to_install
+from tflq.documents import DocumentError, checked
+from tflq.errors import MissingPackageError, Reason, TflqError
 from tflq.files import FilePath
 from tflq.ir.core import Function, Module, Value
-from tflq.processes import how_ended, last_words, limited
+from tflq.processes import how_ended, last_words, limited, python_process
 from tflq.verification import worker
 from tflq.verification.worker import RESOLVERS, Entries, Response, Side, load
 
@@ -63,13 +61,51 @@ class Held(NamedTuple):
         return np.moveaxis(array, -1, 1) if self.first else array
 
 
+class _Description(TypedDict):
+    """A tensor, as `worker.describe` has it."""
+
+    name: str
+    shape: list[int]
+    shape_signature: list[int]
+    dtype: str
+    scales: list[object]
+    zero_points: list[int]
+    axis: int
+
+
+_Row = tuple[str, str, list[int | None]]
+"""Name, type and dims."""
+
+
+class _Head(TypedDict, total=False):
+    """A model that was opened."""
+
+    interpreter: Required[str]
+    entries: Mapping[str, Mapping[str, list[tuple[str, _Description]]]]
+    inputs: list[_Row]
+    outputs: list[_Row]
+    metadata: Mapping[str, str]
+
+
+class _Seconds(TypedDict):
+    seconds: float
+
+
+class _Bytes(TypedDict):
+    bytes: list[int]
+
+
+class _Found(TypedDict):
+    found: list[bool]
+
+
 class Opened:
     """A model that is open in a child process; `head` is what the child says of it. RunError if it does not run."""
 
     def __init__(self, child: Child, request: dict[str, Any]) -> None:
         self._child = child
         self._number = next(child.numbers)
-        self.head, _ = child.ask({"do": "open", "id": self._number, **request})
+        self.head, _ = child.ask({"do": "open", "id": self._number, **request}, kind=_Head)
 
     def run(
         self,
@@ -86,7 +122,8 @@ class Opened:
 
     def time(self, entry: str, inputs: Sequence[np.ndarray]) -> float:
         """Seconds that a run of an entry of a whole model takes, without what sets the inputs."""
-        seconds: float = self._child.ask({"do": "time", "id": self._number, "entry": entry}, inputs)[0]["seconds"]
+        request = {"do": "time", "id": self._number, "entry": entry}
+        seconds: float = self._child.ask(request, inputs, _Seconds)[0]["seconds"]
         return seconds
 
     def fetch(self, place: tuple[int, int]) -> np.ndarray | None:
@@ -96,7 +133,8 @@ class Opened:
 
     def sizes(self, places: Sequence[tuple[int, int]]) -> list[int]:
         """Bytes of the tensors at (subgraph, index) after a run; 0 where that is not known."""
-        sizes: list[int] = self._child.ask({"do": "sizes", "id": self._number, "places": places})[0]["bytes"]
+        request = {"do": "sizes", "id": self._number, "places": places}
+        sizes: list[int] = self._child.ask(request, kind=_Bytes)[0]["bytes"]
         return sizes
 
     def close(self) -> None:
@@ -104,7 +142,7 @@ class Opened:
 
 
 class Child:
-    """A process for models. RunError if it ends or takes too long; TflqError if what should run them is missing."""
+    """A process for models. RunError if it ends or takes too long; MissingPackageError without what runs them."""
 
     def __init__(self, what: str, timeout: float) -> None:
         self._what = what
@@ -115,7 +153,8 @@ class Child:
 
     def kernels(self, resolver: str, models: Sequence[str]) -> list[bool]:
         """Whether an interpreter has kernels for all operator codes of each model."""
-        found: list[bool] = self.ask({"do": "kernels", "resolver": resolver, "models": models})[0]["found"]
+        request = {"do": "kernels", "resolver": resolver, "models": models}
+        found: list[bool] = self.ask(request, kind=_Found)[0]["found"]
         return found
 
     def close(self) -> None:
@@ -125,25 +164,30 @@ class Child:
             if stream is not None:
                 _close(stream)
 
-    def ask(self, request: dict[str, Any], inputs: Sequence[np.ndarray] = ()) -> Response:
-        """The child's answer to a request."""
+    def ask(self, request: dict[str, Any], inputs: Sequence[np.ndarray] = (), kind: Any = object) -> Response:
+        """The child's answer to a request, of a kind that `tflq.documents` checks."""
         try:
             with limited(self._timeout, self._child.kill) as late:
                 head, arrays = self._exchange(request, inputs)
         except (BrokenPipeError, EOFError) as error:
             reason = f"no answer in {self._timeout:g} s" if late.is_set() else self._last_words()
             raise RunError(reason, fatal=True) from error
+        except ValueError as error:
+            raise RunError(f"{self._what}'s process answers with {error}", fatal=True) from error
         if head.get("error") == worker.NO_INTERPRETER:
-            raise TflqError(Reason("no TFLite interpreter is installed", remedy=to_install("verify")))
+            raise MissingPackageError("no TFLite interpreter is installed", "verify")
         if head.get("error") == worker.NO_REFERENCE_MODEL:
-            raise TflqError(Reason("the TOSA reference model is not installed", remedy=to_install("tosa")))
+            raise MissingPackageError("the TOSA reference model is not installed", "tosa")
         if str(head.get("error", "")).startswith(worker.NO_RUNTIME):
             runtime = head["error"].removeprefix(worker.NO_RUNTIME)
             package, requirement = _PACKAGES.get(runtime, (runtime, runtime))
             raise TflqError(Reason(f"{package} is not installed", remedy=f"pip install {requirement}"))
         if "error" in head:
-            raise RunError(head["error"].strip())
-        return head, arrays
+            raise RunError(str(head["error"]).strip())
+        try:
+            return checked(head, kind), arrays
+        except DocumentError as error:
+            raise RunError(f"{self._what}'s process answers with what is no answer: {error}", fatal=True) from error
 
     def _exchange(self, request: dict[str, Any], inputs: Sequence[np.ndarray]) -> Response:
         assert self._child.stdin is not None
@@ -192,13 +236,7 @@ def _start(log: IO[bytes]) -> Process:
         ready = _ahead.pop()
         os.dup2(ready.log.fileno(), log.fileno())
         return ready
-    return subprocess.Popen(  # noqa: S603 - our own script
-        [sys.executable, "-P", str(Path(worker.__file__))],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=log,
-        env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"},
-    )
+    return python_process(worker.__file__, stderr=log, env={"TF_CPP_MIN_LOG_LEVEL": "3"})
 
 
 @contextmanager
@@ -318,8 +356,9 @@ class FileRunner:
         outputs = self.compute(self.ordered(inputs))
         return [outputs[i] for i in self._places["outputs"]]
 
-    def ulps(self) -> int:
-        """By how many float32 ulps its floats may differ, where a call does not say."""
+    def ulps(self) -> int | None:
+        """By how many float32 ulps its floats may differ, where a call does not say. None: the original's operators
+        say it."""
         return 0
 
     def align(self, key: str, inputs: Names, outputs: Names) -> None:
@@ -406,7 +445,7 @@ def dtype_of(value: Value) -> np.dtype:
 
 def _description(value: Value) -> dict[str, Any]:
     """The same as `worker.describe` says of a tensor."""
-    shape = [d or 1 for d in value.type.dims]
+    shape = [1 if d is None else d for d in value.type.dims]
     return {
         "name": value.name,
         "shape": shape,
@@ -420,7 +459,9 @@ def _description(value: Value) -> dict[str, Any]:
 
 def _size(value: Value) -> int:
     """Bytes of a tensor."""
-    return int(np.prod([d or 1 for d in value.type.dims], dtype=np.int64)) * -(-value.type.storage.bits // 8)
+    return int(np.prod([1 if d is None else d for d in value.type.dims], dtype=np.int64)) * -(
+        -value.type.storage.bits // 8
+    )
 
 
 # Whether the interpreter allocates all of a model before it runs.
@@ -443,7 +484,7 @@ def first_dynamic(model: FilePath) -> str | None:
     """
     _, interpreter, resolvers = load()
     opened = interpreter(
-        model_path=os.fspath(model),
+        model_path=worker.plain_path(os.fspath(model)),
         experimental_op_resolver_type=getattr(resolvers, RESOLVERS["optimized"]),  # it has all kernels
         num_threads=1,
     )

@@ -4,7 +4,6 @@ OpenVINO, the reference model of TOSA, and TFLite Micro.
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,21 +11,23 @@ from functools import cached_property
 from importlib.util import find_spec
 from math import prod
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import numpy as np
 
 from tflq.dialects.tosa.movement import Rescale, Variable, VariableWrite
-from tflq.errors import Reason, TflqError, to_install
+from tflq.documents import Check, DocumentError, parse_json
+from tflq.errors import InvalidModelError, MissingPackageError, Reason, UnsupportedError, to_install
+from tflq.formats import held
 from tflq.ir.core import Buffer, Function, Module, Value
-from tflq.ir.types import SCALARS, ScalarType, TensorType, i8, ui8
+from tflq.ir.types import SCALARS, TensorType, i8, ui8
 from tflq.light import dataclass
 from tflq.tosa.read import read_tosa
 from tflq.tosa.write import tosa_bytes
 from tflq.verification.model_file import Graph, ModelFile, Tensor, entry_of
-from tflq.verification.outcome import allowed_ulps
 from tflq.verification.runner import Child, FileRunner, Held, Opened, Resolver, RunError, by_name, dtype_of, stored
 from tflq.verification.tflite_runner import Division, Fed, Fetcher, TfliteRunner, index_of
+from tflq.verification.ulps import allowed_ulps
 from tflq.verification.worker import Side
 
 
@@ -131,13 +132,20 @@ class OnnxRunner(_Extensible):
             self.close()
             raise
         head = self._opened.head
-        super().__init__(path, _interface(head))
+        try:
+            metadata = _Metadata(path, head)
+        except BaseException:
+            self.close()
+            raise
+        super().__init__(path, metadata.interface)
         self.interpreter = head["interpreter"]
-        self.has_state = bool(head["state"])
-        tensors = json.loads(head["metadata"].get("tflq.tensors", "{}"))
-        if json.loads(head["metadata"].get("tflq.exact_in", "null")) == []:
-            self.inexact = "the second model says that it is exact in no runtime: QDQ form, or sums of real numbers"
-        self._held = {name: Held(*said) for name, said in tensors.items()}
+        self.has_state = bool(metadata.state)
+        if metadata.exact_in == []:
+            self.inexact = "not bit-exact by design (QDQ, or sums of real numbers)"
+        self._held = metadata.held
+
+    def ulps(self) -> int | None:
+        return None
 
     def run(
         self, _: str, inputs: Sequence[np.ndarray], fed: Mapping[str, np.ndarray], step: int | None = None
@@ -185,15 +193,62 @@ class OnnxRunner(_Extensible):
         self._folder.cleanup()
 
 
-def _interface(head: Mapping[str, Any]) -> Module:
-    """A module without operators that has a file's inputs and outputs."""
-    inputs, outputs = ([_value(*row) for row in head[side]] for side in ("inputs", "outputs"))
-    return Module([Function("main", inputs, outputs, [])])
+_Number = Annotated[object, Check("a number", lambda number: isinstance(number, (bool, int, float)))]
+_Place = Annotated[
+    tuple[str, int, bool, str],
+    Check("a name, an offset, whether channels come first, and a type", lambda place: _is_type(place[3])),
+]
 
 
-def _value(name: str, dtype: str, shape: Sequence[int | None]) -> Value:
-    element: ScalarType = _TYPES[dtype]
-    return Value(TensorType(tuple(shape), element), name)
+def _is_type(name: str) -> bool:
+    """Whether numpy has a type of numbers of this name."""
+    try:
+        return np.dtype(name).kind in "biufV"
+    except TypeError:
+        return False
+
+
+class _Metadata:
+    """What an ONNX file says of itself, which anybody may have written: InvalidModelError names the field at fault.
+
+    state: by output, the input that its value is for in the next run. exact_in: runtimes; None if it does not say.
+    held: where it has tensors of the model, by their names. interface: a module without operators that has the inputs
+    and outputs that are no state.
+    """
+
+    def __init__(self, path: str, head: Mapping[str, Any]) -> None:
+        self._path = path
+        self._said: Mapping[str, str] = head["metadata"]
+        self.exact_in = self._read("tflq.exact_in", list[str] | None, None)
+        self.state = self._read("tflq.state", Mapping[str, str], {})
+        self.held = {name: Held(*said) for name, said in self._read("tflq.tensors", Mapping[str, _Place], {}).items()}
+        sides = {side: {row[0] for row in head[side]} for side in ("inputs", "outputs")}
+        self._check("tflq.state", "outputs", self.state, sides)
+        start = self._read("tflq.start", Mapping[str, _Number | list[_Number]], {})
+        self._check("tflq.start", "inputs", start, sides)
+        states = {*self.state, *self.state.values()}
+        inputs, outputs = ([self._value(*row) for row in head[side] if row[0] not in states] for side in sides)
+        self.interface = Module([Function("main", inputs, outputs, [])])
+
+    def _read(self, key: str, kind: Any, default: Any) -> Any:
+        try:
+            return parse_json(self._said[key], kind) if key in self._said else default
+        except DocumentError as error:
+            raise self._fault(key, str(error)) from error
+
+    def _check(self, key: str, side: str, names: Iterable[str], sides: Mapping[str, set[str]]) -> None:
+        for name in names:
+            if name not in sides[side]:
+                raise self._fault(key, f"'{name}' is not among the file's {side}")
+
+    def _fault(self, key: str, what: str) -> InvalidModelError:
+        return InvalidModelError(f"metadata '{key}'", what, path=self._path, hint="convert the model anew")
+
+    def _value(self, name: str, dtype: str, shape: Sequence[int | None]) -> Value:
+        if dtype not in _TYPES:
+            what = f"'{name}' is a tensor of {dtype}, and tensors of numbers are compared"
+            raise UnsupportedError(Reason(what, self._path, tensor=name))
+        return Value(TensorType(tuple(shape), _TYPES[dtype]), name)
 
 
 def extend(
@@ -205,13 +260,15 @@ def extend(
     try:
         import onnx
     except ImportError:
-        raise TflqError(
-            Reason("results inside of an ONNX file need the package onnx", remedy=to_install("onnx"))
-        ) from None
+        raise MissingPackageError("results inside of an ONNX file need the package onnx", "onnx") from None
     model = onnx.load(source)
     graph, count = model.graph, len(model.graph.output)
     inferred = onnx.shape_inference.infer_shapes(model).graph if taken else graph
     described = {info.name: info for info in (*inferred.value_info, *inferred.output)}
+    there = {*described, *(name for node in graph.node for name in node.output), *(info.name for info in graph.input)}
+    for value in (*values, *taken):
+        if value not in (described if value in taken else there):
+            raise RunError(f"the file's metadata has '{value}' as a tensor, and its graph has none of this name")
     dtypes = [_take(onnx, graph, described[value]) for value in taken]
     made = (onnx.helper.make_empty_tensor_value_info(f"{value}/fetched") for value in values)
     for value, output in zip(values, made, strict=True):
@@ -416,7 +473,7 @@ class _InARow:
     variable, and that is what the variable starts as in the next run."""
 
     def __init__(self, path: str, copy: Path, child: Child) -> None:
-        self._module = read_tosa(path)
+        self._module = read_tosa(held(path, copy=True))
         ops = self._module.main.ops
         self._variables = {op.variable: op for op in ops if isinstance(op, Variable)}
         self._starts = {name: op.initial_value for name, op in self._variables.items()}
@@ -453,7 +510,7 @@ class TosaRunner(_Extensible):
 
     def __init__(self, path: str, timeout: float) -> None:
         """Opens a file by its path. RunError, TflqError as `TfliteRunner`."""
-        super().__init__(path, read_tosa(path))
+        super().__init__(path, read_tosa(held(path, copy=True)))
         self._folder = tempfile.TemporaryDirectory(prefix="tflq-")
         self._child = Child("the reference model", timeout)
         try:
@@ -503,7 +560,7 @@ class TosaRunner(_Extensible):
 
     def _extended(self, name: str, fetched: Iterable[str]) -> TosaFetcher:
         """The file that returns these tensors, too, and takes those after which it is divided."""
-        module = read_tosa(self.path) if self._cuts else self.module
+        module = read_tosa(held(self.path, copy=True)) if self._cuts else self.module
         function = module.main
         outputs, values = list(function.outputs), by_name(function)
         cuts = {cut: _behind_sign(values[cut]) for cut in self._cuts}

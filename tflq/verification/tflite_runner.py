@@ -17,6 +17,7 @@ import numpy as np
 from tflq.errors import InvalidModelError, TflqError
 from tflq.verification.model_file import Entry, Graph, ModelCopy, ModelFile, entry_of
 from tflq.verification.runner import Child, Held, Opened, Resolver, RunError
+from tflq.verification.ulps import graph_ulps
 from tflq.verification.worker import Entries
 
 # The operators of a graph in parts that run one after the other, so that some can be run by other kernels, and
@@ -223,6 +224,11 @@ class TfliteRunner:
     def _opened_whole(self, resolver: Resolver, model: str = "", *, inner: bool = False) -> Opened:
         request = {"model": model or self.path, "resolver": resolver, "anew": self._anew, "inner": inner}
         return Opened(self._child, request)
+
+    def ulps(self) -> int:
+        """By how many float32 ulps floats may differ of a file in a format that does not define them to the last bit
+        and has these operators."""
+        return max(map(graph_ulps, self.file.graphs), default=0)
 
     @cached_property
     def has_state(self) -> bool:

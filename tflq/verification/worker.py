@@ -12,7 +12,7 @@ a number, "id", that the request to open it gives.
     {"do": "open", "id": N, "tosa": PATH}                               → {"interpreter": ...}
     {"do": "open", "id": N, "onnx": PATH, "runtime": NAME, "outputs": N or nothing}
                              → {"interpreter": ..., "inputs": [[NAME, DTYPE, SHAPE], ...], "outputs": [...],
-                                "state": [NAME, ...], "metadata": {KEY: TEXT}}
+                                "metadata": {KEY: TEXT}}
     {"do": "open", "id": N, "micro": PATH, "arena": BYTES, "keep": BOOL} → {"interpreter": ...}
     {"do": "run", "id": N, "entry": KEY, "fed": [INDEX, ...], "follows": BOOL} + inputs + fed → {} + outputs
     {"do": "time", "id": N, "entry": KEY} + inputs                      → {"seconds": N}, the mean of runs in a row
@@ -37,8 +37,8 @@ import os
 import sys
 import time
 from collections.abc import Sequence
-from functools import partial
-from importlib.metadata import PackageNotFoundError, version
+from functools import cached_property, partial
+from importlib.metadata import distributions
 from typing import IO, Any
 
 import numpy as np
@@ -55,13 +55,23 @@ NO_RUNTIME = "no runtime "
 """Begins the error that names a runtime that is not installed, as --runtime does."""
 RESET = "tflq_reset"
 """The signature that a conversion adds to reset state; it does not count as an entry of the model."""
+_LONGEST = 1 << 28
+"""Bytes of the line of a message."""
+_KINDS = "biufcSV"
+"""numpy's kinds of arrays that are sent: numbers, bytes, and what other packages store as bytes."""
 ENOUGH = 0.01
 """Runs are timed for so many seconds."""
 RESOLVERS = {"reference": "BUILTIN_REF", "optimized": "BUILTIN_WITHOUT_DEFAULT_DELEGATES", "default": "AUTO"}
 
 
+NO_SIZE = "Invalid tensor size."
+"""The interpreter's error for a constant without elements, of which it has no memory to read."""
+
+
 def load() -> tuple[str, Any, Any]:
-    """Name and version of the interpreter that is installed, its class and its resolver types."""
+    """Name and version of the interpreter that is imported, its class and its resolver types."""
+    interpreter: Any
+    resolvers: Any
     try:
         from ai_edge_litert.interpreter import Interpreter, OpResolverType
     except ImportError:
@@ -69,11 +79,26 @@ def load() -> tuple[str, Any, Any]:
             import tensorflow as tf
         except ImportError:
             raise LookupError(NO_INTERPRETER) from None
-        return f"tensorflow {tf.__version__}", tf.lite.Interpreter, tf.lite.experimental.OpResolverType
-    try:
-        return f"ai-edge-litert {version('ai-edge-litert')}", Interpreter, OpResolverType
-    except PackageNotFoundError:  # one of its nightly builds, which have other names
-        return "ai-edge-litert", Interpreter, OpResolverType
+        interpreter, resolvers = tf.lite.Interpreter, tf.lite.experimental.OpResolverType
+    else:
+        interpreter, resolvers = Interpreter, OpResolverType
+    return label(interpreter.__module__), interpreter, resolvers
+
+
+def label(module: str) -> str:
+    """Name and version of the package that a module is of. The version is the package's own: a distribution of that
+    name can be another one, elsewhere on the path. A package that does not state it has that of the distribution that
+    is beside it and lists it."""
+    package = module.partition(".")[0]
+    loaded = sys.modules[package]
+    stated = getattr(loaded, "__version__", "")
+    if stated:
+        return f"{package.replace('_', '-')} {stated}"
+    beside = [os.path.dirname(folder) for folder in getattr(loaded, "__path__", ())]
+    for distribution in distributions(path=beside):
+        if f"\n{package}/" in "\n" + (distribution.read_text("RECORD") or ""):
+            return f"{distribution.metadata['Name']} {distribution.version}"
+    return package.replace("_", "-")
 
 
 def describe(detail: dict[str, Any]) -> dict[str, Any]:
@@ -90,6 +115,15 @@ def describe(detail: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def plain_path(path: str) -> str:
+    """A path that libraries take, which want UTF-8: another for a file whose name is none, open from then on."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return f"/proc/self/fd/{os.open(path, os.O_RDONLY)}"
+    return path
+
+
 def send(stream: IO[bytes], head: dict[str, Any], arrays: Sequence[np.ndarray]) -> None:
     """Writes one message."""
     plain = [_plain(array) for array in arrays]
@@ -101,19 +135,26 @@ def send(stream: IO[bytes], head: dict[str, Any], arrays: Sequence[np.ndarray]) 
 
 
 def receive(stream: IO[bytes]) -> Response:
-    """Reads one message. EOFError at the end of the stream."""
-    line = stream.readline()
+    """Reads one message. EOFError at the end of the stream, ValueError for what is no message: the other side may be a
+    process that a model has taken over."""
+    line = stream.readline(_LONGEST)
     if not line:
         raise EOFError
-    head = json.loads(line)
-    arrays: list[np.ndarray] = []
-    for dtype, shape in head["arrays"]:
-        array = np.empty(shape, dtype)
-        data = array.reshape(-1).view(np.uint8)
-        if stream.readinto(data.data) != data.size:  # type: ignore[attr-defined]
-            raise EOFError
-        arrays.append(array)
-    return head, arrays
+    try:
+        head = json.loads(line)
+        return dict(head), [_received(stream, *described) for described in head["arrays"]]
+    except (LookupError, MemoryError, OverflowError, RecursionError, TypeError) as error:
+        raise ValueError(f"not a message: {error}") from error
+
+
+def _received(stream: IO[bytes], dtype: str, shape: Sequence[int]) -> np.ndarray:
+    if np.dtype(dtype).kind not in _KINDS:
+        raise ValueError(f"not an array of numbers or bytes: {dtype}")
+    array = np.empty(shape, dtype)
+    data = array.reshape(-1).view(np.uint8)
+    if stream.readinto(data.data) != data.size:  # type: ignore[attr-defined]
+        raise EOFError
+    return array
 
 
 def _plain(array: np.ndarray) -> np.ndarray:
@@ -150,7 +191,7 @@ class Model(Opened):
         self.label, interpreter, resolvers = load()
         self._open = partial(
             interpreter,
-            model_path=path,
+            model_path=plain_path(path),
             experimental_op_resolver_type=getattr(resolvers, RESOLVERS[resolver]),
             experimental_preserve_all_tensors=keep,
             num_threads=1,
@@ -191,8 +232,7 @@ class Model(Opened):
             self._reset()
         if entry:
             runner = self.interpreter.get_signature_runner(entry)
-            results = runner(**dict(zip(sorted(runner.get_input_details()), inputs, strict=True)))
-            return [results[name] for name in sorted(results)]
+            return self._called(runner, dict(zip(sorted(runner.get_input_details()), inputs, strict=True)))
         details = self.interpreter.get_input_details()
         for detail, value in zip(details, inputs, strict=True):
             if tuple(detail["shape"]) != value.shape:
@@ -203,7 +243,18 @@ class Model(Opened):
         self.interpreter.invoke()
         if self._inner:
             return []
-        return [self.interpreter.get_tensor(d["index"]) for d in self.interpreter.get_output_details()]
+        return [_read(self.interpreter, d) for d in self.interpreter.get_output_details()]
+
+    def _called(self, runner: Any, named: dict[str, np.ndarray]) -> list[np.ndarray]:
+        """Outputs of a signature's runner, by name. The runner fails on a constant without elements after the run."""
+        try:
+            results = runner(**named)
+        except ValueError as error:
+            if str(error) != NO_SIZE:
+                raise
+            details = runner.get_output_details()
+            results = {name: _read(self.interpreter, d, runner._subgraph_index) for name, d in details.items()}
+        return [results[name] for name in sorted(results)]
 
     def time(self, entry: str, inputs: list[np.ndarray]) -> float:
         """Seconds of a run: the mean of several in a row on the same inputs, after one that is not timed. The time of
@@ -214,7 +265,7 @@ class Model(Opened):
         clock = time.thread_time if time.get_clock_info("thread_time").resolution < ENOUGH / 1000 else time.perf_counter
         runs, end, start = 0, time.perf_counter() + ENOUGH, clock()
         while not runs or time.perf_counter() < end:
-            runner(**named)
+            self._called(runner, named) if entry else runner()
             runs += 1
         return (clock() - start) / runs
 
@@ -258,7 +309,9 @@ class Parts(Opened):
         self._parts: list[tuple[Any, dict[str, Any]]] = []
         for part in request["parts"]:
             resolver = getattr(resolvers, RESOLVERS[part["resolver"]])
-            opened = interpreter(model_path=part["model"], experimental_op_resolver_type=resolver, num_threads=1)
+            opened = interpreter(
+                model_path=plain_path(part["model"]), experimental_op_resolver_type=resolver, num_threads=1
+            )
             self._parts.append((opened, part))
         last = {index: i for i, (_, part) in enumerate(self._parts) for index in part["inputs"]}
         self._done = [[index for index, at in last.items() if at == i] for i in range(len(self._parts))]
@@ -288,9 +341,10 @@ class Parts(Opened):
         for detail, index in zip(details, told["inputs"], strict=True):
             part.set_tensor(detail["index"], values[index])
         part.invoke()
-        self._sizes |= {d["index"]: size_of(d) for d in part.get_tensor_details() if d["index"] in set(told["results"])}
+        described = {d["index"]: d for d in part.get_tensor_details()}
+        self._sizes |= {index: size_of(described[index]) for index in told["results"] if index in described}
         for index in told["outputs"]:
-            value = part.get_tensor(index)
+            value = _read(part, described[index])
             if index in self._kept:
                 self._values[index] = value
             values[index] = fed.get(index, value)
@@ -310,7 +364,7 @@ class TosaModel(Opened):
             import tosa_reference_model
         except ImportError:
             raise LookupError(NO_REFERENCE_MODEL) from None
-        self.label = f"TOSA reference model {version('tosa-tools')}"
+        self.label = f"TOSA reference model {label('tosa_reference_model').rpartition(' ')[2]}"
         self._execute = tosa_reference_model.run
         self._path = path
         self._outputs: list[np.ndarray] = []
@@ -337,7 +391,7 @@ class _OnnxRuntime:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1
         options.log_severity_level = 4
-        self._session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        self._session = onnxruntime.InferenceSession(plain_path(path), options, providers=["CPUExecutionProvider"])
         self.label = f"onnxruntime {onnxruntime.__version__}"
         self.metadata: dict[str, str] = self._session.get_modelmeta().custom_metadata_map
         self.inputs = [self._described(v) for v in self._session.get_inputs()]
@@ -361,7 +415,7 @@ class _OpenVino:
         import openvino
 
         core = openvino.Core()
-        model = core.read_model(path)
+        model = core.read_model(plain_path(path))
         self.metadata: dict[str, str] = {}
         if model.has_rt_info(["framework"]):
             framework = model.get_rt_info(["framework"]).astype(dict)
@@ -403,10 +457,18 @@ RUNTIMES: dict[str, Any] = {"onnxruntime": _OnnxRuntime, "openvino": _OpenVino}
 """What runs ONNX files, by the names of their packages."""
 
 
+def _said(metadata: dict[str, str], key: str) -> dict[str, Any]:
+    """What metadata says of names. Nothing if it has another form: the parent process checks it, and refuses that."""
+    try:
+        said = json.loads(metadata.get(key, "{}"))
+    except (RecursionError, ValueError):
+        return {}
+    return said if isinstance(said, dict) else {}
+
+
 def _state(metadata: dict[str, str]) -> dict[str, str]:
     """By output, the input that its value is for in the next run."""
-    state: dict[str, str] = json.loads(metadata.get("tflq.state", "{}"))
-    return state
+    return {name: to for name, to in _said(metadata, "tflq.state").items() if isinstance(to, str)}
 
 
 class OnnxModel(Opened):
@@ -420,28 +482,30 @@ class OnnxModel(Opened):
             raise LookupError(NO_RUNTIME + runtime) from None
         self.label = self._runtime.label
         self._state = _state(self._runtime.metadata)
-        self._start = self._first_values()
         self._kept: dict[str, np.ndarray] = {}
         self._shown = [name not in self._state for name, *_ in self._runtime.outputs]
         self._count = outputs
         self._results: list[np.ndarray] = []
 
-    def _first_values(self) -> dict[str, np.ndarray]:
+    @cached_property
+    def _start(self) -> dict[str, np.ndarray]:
         """What states that have no initializer start as."""
-        start = json.loads(self._runtime.metadata.get("tflq.start", "{}"))
+        start = _said(self._runtime.metadata, "tflq.start")
         rows = {name: (dtype, shape) for name, dtype, shape in self._runtime.inputs if name in start}
         return {name: np.resize(np.asarray(start[name], dtype), shape) for name, (dtype, shape) in rows.items()}
 
     def head(self) -> dict[str, Any]:
-        state = set(self._state.values())
-        inputs = [row for row in self._runtime.inputs if row[0] not in state]
-        outputs = [row for row, shown in zip(self._runtime.outputs, self._shown, strict=True) if shown]
-        said = {"inputs": inputs, "outputs": outputs, "state": sorted(state), "metadata": self._runtime.metadata}
-        return super().head() | said
+        runtime = self._runtime
+        return super().head() | {
+            "inputs": runtime.inputs,
+            "outputs": runtime.outputs,
+            "metadata": runtime.metadata,
+        }
 
     def run(self, _: str, inputs: list[np.ndarray], __: dict[int, np.ndarray], follows: bool) -> list[np.ndarray]:
         """Outputs, in the file's order; a run that does not follow another starts with the file's initial values."""
-        names = [name for name, *_ in self.head()["inputs"]]
+        state = set(self._state.values())
+        names = [name for name, *_ in self._runtime.inputs if name not in state]
         values = dict(zip(names, inputs, strict=True)) | (self._kept if follows else self._start)
         self._results = [np.asarray(array) for array in _told(self._runtime.run, values)]
         rows = zip(self._runtime.outputs, self._results, strict=True)
@@ -462,10 +526,10 @@ class MicroModel(Opened):
             from tflite_micro.python.tflite_micro import runtime
         except ImportError:
             raise LookupError(NO_RUNTIME + "tflm") from None
-        self.label = f"tflite-micro {version('tflite-micro')}"
+        self.label = f"tflite-micro {label('tflite_micro').rpartition(' ')[2]}"
         kinds = runtime.InterpreterConfig
         kind = kinds.kPreserveAllTensors if keep else kinds.kAllocationRecording
-        self._open = partial(runtime.Interpreter.from_file, path, arena_size=arena, intrepreter_config=kind)
+        self._open = partial(runtime.Interpreter.from_file, plain_path(path), arena_size=arena, intrepreter_config=kind)
         with open(path, "rb") as file:
             self._outputs = runtime.schema_fb.Model.GetRootAsModel(file.read(), 0).Subgraphs(0).OutputsLength()
         self._interpreter = self._open()
@@ -496,6 +560,15 @@ def _told(call: Any, *arguments: Any) -> Any:
         raise RuntimeError(str(error)) from error
 
 
+def _read(interpreter: Any, detail: dict[str, Any], subgraph: int = 0) -> np.ndarray:
+    """The tensor that a description is of, after a run."""
+    shape = tuple(map(int, detail["shape"]))
+    if 0 in shape:
+        return np.zeros(shape, "S1" if detail["dtype"] in (np.bytes_, np.object_) else detail["dtype"])
+    array: np.ndarray = interpreter.get_tensor(detail["index"], subgraph)
+    return array
+
+
 def size_of(detail: dict[str, Any]) -> int:
     """Bytes of a tensor."""
     return int(np.prod(detail["shape"], dtype=np.int64)) * np.dtype(detail["dtype"]).itemsize
@@ -507,7 +580,9 @@ def kernels(resolver: str, models: list[str]) -> list[bool]:
 
     def runs(model: str) -> bool:
         try:
-            interpreter(model_path=model, experimental_op_resolver_type=getattr(resolvers, RESOLVERS[resolver]))
+            interpreter(
+                model_path=plain_path(model), experimental_op_resolver_type=getattr(resolvers, RESOLVERS[resolver])
+            )
         except ValueError:
             return False
         return True

@@ -33,7 +33,7 @@ def test_only_relu_has_a_kernel() -> None:
     model = svdf_model(np.random.default_rng(0), activation="TANH")
     (row,) = convert(model).report.rows
     assert (row.path, row.reason) == ("float", "SVDF's int8 kernel takes only RELU")
-    with pytest.raises(UnsupportedError, match="takes only RELU; allow the float fallback"):
+    with pytest.raises(UnsupportedError, match="takes only RELU; without --fallback error"):
         convert(model, fallback="error")
 
 

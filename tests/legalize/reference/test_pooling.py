@@ -94,3 +94,26 @@ def test_other_kernels_agree(name: str) -> None:
     want = interpret(model, inputs)
     for resolver in ("BUILTIN_WITHOUT_DEFAULT_DELEGATES", "AUTO"):
         np.testing.assert_equal(interpret(converted, inputs, resolver), want)
+
+
+@pytest.mark.parametrize("storage", TYPES, ids=str)
+@pytest.mark.parametrize("name", POOLS)
+@pytest.mark.parametrize(
+    ("size", "stride", "out"),
+    [((4, 8), 1, (0, 3)), ((8, 4), 1, (0, 0)), ((8, 4), 3, (1, 0)), ((4, 4), 4, (0, 0))],
+    ids=str,
+)
+def test_a_window_larger_than_its_input(
+    name: str, storage: ScalarType, size: tuple[int, int], stride: int, out: tuple[int, int]
+) -> None:
+    """LiteRT gives a result without elements, and none of the other forms fails otherwise than by a refusal."""
+    element = quantized(storage)
+    x, y = argument((1, *size, 2), element), argument((1, *out, 2), element, "y")
+    model = one_op(name, [x], [y], options((6, 6), (stride, stride), "VALID"))
+    assert_equals_kernel(model, edge_inputs([x]))
+    for target in ("integer", "kernels"):
+        ((found,), *_) = interpret(tflq.convert(model, target=target).data, edge_inputs([x]))
+        assert found.shape == (1, *out, 2)
+    assert tflq.convert(model, format="onnx").data
+    with pytest.raises(tflq.UnsupportedError, match="no elements"):
+        tflq.convert(model, format="tosa")

@@ -77,6 +77,12 @@ BETWEEN = function(
     "tensor<4xQ>",
 )
 DIRECT = function(reverse("%0", "%q", "4xQ") + "\nreturn %0 : tensor<4xQ>", "tensor<4xQ>")
+OTHER = '%1 = "my.op"({0}) : ({1}) -> {1}'
+UNDECLARED = function(OTHER.format("%q", "tensor<4xQ>") + "\nreturn %1 : tensor<4xQ>", "tensor<4xQ>")
+ENCASED = function(
+    lines(dcast("%0", "%q"), OTHER.format("%0", "tensor<4xf32>"), qcast("%2", "%1")) + "\nreturn %2 : tensor<4xQ>",
+    "tensor<4xQ>",
+)
 RESHAPE = """%s = "tfl.pseudo_const"() {{value = dense<[2, 2]> : tensor<2xi32>}} : () -> tensor<2xi32>
 %1 = "tfl.reshape"({0}, %s) : (tensor<4x{1}>, tensor<2xi32>) -> tensor<2x2x{1}>"""
 OF_TFLITE = function(
@@ -110,6 +116,7 @@ UNROUNDED = function(reverse("%0", "%x", "4xf32") + "\nreturn %0 : tensor<4xf32>
         ("quant-transform", BETWEEN, STORED),
         ("quant-transform", STORED, STORED),
         ("quant-transform", OF_TFLITE, STORED_RESHAPE),
+        ("quant-transform", UNDECLARED, ENCASED),
         ("quant-simplify", BETWEEN, STORED),
         ("quant-simplify", DIRECT, DIRECT),
         ("quant-simplify", OF_TFLITE, TYPED_RESHAPE),

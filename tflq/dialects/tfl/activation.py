@@ -8,7 +8,7 @@ from tflq.dialects.declare import Operator, Trait, attribute, operand, result
 from tflq.dialects.inference import Dims, Misfit, Stated, agree, text
 from tflq.dialects.parameters import FixedScale, Interpolates, Misreads, QuantizedTogether
 from tflq.dialects.tfl import L2_UNIT, LOG_SOFTMAX, SYMMETRIC, UNIT
-from tflq.dialects.traits import Elementwise, InPlace, SameElementType, SameShape
+from tflq.dialects.traits import Elementwise, InPlace, RankWithin, SameElementType, SameShape
 from tflq.ir.core import Value
 
 
@@ -108,14 +108,23 @@ class Normalization(Operator):
 
     input: Value = operand()
     output: Value = result()
-    traits: ClassVar[tuple[Trait, ...]] = (QuantizedTogether(input, output), SameShape(input, output))
+    traits: ClassVar[tuple[Trait, ...]] = (
+        QuantizedTogether(input, output),
+        SameShape(input, output),
+    )
 
 
 class Softmax(Normalization, name="tfl.softmax", newest=3):
     """e^(beta * input) over its sum along the last dim. Source: kernels/activations.cc."""
 
     beta: float = attribute(default=0.0, finite=True)
-    traits = (*Normalization.traits, FixedScale(UNIT), Misreads("result type"), InPlace(Normalization.input))
+    traits = (
+        *Normalization.traits,
+        FixedScale(UNIT),
+        Misreads("result type"),
+        RankWithin(Normalization.input, 1),
+        InPlace(Normalization.input),
+    )
 
 
 class LogSoftmax(Normalization, name="tfl.log_softmax", newest=2):
@@ -132,7 +141,12 @@ class L2Normalization(Normalization, name="tfl.l2_normalization", newest=2):
     """The input over the root of the sum of squares along the last dim. Source: kernels/l2norm.cc."""
 
     fused_activation_function: str = attribute(default="NONE")
-    traits = (*Normalization.traits, FixedScale(L2_UNIT), SameElementType(Normalization.input, Normalization.output))
+    traits = (
+        *Normalization.traits,
+        FixedScale(L2_UNIT),
+        RankWithin(Normalization.input, 1),
+        SameElementType(Normalization.input, Normalization.output),
+    )
 
 
 class LocalResponseNormalization(Operator, name="tfl.local_response_normalization"):

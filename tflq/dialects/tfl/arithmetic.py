@@ -6,7 +6,14 @@ from typing import ClassVar, Final
 
 from tflq.dialects.declare import Operator, Trait, attribute, operand, result
 from tflq.dialects.inference import Dims, Stated
-from tflq.dialects.parameters import Int16Symmetric, Interpolates, Misreads, QuantizedTogether, SameScale, Unbounded
+from tflq.dialects.parameters import (
+    Int16Symmetric,
+    Interpolates,
+    Misreads,
+    QuantizedTogether,
+    SameScale,
+    Unbounded,
+)
 from tflq.dialects.tfl import Needs
 from tflq.dialects.traits import (
     Broadcasts,
@@ -176,7 +183,14 @@ class Cos(Unary, name="tfl.cos"):
 class Exp(Unary, name="tfl.exp", newest=2):
     """e to the power of the input. Source: kernels/exp.cc."""
 
-    traits = (_UNARY_TOGETHER, *Unary.traits, Misreads("scales", "result type"), Unbounded(), Interpolates())
+    traits = (
+        _UNARY_TOGETHER,
+        Int16Symmetric(Unary.input, Unary.output),
+        *Unary.traits,
+        Misreads("scales", "result type"),
+        Unbounded(),
+        Interpolates(),
+    )
 
 
 class Floor(Unary, name="tfl.floor"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar, Final
 
 from tflq.dialects.declare import INTEGER, QUANTIZED, Operator, Trait, Types, operand, result
-from tflq.dialects.inference import Dims, Stated, product
+from tflq.dialects.inference import Dims, Stated, agree, product
 from tflq.dialects.parameters import Misreads, QuantizedTogether, SameScale
 from tflq.dialects.tfl import Needs
 from tflq.dialects.traits import (
@@ -116,8 +116,13 @@ class Select(Choice, name="tfl.select", newest=4):
     versions = (Needs(3, rank=5),)
 
     def chosen(self, site: Stated) -> Dims:
-        """A condition of rank 1 chooses rows."""
-        return site.common([self.on_true, self.on_false])
+        """A scalar condition chooses all, a vector chooses rows."""
+        dims, condition = site.common([self.on_true, self.on_false]), site.dims(self.condition)
+        if len(condition) > 1:
+            return site.common([self.on_true, self.on_false, self.condition])
+        for length, rows in zip(condition, dims[:1], strict=False):
+            agree(length, rows, "the condition's length and the rows that it chooses from")
+        return dims
 
 
 class SelectV2(Choice, name="tfl.select_v2", newest=2):

@@ -45,7 +45,7 @@ class Windowed2D(Operator):
 
 
 _OF_WINDOWS: Final = Windowed2D.input, Windowed2D.filter, Windowed2D.bias
-_WINDOW: Final = Window(Windowed2D.input, Windowed2D.filter)
+_WINDOW: Final = Window(Windowed2D.input)
 
 
 class Conv2D(Windowed2D, name="tfl.conv_2d", newest=8):
@@ -57,7 +57,7 @@ class Conv2D(Windowed2D, name="tfl.conv_2d", newest=8):
     dilation_h_factor: int = attribute(default=1, positive=True)
     quantized_bias_type: str = attribute(default="FLOAT32")
     traits = (
-        MultiplyAccumulate(*_OF_WINDOWS, axis=0),
+        MultiplyAccumulate(*_OF_WINDOWS, axis=0, zero_point="refuse"),
         *Windowed2D.traits,
         FilterChannels(*_OF_WINDOWS, output=0, input=3),
         _WINDOW,
@@ -70,6 +70,11 @@ class Conv2D(Windowed2D, name="tfl.conv_2d", newest=8):
         outputs, *kernel, inputs = site.dims(self.filter, 4)
         if channels is not None and inputs and channels % inputs:
             raise Misfit(f"{channels} channels do not divide into groups of {inputs}")
+        groups = channels // inputs if channels and inputs else 1
+        if outputs is not None and outputs % groups:
+            raise Misfit(
+                f"{outputs} output channels do not divide into the {groups} groups of {channels} input channels"
+            )
         return (n, *self.places(sizes, kernel), outputs)
 
 
@@ -191,7 +196,7 @@ class FullyConnected(Operator, name="tfl.fully_connected", newest=14):
     asymmetric_quantize_inputs: bool = attribute(default=False)
     quantized_bias_type: str = attribute(default="FLOAT32")
     traits = (
-        MultiplyAccumulate(input, weights, bias, axis=0, strict=True, takes_zero_point=True),
+        MultiplyAccumulate(input, weights, bias, axis=0, strict=True, zero_point="read"),
         QuantizedTogether(input, weights, output),
         Int16Symmetric(input, output),
         HybridKernel((i2, i4, i8, ui8), blockwise=(i4,), scaleless=(i8,), symmetric=(i2, i4)),

@@ -12,7 +12,6 @@ from tflq.dialects.traits import (
     Axis,
     ComputedEarly,
     Elementwise,
-    Indices,
     InPlace,
     MovesElements,
     NonNegative,
@@ -40,7 +39,6 @@ class Gather(Operator, name="tfl.gather", newest=8):
     traits = (
         SameScale(input, output),
         Axis(axis, input),
-        Indices(indices, input, axis=axis),
         SameElementType(input, output),
         Misreads("packed"),
         ParametersUnread(input, output),
@@ -63,6 +61,7 @@ class Gather(Operator, name="tfl.gather", newest=8):
         batch += len(indices) if batch < 0 else 0
         if not 0 <= batch <= min(axis, len(indices)):
             raise Misfit(f"batch_dims {batch} does not fit {text(dims)} and indices {text(indices)}")
+        site.check_indices(self.indices, dims[axis : axis + 1], f"'{self.input.name}'")
         lead = [agree(a, b, "batch dims") for a, b in zip(dims[:batch], indices[:batch], strict=True)]
         return (*lead, *dims[batch:axis], *indices[batch:], *dims[axis + 1 :])
 
@@ -90,6 +89,7 @@ class GatherND(Operator, name="tfl.gather_nd", newest=6):
             raise NotInferred(f"how many dims the indices {text(indices)} name is not known")
         if indices[-1] > len(dims):
             raise Misfit(f"indices {text(indices)} name more dims than {text(dims)} has")
+        site.check_indices(self.indices, dims[: indices[-1]], f"'{self.input.name}'")
         return (*indices[:-1], *dims[indices[-1] :])
 
 
@@ -102,7 +102,9 @@ class EmbeddingLookup(Operator, name="tfl.embedding_lookup", newest=5):
     traits = (Misreads("result type", "packed"), HybridKernel((i2, i4, i8, ui8), blockwise=(i2, i4)))
 
     def infer(self, site: Stated) -> Dims:
-        return (*site.dims(self.ids, 1), *site.dims(self.values)[1:])
+        rows = site.dims(self.values, least=1)
+        site.check_indices(self.ids, rows[:1], f"'{self.values.name}'")
+        return (*site.dims(self.ids, 1), *rows[1:])
 
 
 class ScatterND(Operator, name="tfl.scatter_nd"):
@@ -121,7 +123,18 @@ class ScatterND(Operator, name="tfl.scatter_nd"):
     )
 
     def infer(self, site: Stated) -> Dims:
-        return tuple(site.ints(self.shape))
+        """An update for each tuple of indices: a block of the dims that these do not name."""
+        dims, indices = tuple(site.ints(self.shape)), site.dims(self.indices, least=1)
+        named = indices[-1]
+        if named is None:
+            return dims
+        if named > len(dims):
+            raise Misfit(f"indices {text(indices)} name more dims than the shape {text(dims)} has")
+        wanted = (*indices[:-1], *dims[named:])
+        for update, dim in zip(site.dims(self.updates, len(wanted)), wanted, strict=True):
+            agree(update, dim, f"updates, which the indices {text(indices)} ask to be {text(wanted)}")
+        site.check_indices(self.indices, dims[:named], "the shape")
+        return dims
 
 
 class SparseToDense(Operator, name="tfl.sparse_to_dense", newest=3):
@@ -137,10 +150,13 @@ class SparseToDense(Operator, name="tfl.sparse_to_dense", newest=3):
     versions = (Needs(3, values, i8), Needs(3, values, ui8), Needs(2, values, i64))
 
     def infer(self, site: Stated) -> Dims:
-        """Tuples of indices are as long as the shape; without tuples the result is a vector."""
-        result, tuples = site.ints(self.shape), site.dims(self.indices)
-        agree(tuples[1] if len(tuples) == 2 else 1, len(result), "the indices of an element and the dims of the result")
-        return tuple(result)
+        """Tuples of indices are as long as the shape; a vector of indices has a vector as its result."""
+        dims, indices = tuple(site.ints(self.shape)), site.dims(self.indices)
+        if len(indices) > 2:
+            raise Misfit(f"indices {text(indices)} have more than two dims")
+        agree(indices[1] if len(indices) == 2 else 1, len(dims), "the indices of an element and the dims of the result")
+        site.check_indices(self.indices, dims, "the shape")
+        return dims
 
 
 class DynamicUpdateSlice(Operator, name="tfl.dynamic_update_slice", newest=6):
@@ -204,7 +220,7 @@ class MatrixDiag(Operator, name="tfl.matrix_diag"):
     traits = (SameScale(input, output), Misreads("result type", "packed"), MovesElements(input), Surrounded())
 
     def infer(self, site: Stated) -> Dims:
-        dims = site.dims(self.input)
+        dims = site.dims(self.input, least=1)
         return (*dims, *dims[-1:])
 
 

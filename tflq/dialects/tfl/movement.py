@@ -28,6 +28,7 @@ from tflq.dialects.traits import (
     OneElement,
     OnePerDim,
     Permutation,
+    RankWithin,
     SameElementType,
     SameShape,
     SizedBy,
@@ -126,6 +127,7 @@ class Transpose(Moved, name="tfl.transpose", newest=8):
     traits = (
         *_COPIED,
         Permutation(perm, Moved.input),
+        RankWithin(Moved.input, 0, 8),
         SizedBy(perm),
     )
     versions = (
@@ -171,7 +173,7 @@ _PAD_VERSIONS: Final = (
 class Pad(Padding, name="tfl.pad", newest=6):
     """Zeros around the input. Source: kernels/pad.cc."""
 
-    traits = (*Padding.traits, Surrounded(zero_point=True))
+    traits = (*Padding.traits, RankWithin(Moved.input, 0, 5), Surrounded(zero_point=True))
     versions = _PAD_VERSIONS
 
 
@@ -185,6 +187,7 @@ class PadV2(Padding, name="tfl.padv2", newest=6):
         SameElementType(Moved.input, value, Moved.output),
         OneElement(value),
         OnePerDim(Padding.paddings, Moved.input, pairs=True),
+        RankWithin(Moved.input, 0, 5),
         MovesElements(Moved.input, value),
         SizedBy(Padding.paddings),
     )
@@ -197,6 +200,11 @@ class MirrorPad(Padding, name="tfl.mirror_pad", newest=3):
     mode: str = attribute(default="REFLECT")
     traits = (*Padding.traits, AsksSameScale(i8, ui8, i16))
     versions = (Needs(3, Moved.input, i16), Needs(2, Moved.input, i8))
+
+    def infer(self, site: Stated) -> Dims:
+        dims = site.dims(self.input)
+        sides = site.ints(self.paddings, 2 * len(dims))
+        return sizes.mirrored(dims, sides[::2], sides[1::2], int(self.mode == "REFLECT"))
 
 
 class Slice(Moved, name="tfl.slice", newest=8):
@@ -324,9 +332,15 @@ class ReverseSequence(Operator, name="tfl.reverse_sequence"):
     )
 
     def infer(self, site: Stated) -> Dims:
-        """As many lengths as the batch has items."""
-        dims, lengths = site.dims(self.input), site.dims(self.lengths, 1)
-        agree(dims[site.axis(self.batch_dim, len(dims))], lengths[0], "the batch and its lengths")
+        """A length for each index of `batch_dim`, none greater than `seq_dim` is long."""
+        dims = site.dims(self.input)
+        along, batch = site.axis(self.seq_dim, len(dims)), site.axis(self.batch_dim, len(dims))
+        if along == batch:
+            raise Misfit(f"seq_dim and batch_dim are both {along}")
+        agree(site.dims(self.lengths, 1)[0], dims[batch], f"lengths and dim {batch} of the input")
+        longest, size = max((n for n in site.elements(self.lengths) or () if n is not None), default=0), dims[along]
+        if size is not None and longest > size:
+            raise Misfit(f"'{self.lengths.name}' has the length {longest}, and dim {along} of the input is {size}")
         return dims
 
 
@@ -361,7 +375,12 @@ class SpatialBlocks(Moved):
     """Between blocks of the spatial dims, and batches."""
 
     block: Value = operand(indices=True)
-    traits: ClassVar[tuple[Trait, ...]] = (*Moved.traits, NoZeros(block), AsksSameScale(i8, ui8, i16))
+    traits: ClassVar[tuple[Trait, ...]] = (
+        *Moved.traits,
+        RankWithin(Moved.input, 3, 4),
+        NoZeros(block),
+        AsksSameScale(i8, ui8, i16),
+    )
     versions = (Needs(4, Moved.input, i16), Needs(2, Moved.input, i8))
 
     def sides(self, site: Stated, margins: Value) -> tuple[Dims, list[int | None], list[int | None]]:
@@ -502,6 +521,8 @@ class SplitV(Operator, name="tfl.split_v", newest=3):
         """At most one size is -1: what is left."""
         dims = site.dims(self.input)
         counts = site.ints(self.sizes, len(self.outputs))
+        if counts.count(-1) > 1:
+            raise Misfit(f"sizes {counts} leave more than one part open")
         axis = site.chosen_axis(self.axis, len(dims))
         if axis is None:
             return [(None,) * len(dims)] * len(counts)

@@ -7,8 +7,8 @@ from __future__ import annotations
 from typing import ClassVar, Final, TypeAlias
 
 from tflq.dialects.declare import Operator, Trait, attribute, operand, result
-from tflq.dialects.inference import Dims, Misfit, Stated, places, reduced, slide, text, without_dim
-from tflq.dialects.parameters import AsksSameScale, Misreads, QuantizedTogether, SameScale, Unbounded
+from tflq.dialects.inference import Dims, Misfit, Stated, agree, places, pooled, reduced, text, without_dim
+from tflq.dialects.parameters import AsksSameScale, Int16Symmetric, Misreads, QuantizedTogether, SameScale, Unbounded
 from tflq.dialects.tfl import Needs
 from tflq.dialects.traits import (
     Axes,
@@ -20,6 +20,7 @@ from tflq.dialects.traits import (
     NonNegative,
     NoZeros,
     OneElement,
+    RankWithin,
     SameElementType,
     SameShape,
     SizedBy,
@@ -46,7 +47,7 @@ class Pool2D(Operator):
     def infer(self, site: Stated) -> Dims:
         n, *sizes, c = site.dims(self.input, 4)
         kernel, strides = (self.filter_height, self.filter_width), (self.stride_h, self.stride_w)
-        return (n, *slide(sizes, kernel, strides, self.padding), c)
+        return (n, *pooled(sizes, kernel, strides, self.padding), c)
 
 
 _OF_ONE_SCALE: Final = SameScale(Pool2D.input, Pool2D.output), SameElementType(Pool2D.input, Pool2D.output)
@@ -107,8 +108,11 @@ class ResizedImage(Operator):
     )
 
     def infer(self, site: Stated) -> Dims:
-        n, _, _, c = site.dims(self.input, 4)
-        return (n, *site.ints(self.size, 2), c)
+        n, h, w, c = site.dims(self.input, 4)
+        height, width = site.ints(self.size, 2)
+        if 0 in (h, w) and 0 not in (n, c, height, width):
+            raise Misfit(f"{text((n, h, w, c))} has no elements to resize")
+        return (n, height, width, c)
 
 
 class ResizeBilinear(ResizedImage, name="tfl.resize_bilinear", newest=4):
@@ -119,6 +123,13 @@ class ResizeBilinear(ResizedImage, name="tfl.resize_bilinear", newest=4):
     align_corners: bool = attribute(default=False)
     half_pixel_centers: bool = attribute(default=False)
     traits = (*ResizedImage.traits, Exclusive(align_corners, half_pixel_centers), ComputesInFloat())
+
+    def infer(self, site: Stated) -> Dims:
+        """Its kernel refuses a height or width of 0."""
+        dims = super().infer(site)
+        if 0 in dims[1:3]:
+            raise Misfit(f"a height and width of {dims[1]} and {dims[2]}, which must be positive")
+        return dims
 
 
 class ResizeNearestNeighbor(ResizedImage, name="tfl.resize_nearest_neighbor", newest=4):
@@ -172,7 +183,11 @@ class NumbersReduced(AxesReduced):
 class Mean(NumbersReduced, name="tfl.mean", newest=3):
     """The mean over axes. Source: kernels/reduce.cc."""
 
-    traits = (QuantizedTogether(AxesReduced.input, AxesReduced.output), *NumbersReduced.traits)
+    traits = (
+        QuantizedTogether(AxesReduced.input, AxesReduced.output),
+        Int16Symmetric(AxesReduced.input, AxesReduced.output),
+        *NumbersReduced.traits,
+    )
 
 
 class Sum(NumbersReduced, name="tfl.sum", newest=2):
@@ -184,7 +199,12 @@ class Sum(NumbersReduced, name="tfl.sum", newest=2):
 class ReduceProd(NumbersReduced, name="tfl.reduce_prod", newest=2):
     """The product over axes. Source: kernels/reduce.cc."""
 
-    traits = (*NumbersReduced.traits, Unbounded(), ComputedEarly())
+    traits = (
+        *NumbersReduced.traits,
+        Int16Symmetric(AxesReduced.input, AxesReduced.output),
+        Unbounded(),
+        ComputedEarly(),
+    )
     versions = (Needs(2, AxesReduced.input, i16), Needs(2, AxesReduced.input, i8))
 
 
@@ -240,6 +260,7 @@ class Cumsum(Operator, name="tfl.cumsum"):
         OneElement(axis),
         SameElementType(input, output, unless_quantized=True),
         SameShape(input, output),
+        RankWithin(input, 1),
     )
 
 
@@ -311,11 +332,17 @@ class UnsortedSegments(Operator):
     traits: ClassVar[tuple[Trait, ...]] = (NonNegative(count), SizedBy(segments, count))
 
     def infer(self, site: Stated) -> Dims:
+        """The segments have a number for each block of the first dims; a negative one drops its block."""
         (count,) = site.ints(self.count, 1)
-        segments = site.array(self.segments)
-        if count is not None and segments is not None and segments.size and int(segments.max()) >= count:
-            raise Misfit(f"row {segments.argmax()} is of segment {segments.max()}, and there are {count}")
-        return (count, *site.dims(self.input)[len(site.dims(self.segments)) :])
+        dims, rows = site.dims(self.input), site.dims(self.segments)
+        if len(rows) > len(dims):
+            raise Misfit(f"segments {text(rows)} have more dims than {text(dims)}")
+        for dim, row in zip(dims, rows, strict=False):
+            agree(dim, row, "dims of input and segments")
+        last = max((s for s in site.elements(self.segments) or () if s is not None), default=-1)
+        if count is not None and last >= count:
+            raise Misfit(f"'{self.segments.name}' has the segment {last}, outside the {count} that there are")
+        return (count, *dims[len(rows) :])
 
 
 class UnsortedSegmentSum(UnsortedSegments, name="tfl.unsorted_segment_sum"):

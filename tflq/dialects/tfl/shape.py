@@ -11,6 +11,7 @@ from tflq.dialects.parameters import AsksSameScale, Misreads, SameScale
 from tflq.dialects.tfl import Needs
 from tflq.dialects.traits import (
     ComputedEarly,
+    HasShape,
     Impure,
     MovesElements,
     NonNegative,
@@ -81,6 +82,7 @@ class Fill(Operator, name="tfl.fill", newest=5):
     output: Value = result()
     traits = (
         SameScale(value, output),
+        HasShape(value),
         NonNegative(dims),
         OneElement(value),
         SameElementType(value, output),

@@ -18,11 +18,11 @@ from tflq.dialects.inference import (
     reduced,
     reshaped,
 )
-from tflq.dialects.parameters import FloatKernel, Misreads, NeverRuns, Unbounded
+from tflq.dialects.parameters import FloatKernel, LacksKernel, Misreads, NeverRuns, Unbounded
 from tflq.dialects.tfl.state import CALLS, Many
 from tflq.dialects.traits import Calls, Elementwise, Impure, OneElement, SameShape, Unquantized
 from tflq.ir.core import Value
-from tflq.ir.types import Shape
+from tflq.ir.types import Shape, i8, i16, ui8
 
 
 def _numbers(op: Operator, name: str, count: int | None = None, default: int | None = None) -> list[int]:
@@ -205,6 +205,8 @@ class StablehloCustomCall(Many, name="tfl.stablehlo_custom_call"):
 
 class StablehloDivide(StablehloBinary, name="tfl.stablehlo_divide"):
     """lhs / rhs."""
+
+    traits = (*StablehloBinary.traits, LacksKernel(i8, ui8, i16))
 
 
 class StablehloDotGeneral(Operator, name="tfl.stablehlo_dot_general"):

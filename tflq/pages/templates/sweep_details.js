@@ -67,9 +67,14 @@ function statusOf(cells, found) {
     terms([["expectation", said], ["model", prefix && cells[ID]], ["tries", (found.tries || []).join(", ")], ["file", found.model.place], ["source", found.model.source],
       ["SHA-256", found.model.sha256 && make("code", {}, found.model.sha256)],
       ["converted", found.converted && make("code", {}, found.converted.sha256)],
-      ["artifacts", found.artifacts && make("a", { href: encodeURI(found.artifacts) + "/" }, found.artifacts)],
+      ["artifacts", linked(found.artifacts)],
       ["static memory", found.static && (found.static.error || (found.static.kept ? "kept" : "not kept"))]]),
   ];
+}
+
+// A link to what a failure left, next to the page. Nothing else that a result says becomes an address.
+function linked(place) {
+  return /^artifacts\/[^/\\]*[^/\\.][^/\\]*$/.test(place) ? make("a", { href: encodeURI(place) + "/" }, place) : place;
 }
 
 function earlierOf(found) {

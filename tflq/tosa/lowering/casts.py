@@ -28,6 +28,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tflq.builder import float_difference, saturated_sum
 from tflq.dialects.quant import Dcast, Qcast, Truncate
 from tflq.dialects.tfl.casts import Bitcast, Dequantize
 from tflq.dialects.tfl.casts import Cast as TflCast
@@ -159,14 +160,16 @@ def dequantize(op: Dcast, t: Tosa) -> Value:
         raise Refused(f"dequantization to {op.result.type.storage} has no form")
     scale, zero = parameters(source.type)
     if source.is_constant:
-        return constant(((source.array.astype(np.int32) - zero).astype(np.float32) * scale).astype(np.float32))
+        return constant(((source.array.astype(np.int64) - zero).astype(np.float32) * scale).astype(np.float32))
     need_float(t, "DEQUANTIZE")
     x, zero = t.value(source), zero - t.offset(source)
     if x.type.storage.bits <= 16:
         x = t.cast(x, f32)
         x = t.sub(x, t.constant(zero, f32)) if zero.any() else x
+    elif zero.any():
+        x = float_difference(t, x, t.arithmetic_right_shift(x, 16), zero)
     else:
-        x = t.cast(t.sub(x, t.constant(zero)) if zero.any() else x, f32)
+        x = t.cast(x, f32)
     return t.mul(x, t.constant(scale, f32))
 
 
@@ -186,7 +189,7 @@ def quantize(op: Qcast, t: Tosa) -> Value:
     if storage is i32 and rounding != "half_away":
         raise Refused("quantization to i32 rounds half_away only")
     if storage is i32:
-        return _saturated(t, rounded_half_away(t, close_quotient(t, x, scale)), zero, (low, high))
+        return saturated_sum(t, rounded_half_away(t, close_quotient(t, x, scale)), zero, low, high)
     x = _within_int32(t, x, scale, zero, rounding)
     powers = (np.frexp(scale)[0] == 0.5) & (scale >= 2.0**-126) & (scale <= 2.0**126)
     if rounding == "half_away" and powers.all():

@@ -29,18 +29,10 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from tflq.analysis.known import (
-    LIMIT,
-    Accesses,
-    Known,
-    Range,
-    Ranges,
-    accesses,
-    constant_elements,
-    elements_of,
-)
+from tflq import sized
+from tflq.analysis.known import Accesses, Range, Ranges, accesses, known_elements
 from tflq.builder import Builder, Kind
-from tflq.contract import Note
+from tflq.contract import Note, Searches
 from tflq.dialects.inference import broadcast, product
 from tflq.dialects.quant import Scast
 from tflq.dialects.tfl.shape import Fill, Rank
@@ -48,7 +40,7 @@ from tflq.dialects.tfl.shape import Range as TflRange
 from tflq.dialects.tfl.shape import Shape as TflShape
 from tflq.dialects.tosa.elementwise import Clamp, LogicalNot, Mul
 from tflq.dialects.tosa.movement import Gather, Identity, Pad, Tile
-from tflq.dialects.traits import Broadcasts, ReadsShapes
+from tflq.dialects.traits import Broadcasts
 from tflq.errors import Refused
 from tflq.ir.core import Module, Op, Value, constant
 from tflq.ir.types import (
@@ -215,6 +207,8 @@ class Tosa(TosaBuilder):
         """Lowers the ops of a function in the place of its call."""
         self.variables: dict[str, Value] = {}
         """The initial values of the module's variables."""
+        self.searched = Searches(self.module)
+        """Makes the searches of the conversion that take long."""
         self.accesses = Accesses(self.module)
         """What the module being lowered does with variables."""
         self.handles: dict[Value, str] = {}
@@ -286,9 +280,9 @@ class Tosa(TosaBuilder):
         if storage == ui8:
             return constant((operand.array ^ np.uint8(128)).view(np.int8))
         if "sparsity" in operand.info:
-            return constant(np.ascontiguousarray(operand.array))
+            return constant(operand.array)
         if storage == ui4 or (storage.bits < 8 and not (storage == i4 and self.target.has("int4"))):
-            return constant(np.ascontiguousarray(operand.array.astype(np.int8)))
+            return constant(operand.array.astype(np.int8))
         return Value(TensorType(operand.type.shape, storage), operand.name, buffer=operand.buffer)
 
 
@@ -361,30 +355,6 @@ def lowered_value(op: Op, t: Tosa) -> Value:
 
 _MOST = 64
 _I31 = 1 << 31
-
-
-def known_elements(value: Value) -> Known | None:
-    """What is known of a tensor's elements, whatever the model is run on."""
-    return _elements(value, {})
-
-
-def _elements(value: Value, seen: dict[Value, Known | None]) -> Known | None:
-    if value not in seen:
-        seen[value] = _computed(value, seen) if value.producer else constant_elements(value)
-    return seen[value]
-
-
-def _computed(value: Value, seen: dict[Value, Known | None]) -> Known | None:
-    """What is known of a result of an op."""
-    op, shape = value.producer, value.type.shape
-    if op is None or not op.name.startswith("tfl.") or not value.type.storage.is_integer:
-        return None
-    if shape is None or (product(shape) or 0) > LIMIT:
-        return None
-    computes = not op.shows(ReadsShapes)
-    known = [_elements(v, seen) if computes and v is not None else None for v in op.operands]
-    elements = elements_of(op, [None if v is None else v.type.shape for v in op.operands], known)
-    return None if elements is None else elements[op.results.index(value)]
 
 
 def known_array(value: Value) -> np.ndarray | None:
@@ -538,5 +508,5 @@ def fill(op: Fill, t: Tosa) -> Value:
     """TILE of one element. Source: kernels/fill.cc."""
     shape, one = numbers_of(op.dims, "shape"), narrow(op.value, t)
     if one.is_constant:
-        return t.constant(np.full(shape, one.array.reshape(())), one.type.storage)
+        return t.constant(sized.full(shape, one.array.reshape(())), one.type.storage)
     return t.spread(t.reshape(one, ()), shape)

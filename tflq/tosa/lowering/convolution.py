@@ -212,7 +212,8 @@ def conv_3d(op: Conv3D, t: Tosa) -> Value:
 def transpose_conv(op: TransposeConv, t: Tosa) -> Value:
     x, weights = float_operands(op, t, op.input, op.filter, 4)
     outputs, kernel_h, kernel_w, inputs = static_shape(weights)
-    size = known_elements(op.output_shape)
+    known = known_elements(op.output_shape)
+    size = None if known is None else known.elements()
     _, *planes, depth = x.type.dims
     if size is None or len(size) != 4 or None in (*size[1:], *planes) or depth != inputs:
         raise Refused("the height and width of the input or of the result are not known")

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from tflq.analysis.known import Accesses
-from tflq.contract import Note, Notes, Pass, PassResult
+from tflq.contract import Note, Notes, Pass, PassResult, Searches
 from tflq.dialects.effects import is_handle
 from tflq.dialects.forms import Form
 from tflq.dialects.tosa.movement import Variable
@@ -84,6 +84,7 @@ class _Module:
         self.called: dict[tuple[int, Scope], int] = {}
         self.variables: dict[str, Value] = {}
         self.accesses = Accesses(module)
+        self.searched = Searches(module)
         self.entries = entries(module)
 
     def run(self) -> Module:
@@ -118,6 +119,7 @@ class _Function(FunctionWalk[Value]):
         t.lower_ops = self.lower
         t.variables = parent.variables
         t.accesses = parent.accesses
+        t.searched = parent.searched
         t.scope = scope
 
     def run(self) -> Function:
@@ -171,7 +173,8 @@ class _Function(FunctionWalk[Value]):
     def _output(self, value: Value, taken: set[Value]) -> Value:
         """The result: a separate value, of its storage type or a signed one, under its name."""
         try:
-            _need_numbers(value)
+            if value.producer is None:  # the walk asks of the others
+                _need_numbers(value)
             result = narrow(value, self.t) if value.is_constant else self.t.value(value)
             _need_boolean(value, result)
         except Refused as refusal:

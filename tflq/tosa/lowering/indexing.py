@@ -23,6 +23,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tflq import sized
+from tflq.analysis.hybrid import table_as_read
 from tflq.dialects.inference import product
 from tflq.dialects.quant import Table2D, Table16Bit
 from tflq.dialects.tfl.indexing import (
@@ -40,6 +42,7 @@ from tflq.dialects.tosa.movement import Gather, Scatter, Table
 from tflq.errors import Refused
 from tflq.ir.core import Value, constant
 from tflq.ir.types import ScalarType, i1, i8, i16, i32
+from tflq.numerics.convolution import scattered_in_turn
 from tflq.tosa.lowering.context import (
     Tosa,
     constant_of,
@@ -65,7 +68,7 @@ def matrix_diag(op: MatrixDiag, t: Tosa) -> Value:
     if not shape or shape[-1] is None:
         raise Refused("its operand's last dim is not known")
     zero = t.constant(np.asarray(-t.offset(op.input)), x.type.storage)
-    return t.select(t.constant(np.eye(shape[-1], dtype=bool), i1), reshaped(t, x, (*shape, 1)), zero)
+    return t.select(t.constant(sized.eye(shape[-1], dtype=bool), i1), reshaped(t, x, (*shape, 1)), zero)
 
 
 @lowering(MatrixSetDiag)
@@ -76,7 +79,7 @@ def matrix_set_diag(op: MatrixSetDiag, t: Tosa) -> Value:
     if rows is None or columns is None:
         raise Refused("its operand's last two dims are not known")
     place = (*outer, rows, 1) if rows <= columns else (*outer, 1, columns)
-    return t.select(t.constant(np.eye(rows, columns, dtype=bool), i1), reshaped(t, diagonal, place), x)
+    return t.select(t.constant(sized.eye(rows, columns, dtype=bool), i1), reshaped(t, diagonal, place), x)
 
 
 # GATHER, GATHER_ND, EMBEDDING_LOOKUP and ONE_HOT.
@@ -189,7 +192,7 @@ def flat_index(t: Tosa, indices: Value, leading: Sequence[int]) -> Value:
         return t.constant((indices.array.astype(np.int64) * strides).sum(-1, keepdims=True))
     shape = dims_of(indices)
     if len(leading) == 0:
-        return t.constant(np.zeros([d or 0 for d in (*shape[:-1], 1)]))
+        return t.constant(sized.zeros([d or 0 for d in (*shape[:-1], 1)]))
     scaled = t.mul(indices, t.constant(np.reshape(strides, (1,) * (len(shape) - 1) + (-1,))))
     return t.reduce("sum", scaled, len(shape) - 1)
 
@@ -205,7 +208,9 @@ def embedding_lookup(op: EmbeddingLookup, t: Tosa) -> Value:
     indices = as_index(t, ids)
     if indices.is_constant:
         _check(indices.array, dims_of(table)[0], ids.name)
-    return gathered(t, real(t, table) if table.type.quantized else narrow(table, t), indices, 0, 0)
+    hybrid = table.type.quantized and table.is_constant
+    rows = constant(table_as_read(table)) if hybrid else real(t, table) if table.type.quantized else narrow(table, t)
+    return gathered(t, rows, indices, 0, 0)
 
 
 @lowering(OneHot)
@@ -218,7 +223,7 @@ def one_hot(op: OneHot, t: Tosa) -> Value:
     shape = dims_of(indices)
     axis = len(shape) if op.axis == -1 else op.axis
     ones = (1,) * (len(shape) + 1)
-    count = t.constant(np.arange(depth).reshape([depth if i == axis else 1 for i in range(len(ones))]))
+    count = t.constant(sized.arange(depth).reshape([depth if i == axis else 1 for i in range(len(ones))]))
     hit = t.equal(reshaped(t, indices, (*shape[:axis], 1, *shape[axis:])), count)
     return t.select(hit, reshaped(t, on, ones), reshaped(t, off, ones))
 
@@ -239,19 +244,21 @@ def scatter_nd(op: ScatterND, t: Tosa) -> Value:
     leading, inner = shape[:depth], math.prod(shape[depth:])
     if (indices < 0).any() or (indices >= leading).any():
         raise Refused("an index of SCATTER_ND is out of bounds")
+    if not indices.size:
+        raise Refused("SCATTER_ND without updates has no form in TOSA")
     targets = (indices.reshape(-1, depth).astype(np.int64) * _strides(leading)).sum(-1)
     updates = reshaped(t, narrow(op.updates, t), (1, targets.size, inner))
     updates = t.pad(updates, [(0, 0), (0, 1), (0, 0)])
     storage = updates.type.storage
     total: Value | None = None
-    rounds = _rounds(targets, math.prod(leading))
+    sized.need_few(math.prod(leading))
+    rounds = scattered_in_turn(targets, math.prod(leading))
     if len(rounds) > 1:
         in_int32(op, t)
     for sources in rounds:
         rows = taken(t, updates, t.constant(sources[None]))
         total = rows if total is None else _sum(t, total, rows, storage)
-    if total is None:
-        raise Refused("SCATTER_ND without updates has no form in TOSA")
+    assert total is not None
     return reshaped(t, total, tuple(shape))
 
 
@@ -265,23 +272,10 @@ def _summed_where_hit(op: ScatterND, t: Tosa, shape: list[int]) -> Value:
         raise Refused("indices of SCATTER_ND are computed when the model runs, and its updates are not integers")
     rows, inner = math.prod(shape[:depth]), math.prod(shape[depth:])
     flat = reshaped(t, flat_index(t, as_index(t, op.indices), shape[:depth]), (1, count, 1))
-    hit = t.equal(flat, t.constant(np.arange(rows).reshape(-1, 1, 1)))
+    hit = t.equal(flat, t.constant(sized.arange(rows).reshape(-1, 1, 1)))
     updates = t.cast(reshaped(t, x, (1, count, inner)), i32)
     total = t.reduce("sum", t.select(hit, updates, t.constant(np.zeros((1, 1, 1)))), 1)
     return t.cast(reshaped(t, total, tuple(shape)), x.type.storage)
-
-
-def _rounds(targets: np.ndarray, rows: int) -> list[np.ndarray]:
-    """For each occurrence of a target, first to last: which update each row takes, or the row after them all."""
-    order = np.argsort(targets, kind="stable")
-    ordered = targets[order]
-    occurrence = np.arange(targets.size) - np.searchsorted(ordered, ordered)
-    sources = []
-    for turn in range(int(occurrence.max(initial=-1)) + 1):
-        source = np.full(rows, targets.size)
-        source[ordered[occurrence == turn]] = order[occurrence == turn]
-        sources.append(source)
-    return sources
 
 
 def _sum(t: Tosa, a: Value, b: Value, storage: ScalarType) -> Value:
@@ -310,6 +304,7 @@ def dynamic_update_slice(op: DynamicUpdateSlice, t: Tosa) -> Value:
     zero = t.constant(np.zeros(rank))
     clamped = t.minimum(t.maximum(start_value, zero), t.constant(most))
     base = flat_index(t, t.reshape(clamped, (1, rank)), [d or 0 for d in shape])
+    sized.need_few(math.prod(b or 0 for b in block))
     inside = np.ravel_multi_index(tuple(np.indices([b or 0 for b in block])), [d or 0 for d in shape])
     places = t.add(base, t.constant(inside.reshape(1, -1)))
     held = i8 if x.type.storage == i1 else x.type.storage

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from tflq import sized
 from tflq.dialects.inference import product
 from tflq.dialects.tfl.convolution import BatchMatMul, FullyConnected
 from tflq.dialects.tfl.pooling import AveragePool2D, L2Pool2D
@@ -167,7 +168,7 @@ def _tiled(t: Tosa, x: Value, outer: list[int | None]) -> Value:
         raise Refused("an operand that is broadcast to a size that is not known cannot be tiled")
     multiples = [(want or 1) if have == 1 else 1 for want, have in zip(outer, shape, strict=False)]
     if x.is_constant and any(m != 1 for m in multiples):
-        return constant(np.ascontiguousarray(np.tile(x.array, (*multiples, 1, 1))), x.type.storage)
+        return constant(np.ascontiguousarray(sized.tile(x.array, (*multiples, 1, 1))), x.type.storage)
     return t.tile(x, (*multiples, 1, 1))
 
 

@@ -17,6 +17,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tflq import sized
+from tflq.analysis.known import known_elements
 from tflq.dialects.inference import product
 from tflq.dialects.tfl.movement import (
     BatchToSpaceND,
@@ -55,7 +57,6 @@ from tflq.tosa.lowering.context import (
     joined,
     known_array,
     known_axis,
-    known_elements,
     lowering,
     narrow,
     numbers_of,
@@ -227,7 +228,8 @@ def _stated_shape(op: TflReshape, source: Shape) -> Shape:
     if op.shape is None:
         return result
     known = known_elements(op.shape)
-    if known is None:
+    counted = source is None or None in source
+    if known is None or (not counted and int(known.flags.sum()) > 1):
         what = f"its shape '{op.shape.name}' is computed when the model runs"
         raise Refused(f"{what}, and TOSA 1.0 has no run-time shapes")
     dims = [None if d is None or d < 0 else d for d in known.elements()]
@@ -317,7 +319,7 @@ def reverse_sequence(op: ReverseSequence, t: Tosa) -> Value:
 def _turned(t: Tosa, lengths: Value, size: int) -> Value:
     """Where each element of each sequence comes from: int32 [batches, size]."""
     known = as_index(t, lengths)
-    places = np.arange(size)[None]
+    places = sized.arange(size)[None]
     if known.is_constant:
         ends = known.array.reshape(-1, 1)
         return t.constant(np.where(places < ends, ends - 1 - places, places))

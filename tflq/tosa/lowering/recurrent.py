@@ -19,6 +19,7 @@ from itertools import chain, count
 
 import numpy as np
 
+from tflq import sized
 from tflq.dialects.tfl.recurrent import RNN, SVDF, BidirectionalSequenceRNN, UnidirectionalSequenceRNN
 from tflq.dialects.tosa.movement import VariableRead, VariableWrite
 from tflq.errors import Refused
@@ -40,7 +41,7 @@ def _read_state(t: Tosa, tensor: Value, shape: tuple[int, ...]) -> Value:
         base = tensor.name or "state"
         name = next(n for n in chain([base], (f"{base}_{i}" for i in count(1))) if n not in t.variables)
         t.handles[tensor] = name
-        t.variables[name] = t.constant(np.zeros(shape), f32)
+        t.variables[name] = t.constant(sized.zeros(shape), f32)
     return t.op(VariableRead, [], [TensorType(shape, f32)], {"name": name}).result
 
 
@@ -65,7 +66,7 @@ def _product(t: Tosa, x: Value, weights: Value, bias: Value | None = None) -> Va
         biased = "" if bias is None else f" and biases {bias.type.shape}"
         raise Refused(f"its weights {weights.type.shape}{biased} do not fit rows of {depth}")
     rows = int(np.prod(outer))
-    offset = t.constant(np.zeros(units), f32) if bias is None else bias
+    offset = t.constant(sized.zeros(units), f32) if bias is None else bias
     return t.reshape(multiplied_rows(t, t.reshape(x, (rows, 1, 1, depth)), weights, offset), (*outer, units))
 
 

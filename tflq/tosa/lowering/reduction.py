@@ -14,6 +14,7 @@ from typing import Final, Literal
 
 import numpy as np
 
+from tflq import sized
 from tflq.dialects.declare import Operator
 from tflq.dialects.inference import product
 from tflq.dialects.tfl.pooling import ArgMax as TflArgMax
@@ -102,7 +103,7 @@ def _compared(t: Tosa, x: Value, axis: int, kind: Literal["max", "min"]) -> Valu
     if size is None:
         raise Refused("the number of elements to compare is not known")
     view = [size if a == axis else 1 for a in range(len(shape))]
-    places = t.constant(np.arange(size).reshape(view), i32)
+    places = t.constant(sized.arange(size).reshape(view), i32)
     beyond = t.constant(np.full((1,) * len(shape), size), i32)
     extreme = t.equal(x, t.reduce(kind, x, axis))
     first = t.reduce("min", t.select(extreme, places, beyond), axis)
@@ -260,7 +261,7 @@ def top_k(op: TopKV2, t: Tosa) -> list[Value]:
     else:
         wide, lowest = t.cast(x, i32), np.iinfo(np.int32).min
     one = (1,) * rank
-    places = t.constant(np.arange(size).reshape(*one[1:], size))
+    places = t.constant(sized.arange(size).reshape(*one[1:], size))
     bottom, beyond = t.constant(np.full(one, lowest), wide.type.storage), t.constant(np.full(one, size))
     left: Value | None = None
     values, indices = [], []

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Final
 
 import numpy as np
 
@@ -243,6 +244,10 @@ def _coarse(x: Value, scale: np.ndarray, least: int, most: int, t: Tosa) -> tupl
     return emit_rescale(t, x, unit, shift + spare, i32), scale * 2.0**spare, least, most
 
 
+_THRESHOLDS_A_UNIT: Final = 18
+"""A unit of `Searches`: 2^18 thresholds, each looked at for several multipliers."""
+
+
 def _by_rescale(
     x: Value,
     scale: np.ndarray,
@@ -256,14 +261,15 @@ def _by_rescale(
 ) -> Value | None:
     """RESCALE, after a factor if need be and, where that is not enough, after a clamp to the bounds beyond which all
     results are equal."""
-    fit = fit_rescale(scale, lows, highs, least, most)
+    units = (highs - lows) * scale.size >> _THRESHOLDS_A_UNIT
+    fit = t.searched(units, fit_rescale, scale, lows, highs, least, most)
     if fit is None:
         low, high = told_apart(scale, lows, highs)
         low, high = min(low, 0), max(high, 0)
         nearer = min(max(least, low), high), min(max(most, low), high)
         if nearer == (least, most):
             return None
-        fit = fit_rescale(scale, lows, highs, *nearer)
+        fit = t.searched(units, fit_rescale, scale, lows, highs, *nearer)
         if fit is None:
             return None
         x = limited(x, t, low if least < low else None, high if most > high else None)
@@ -277,7 +283,8 @@ def _by_comparison(
 ) -> Value:
     """sign(x) (n + (|x| >= T(n + 1))), n from a RESCALE that is never above the result."""
     x = limited(x, t, -_I31 if least < -_I31 else None, None)
-    line = fit_threshold_line(scale, last, min(max(-least, most), _I31))
+    units = last * scale.size >> _THRESHOLDS_A_UNIT
+    line = t.searched(units, fit_threshold_line, scale, last, min(max(-least, most), _I31))
     if line is None:
         raise Refused("no integer form of a scale by a double is proven equal to it")
     magnitude = t.emit(Abs, [x])

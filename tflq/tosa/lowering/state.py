@@ -17,6 +17,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tflq import sized
 from tflq.analysis.known import check_starts, constant_behind, variable_name
 from tflq.dialects.effects import is_handle
 from tflq.dialects.tfl.stablehlo import StablehloComposite
@@ -131,7 +132,7 @@ def _declare(t: Tosa, name: str, value: Value) -> None:
     type = _kept_type(t, value)
     if name not in t.variables:
         initial = _initial(t, name, value)
-        start = np.full(_shape(value), t.zero_point(value), t.storage(value).dtype) if initial is None else initial
+        start = sized.full(_shape(value), t.zero_point(value), t.storage(value).dtype) if initial is None else initial
         t.variables[name] = t.constant(_bytes(start) if type.element == i8 else start, type.storage)
     if t.variables[name].type != type:
         others = (a.value for a in t.accesses.named(name) if a.value.type != value.type)

@@ -21,6 +21,7 @@ from typing import Final
 
 import numpy as np
 
+from tflq import sized
 from tflq.dialects.declare import Operator
 from tflq.dialects.tfl import activation, arithmetic
 from tflq.dialects.tosa import elementwise as tosa
@@ -105,7 +106,7 @@ def zeros_like(op: arithmetic.ZerosLike, t: Tosa) -> Value:
     x = op.input
     shape, storage, zero = dims_of(x), kept_storage(t, op.result), t.zero_point(op.result)
     if None not in shape:
-        return t.constant(np.full([d or 0 for d in shape], zero), storage)
+        return t.constant(sized.full([d or 0 for d in shape], zero), storage)
     one = (1,) * len(shape)
     never = t.constant(np.zeros(one), i1)
     return t.select(never, narrow(x, t), t.constant(np.full(one, zero), storage))
@@ -215,6 +216,7 @@ def local_response_normalization(op: activation.LocalResponseNormalization, t: T
     if not shape or None in shape:
         raise Refused(f"LOCAL_RESPONSE_NORMALIZATION of a shape that is not known, {x.type}")
     depth, radius = shape[-1] or 0, op.radius
+    sized.need_few(depth * depth)
     distance = np.arange(depth)[:, None] - np.arange(depth)  # of the channel that is added, from the result's
     band = t.constant(((distance >= -radius) & (distance < radius))[None], f32)
     rows = t.reshape(t.mul(x, x), (1, int(np.prod([d or 0 for d in shape[:-1]])), depth))

@@ -324,3 +324,24 @@ def test_other_kernels_agree(resolver: str, mac: str, storage: ScalarType) -> No
     converted = tflq.convert(model, mac=mac).data  # type: ignore[arg-type]
     for want, got in zip(interpret(model, batches), interpret(converted, batches, resolver), strict=True):
         np.testing.assert_array_equal(got[0], want[0])
+
+
+@pytest.mark.parametrize("constant", [True, False], ids=["constant", "computed"])
+@pytest.mark.parametrize("storage", [i8, i16], ids=str)
+def test_a_zero_point_that_conv_2d_refuses(storage: ScalarType, constant: bool) -> None:
+    """No interpreter runs it: tflq computes what the parameters say, and nothing is told of a kernel."""
+    x = argument((1, 4, 4, 2), quantized(storage, 0.05, 0), "x")
+    element, scale = UniformQuantizedType.of(i8, 0.02, 17), float(np.float32(0.05) * np.float32(0.02))
+    w = random((3, 2, 2, 2), element) if constant else argument((3, 2, 2, 2), element, "w")
+    y = argument((1, 4, 4, 3), quantized(storage, 0.5, 0), "y")
+    operands = [x, w, bias(3, i64 if storage is i16 else i32, scale)]
+    model = one_op("tfl.conv_2d", operands, [y], window(), 4)
+    batches = edge_inputs([v for v in operands if v.buffer is None])
+    with pytest.raises(RuntimeError):
+        interpret(model, batches)
+    plain, real = tflq.convert(model), tflq.convert(model, semantics="real")
+    assert not plain.report.rows[0].warning
+    (stated,) = plain.report.warnings
+    assert "which kernels refuse" in stated
+    for want, got in zip(interpret(real.data, batches), interpret(plain.data, batches), strict=True):
+        np.testing.assert_array_equal(got[0], want[0])

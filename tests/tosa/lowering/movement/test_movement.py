@@ -10,8 +10,8 @@ from support.harness import argument, const
 from support.lowered_tosa import assert_gives, lowered_op, run
 
 from tflq.errors import UnsupportedError
-from tflq.ir.core import Function, Module, Op, Value
-from tflq.ir.types import ScalarType, TensorType, UniformQuantizedPerAxisType, f32, i1, i8, i16, i32, i64, ui8
+from tflq.ir.core import Buffer, Function, Module, Op, Value
+from tflq.ir.types import ScalarType, TensorType, UniformQuantizedPerAxisType, f32, i1, i2, i4, i8, i16, i32, i64, ui8
 from tflq.tosa.lowering.engine import lower
 from tflq.tosa.rules import Target
 
@@ -264,3 +264,11 @@ def test_sums_of_int64_are_refused_by_name() -> None:
     indices, shape = const(np.asarray([[0], [0]]), i32, "i"), const(np.asarray([2, 2]), i32, "s")
     with pytest.raises(UnsupportedError, match="int64, which TOSA lacks"):
         lowered_op("tfl.scatter_nd", [indices, x, shape], [argument((2, 2), i64)])
+
+
+@pytest.mark.parametrize("element", [i2, i4], ids=str)
+def test_a_packed_constant_without_dims_keeps_that(element: ScalarType) -> None:
+    y = argument((), element, "y")
+    packed = Value(y.type, "c", buffer=Buffer.of(np.asarray(1, np.int8), element))
+    lowered, _ = lower(Module([Function("main", [], [y], [Op("tosa.identity", [packed], [y])])]), Target())
+    assert [v.type.shape for v in lowered.main.values()] == [(), ()]

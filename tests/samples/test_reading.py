@@ -10,11 +10,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tflq.calibration.data import Batches, Images, Input, drawn, samples_of
 from tflq.errors import FileError, OptionError
+from tflq.samples.files import Images
+from tflq.samples.inputs import Entry, Input
+from tflq.samples.reading import Batches, drawn, samples_of
 
-ONE = [Input("given", "x", (None, 2), np.dtype(np.float32))]
-TWO = [*ONE, Input("other", "y", (3,), np.dtype(np.int32))]
+
+def entry(*inputs: Input, key: str = "", signatures: tuple[str, ...] = ()) -> Entry:
+    return Entry(key, 0, inputs, signatures)
+
+
+X = Input("given", "x", (None, 2), np.dtype(np.float32))
+Y = Input("other", "y", (3,), np.dtype(np.int32))
+ONE, TWO = entry(X), entry(X, Y)
 ROWS = np.arange(8, dtype=np.float32).reshape(4, 2)
 OTHERS = np.arange(12, dtype=np.int32).reshape(4, 3)
 
@@ -24,8 +32,8 @@ def npz(path: Path, **arrays: np.ndarray) -> Path:
     return path
 
 
-def lists(data: Any, inputs: list[Input] = ONE, **options: Any) -> list[dict[str, list[Any]]]:
-    samples = samples_of(data, inputs, **options)
+def lists(data: Any, entry: Entry = ONE, **options: Any) -> list[dict[str, list[Any]]]:
+    samples = samples_of(data, entry, **options)
     found = [{name: array.tolist() for name, array in sample.items()} for sample in samples.arrays]
     assert samples.count in (None, len(found))
     return found
@@ -87,11 +95,11 @@ def test_images_are_resized_and_scaled_as_stated(tmp_path: Path) -> None:
     image = pytest.importorskip("PIL.Image", reason="needs Pillow")
     for place, level in enumerate((0, 255)):
         image.new("L", (5, 7), level).save(tmp_path / f"{place}.png")
-    inputs = [Input("given", "x", (1, 2, 3, 3), np.dtype(np.float32))]
-    found = lists(tmp_path, inputs, images=Images((127.5,), (1 / 127.5,)))
+    pictures = entry(Input("given", "x", (1, 2, 3, 3), np.dtype(np.float32)))
+    found = lists(tmp_path, pictures, images=Images((127.5,), (1 / 127.5,)))
     assert [np.unique(sample["given"]).tolist() for sample in found] == [[-1.0], [1.0]]
     with pytest.raises(OptionError, match="need a mean and a scale"):
-        lists(tmp_path, inputs)
+        lists(tmp_path, pictures)
     with pytest.raises(OptionError, match="images are for a model of one input"):
         lists(tmp_path, images=Images((0,), (1,)))
 
@@ -118,11 +126,11 @@ def test_files_that_are_no_data(tmp_path: Path) -> None:
     with pytest.raises(FileError, match=r"not an \.npz file"):
         lists(tmp_path / "data.npz")
     (tmp_path / "data.txt").write_text("")
-    with pytest.raises(OptionError, match="not data to calibrate with"):
+    with pytest.raises(OptionError, match=r"not a file of samples; give an \.npz"):
         lists(tmp_path / "data.txt")
     with pytest.raises(OptionError, match=r"holds \.npz, \.txt files"):
         lists(tmp_path)
-    with pytest.raises(OptionError, match="neither a path nor iterable"):
+    with pytest.raises(OptionError, match="data=3: expected a path"):
         lists(3)
 
 
@@ -135,3 +143,97 @@ def test_samples_are_the_first_ones_or_drawn() -> None:
     assert len(list(drawn(samples_of(iter(ROWS), ONE), 2, None).arrays)) == 2
     with pytest.raises(OptionError, match="a known number of samples"):
         drawn(samples_of(iter(ROWS), ONE), 2, 1)
+
+
+def batch(size: int | None) -> Input:
+    return Input("x", "x", (size, 2), np.dtype(np.float32))
+
+
+@pytest.mark.parametrize(
+    ("size", "shape", "runs"),
+    [
+        (1, (4, 2), [[0], [1], [2], [3]]),
+        (1, (4, 1, 2), [[0], [1], [2], [3]]),
+        (None, (4, 2), [[0], [1], [2], [3]]),
+        (4, (4, 2), [[0, 1, 2, 3]]),
+        (2, (4, 2), [[0, 1], [2, 3]]),
+        (2, (2, 2, 2), [[0, 1], [2, 3]]),
+        (3, (4, 2), [[0, 1, 2], [3, 3, 3]]),
+    ],
+)
+@pytest.mark.parametrize("kind", ["npz", "compressed", "npy", "mapping", "folder", "rows"])
+def test_rows_are_samples_whatever_the_batch_is(
+    kind: str, size: int | None, shape: tuple[int, ...], runs: list[list[int]], tmp_path: Path
+) -> None:
+    array = ROWS.reshape(shape)
+    data: Any = {"x": array}
+    if kind in ("npz", "compressed"):
+        {"npz": np.savez, "compressed": np.savez_compressed}[kind](tmp_path / "x.npz", x=array)
+        data = tmp_path / "x.npz"
+    elif kind == "npy":
+        np.save(data := tmp_path / "x.npy", array)
+    elif kind == "folder":
+        for place, row in enumerate(array):
+            np.save(tmp_path / f"{place}.npy", row)
+        data = tmp_path
+    elif kind == "rows":
+        data = ([row] for row in array)
+    samples = samples_of(data, entry(batch(size)))
+    arrays = [sample["x"] for sample in samples.arrays]
+    assert samples.count in (None, len(runs))
+    assert [a.tolist() for a in arrays] == [ROWS[run].tolist() for run in runs]
+
+
+def test_arrays_of_the_inputs_shapes_are_one_sample() -> None:
+    fixed = entry(Input("x", "x", (1, 2), np.dtype(np.float32)), Input("y", "y", (3,), np.dtype(np.int32)))
+    assert lists({"x": ROWS[:1], "y": OTHERS[0]}, fixed) == [{"x": ROWS[:1].tolist(), "y": OTHERS[0].tolist()}]
+
+
+def test_rows_of_one_input_cannot_fill_a_batch_beside_a_whole_one() -> None:
+    with pytest.raises(OptionError, match="rows do not fill the batches of the inputs alike: 2 of 'x'"):
+        lists({"x": ROWS, "other": OTHERS}, entry(batch(2), Y))
+
+
+def test_a_function_lists_of_one_array_and_pairs_with_a_signature() -> None:
+    wanted = [{"given": [row]} for row in ROWS.tolist()]
+    assert lists(lambda: ([row[None]] for row in ROWS)) == lists([[row] for row in ROWS]) == wanted
+    pairs = [pair for row in ROWS for pair in (("a", {"given": row}), ("b", {"other": row}))]
+    assert lists(pairs, entry(X, key="a", signatures=("a", "b"))) == wanted
+    with pytest.raises(OptionError, match=r"place 1 is for signature 'b', which the model has not; .*: 'a'"):
+        lists(pairs, entry(X, key="a", signatures=("a",)))
+
+
+def test_arrays_of_several_signatures_have_their_keys_before_the_names() -> None:
+    both = {"a/given": ROWS, "b/given": -ROWS}
+    for key, sign in (("a", 1), ("b", -1)):
+        found = lists(both, entry(X, key=key, signatures=("a", "b")))
+        assert found == [{"given": [row]} for row in (sign * ROWS).tolist()]
+
+
+def test_floats_for_quantized_inputs_are_quantized() -> None:
+    quantized = Input("x", "x", (1, 4), np.dtype(np.int8), 0.5, 3)
+    assert lists([np.asarray([0, 0.25, -0.25, 1e9], np.float32)], entry(quantized)) == [{"x": [[3, 4, 2, 127]]}]
+
+
+@pytest.mark.parametrize(
+    ("data", "what"),
+    [
+        ([ROWS[0], ROWS[0][:1]], r"input 'given' has the shape \(\?, 2\), and the sample of place 1 \(1,\)"),
+        ([ROWS[0].astype(np.int16)], "'given' is float32, and the sample of place 0 is int16"),
+        ([{"x": ROWS[0], "z": ROWS[0]}], "the sample of place 0 has 'z', which is not an input"),
+        ([{"a": ROWS[0], "z": ROWS[0]}], "the sample of place 0 has no array 'given'"),
+        ([[ROWS[0], ROWS[0]]], "the sample of place 0 has 2 arrays, and the model 1 inputs; .* 'given'"),
+        ({"x": OTHERS}, r"the sample of row 0 of the arrays \(3,\)"),
+    ],
+)
+def test_a_sample_that_does_not_fit_is_named(data: Any, what: str) -> None:
+    with pytest.raises(OptionError, match=what):
+        lists(data)
+
+
+@pytest.mark.parametrize(("mean", "scale"), [(1, None), (None, 1), ((1, 2), 1), ("a", 1), (float("nan"), 1)])
+def test_the_mean_and_the_scale_of_images_are_numbers(mean: Any, scale: Any) -> None:
+    with pytest.raises(OptionError, match="the mean and the scale of images are numbers"):
+        Images.of(mean, scale)
+    assert Images.of(None, None) is None
+    assert Images.of((1, 2, 3), 4) == Images((1.0, 2.0, 3.0), (4.0,))

@@ -1,0 +1,350 @@
+"""Samples in files: .npz and .npy files, and folders of these or of images."""
+
+from __future__ import annotations
+
+import os
+import struct
+import zipfile
+from abc import ABC
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, Self
+
+import numpy as np
+
+from tflq.errors import FileError, OptionError, Reason
+from tflq.files import file_errors
+from tflq.samples.inputs import Arrangement, Entry, Input, Sample, as_file_name, dims, fitted, group_of, stacked
+
+IMAGES: Final = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp")
+Level = float | Sequence[float]
+"""One number for all channels, or one for each."""
+
+
+@dataclass(frozen=True)
+class Images:
+    """How images become inputs: (pixel - mean) * scale, after they are resized to the input's height and width.
+
+    mean, scale: one number for all channels, or one for each. Nothing is guessed: a model that wants values in [-1, 1]
+    has mean 127.5 and scale 1 / 127.5.
+    """
+
+    mean: tuple[float, ...]
+    scale: tuple[float, ...]
+
+    @classmethod
+    def of(cls, mean: Level | None, scale: Level | None) -> Images | None:
+        """The images' parameters, as a call states them; None without them. OptionError if one is missing or is not
+        made of finite numbers."""
+        if mean is None and scale is None:
+            return None
+        return cls(_levels("mean", mean), _levels("scale", scale))
+
+
+def _levels(name: str, value: Level | None) -> tuple[float, ...]:
+    remedy = "state both: mean=127.5, scale=1 / 127.5, or a number for each channel"
+    try:
+        levels = np.asarray([] if value is None else value, np.float64).reshape(-1)
+    except (TypeError, ValueError):
+        levels = np.zeros(0)
+    if levels.size not in (1, 3) or not np.isfinite(levels).all():
+        what = f"{name}={value!r}: the mean and the scale of images are numbers, one or one for each channel"
+        raise OptionError(Reason(what, value=str(value), remedy=remedy))
+    return tuple(levels.tolist())
+
+
+@dataclass(frozen=True)
+class Stored(ABC, Sized, Iterable[Sample]):
+    """Samples that are read from files when they are iterated, any number of times. Those at some places can be sent to
+    a process, which reads them. sources: where each is."""
+
+    sources: Sequence[Any]
+
+    def __len__(self) -> int:
+        return len(self.sources)
+
+    def at(self, places: Sequence[int]) -> Self:
+        """Those at some places, in that order."""
+        return replace(self, sources=[self.sources[place] for place in places])
+
+
+Batch = Stored | list[Sample]
+"""Some samples, as they are sent to a process."""
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Samples in an order, each fitted to the inputs.
+
+    Attributes:
+        arrays: The samples; iterated once.
+        count: The number of samples; None if it is not known before.
+        names: Names of files for each sample; empty if it has none of its own.
+    """
+
+    arrays: Iterable[Sample]
+    count: int | None
+    names: tuple[str, ...] = ()
+
+
+def files_of(data: object) -> list[Path]:
+    """The files that samples may be read from; those of a program have none."""
+    if not isinstance(data, (str, os.PathLike)):
+        return []
+    path = Path(data)
+    return [*path.iterdir()] if path.is_dir() else [path]
+
+
+# Arrays in an .npz file.
+
+
+def of_npz(path: Path, entry: Entry) -> Samples:
+    """The samples of an .npz file, read from it row by row."""
+    arrays = _arrays(path, entry)
+    found = Arrangement.of({array.own: array.shape for array in arrays}, str(path))
+    if any(array.start is None for array in arrays) and found.rows is not None:
+        return Samples(_inflated(path, arrays, found), found.count)
+    if found.rows is None:
+        return Samples(_Files([((path, None),)], entry, None), 1)
+    return Samples(_Rows(range(found.count), path, tuple(arrays), found), found.count)
+
+
+def _arrays(path: Path, entry: Entry) -> list[_Array]:
+    """The arrays of an .npz file that are an entry's inputs."""
+    with file_errors(path):
+        try:
+            with zipfile.ZipFile(path) as archive:
+                members = [name for name in archive.namelist() if name.endswith(".npy")]
+                names = entry.names([name.removesuffix(".npy") for name in members], str(path))
+                return [_Array.of(archive, f"{name}.npy", own, path) for own, name in names.items()]
+        except (EOFError, zipfile.BadZipFile) as error:
+            raise FileError(str(path), "not an .npz file") from error
+
+
+@dataclass(frozen=True)
+class _Array:
+    """An array in an .npz file, for an input.
+
+    Attributes:
+        member: Its name in the archive.
+        own: The input.
+        header: The number of bytes before its elements.
+        start: Where its elements begin in the file; None if they are compressed.
+        shape: The shape of the array, whose first dim is rows.
+        dtype: That of its elements.
+    """
+
+    member: str
+    own: Input
+    header: int
+    start: int | None
+    shape: tuple[int, ...]
+    dtype: np.dtype
+
+    @classmethod
+    def of(cls, archive: zipfile.ZipFile, member: str, own: Input, path: Path) -> _Array:
+        with archive.open(member) as stream:
+            try:
+                layout: Any = np.lib.format
+                read = {1: layout.read_array_header_1_0, 2: layout.read_array_header_2_0}[layout.read_magic(stream)[0]]
+                shape, by_column, dtype = read(stream)
+            except (KeyError, ValueError) as error:
+                raise FileError(str(path), f"'{member}' is not an array: {error}") from error
+            header = stream.tell()
+        if (by_column and len(shape) > 1) or dtype.hasobject:
+            what = f"'{own.name}' has no first dim of samples that can be read in order"
+            raise OptionError(Reason(what, str(path), tensor=own.tensor, remedy="save it with np.savez, in C order"))
+        return cls(member, own, header, _start(archive, member, path, header), shape, dtype)
+
+    @property
+    def size(self) -> int:
+        """Bytes of a row."""
+        return int(np.prod(self.shape[1:], dtype=np.int64)) * self.dtype.itemsize
+
+    def read(self, stream: Any, place: int, path: Path) -> np.ndarray:
+        """The row at a place, from where the stream is."""
+        data = np.empty(self.size, np.uint8)
+        done = 0
+        while done < self.size:
+            got = stream.readinto(data[done:].data)
+            if not got:
+                raise FileError(str(path), f"'{self.member}' ends early, in row {place}")
+            done += got
+        return data.view(self.dtype).reshape(self.shape[1:])
+
+
+def _start(archive: zipfile.ZipFile, member: str, path: Path, header: int) -> int | None:
+    """Where in the file an array's elements begin: behind the member's own header, whose last fields vary in length."""
+    info = archive.getinfo(member)
+    if info.compress_type != zipfile.ZIP_STORED:
+        return None
+    with path.open("rb") as stream:
+        stream.seek(info.header_offset)
+        *_, name, extra = struct.unpack("<4s5H3I2H", stream.read(30))
+    return int(info.header_offset + 30 + name + extra + header)
+
+
+@dataclass(frozen=True)
+class _Rows(Stored):
+    """Samples in the rows of the arrays in an .npz file that is not compressed. sources: numbers of samples."""
+
+    path: Path
+    arrays: tuple[_Array, ...]
+    arrangement: Arrangement
+
+    def __iter__(self) -> Iterator[Sample]:
+        with file_errors(self.path), self.path.open("rb", buffering=0) as stream:
+            for sample in self.sources:
+                yield _joined([self._row(stream, place) for place in self.arrangement.places(sample)])
+
+    def _row(self, stream: Any, place: int) -> Sample:
+        row = {}
+        for array in self.arrays:
+            stream.seek((array.start or 0) + place * array.size)
+            row[array.own] = array.read(stream, place, self.path)
+        return fitted(row, f"row {place} of {self.path}")[0]
+
+
+def _joined(rows: Sequence[Sample]) -> Sample:
+    return rows[0] if len(rows) == 1 else stacked(rows, len(rows))
+
+
+def _inflated(path: Path, arrays: Sequence[_Array], arrangement: Arrangement) -> Iterator[Sample]:
+    """The samples in the rows of arrays in an .npz file some of which are compressed."""
+    with ExitStack() as stack, file_errors(path):
+        archive = stack.enter_context(zipfile.ZipFile(path))
+        streams = [stack.enter_context(archive.open(array.member)) for array in arrays]
+        for stream, array in zip(streams, arrays, strict=True):
+            stream.read(array.header)
+
+        def row(place: int) -> Sample:
+            read = {a.own: a.read(stream, place, path) for stream, a in zip(streams, arrays, strict=True)}
+            return fitted(read, f"row {place} of {path}")[0]
+
+        for sample in range(arrangement.count):
+            places = dict.fromkeys(arrangement.places(sample))
+            yield stacked([row(place) for place in places], arrangement.group)
+
+
+# .npy files, folders and images.
+
+
+def of_npy(path: Path, entry: Entry) -> Samples:
+    """The samples of an .npy file, for an entry of one input."""
+    if len(entry.inputs) != 1:
+        what = f"an .npy file has no names, and the model has {len(entry.inputs)} inputs"
+        raise OptionError(Reason(what, str(path), remedy="save all inputs by np.savez(path, name=array)"))
+    return _of_files([path], entry)
+
+
+def of_folder(folder: Path, entry: Entry, images: Images | None) -> tuple[dict[str, np.ndarray], Samples | None]:
+    """The samples of the files of a folder; or, if these are .npy files named as the inputs, arrays by name."""
+    with file_errors(folder):
+        files = sorted(file for file in folder.iterdir() if file.is_file() and not file.name.startswith("."))
+    kinds = {"image" if file.suffix.lower() in IMAGES else file.suffix for file in files}
+    if len(kinds) != 1 or not kinds <= {"image", ".npy", ".npz"}:
+        what = f"the folder holds {', '.join(sorted(kinds)) or 'no'} files"
+        raise OptionError(Reason(what, str(folder), remedy="put samples into it: only .npz, only .npy, or only images"))
+    (kind,) = kinds
+    if kind == "image":
+        image_shape(entry, images)
+        batch = entry.inputs[0].batch
+        sources = [tuple((file, None) for file in files[i : i + batch]) for i in range(0, len(files), batch)]
+        names = tuple(source[0][0].name for source in sources)
+        return {}, Samples(_Files(sources, entry, images, batch), len(sources), names)
+    named = {as_file_name(own.name) for own in entry.inputs}
+    if kind == ".npy" and {file.stem for file in files} == named:
+        return {file.stem: _loaded(file) for file in files}, None
+    if kind == ".npy" and len(entry.inputs) != 1:
+        what = f"the folder holds .npy files of other names than the model's {len(entry.inputs)} inputs"
+        remedy = f"name them {', '.join(sorted(f'{name}.npy' for name in named))}, or save each sample by np.savez"
+        raise OptionError(Reason(what, str(folder), remedy=remedy))
+    return {}, _of_files(files, entry)
+
+
+def _of_files(files: Sequence[Path], entry: Entry) -> Samples:
+    """The samples of files of arrays: one in each, or those in its rows."""
+    places: list[tuple[Path, int | None]] = []
+    groups = set()
+    for file in files:
+        if file.suffix == ".npz":
+            shapes = {array.own: array.shape for array in _arrays(file, entry)}
+        else:
+            shapes = {entry.inputs[0]: _loaded(file).shape}
+        is_row = all(own.takes_row(shape) and not own.takes(shape) for own, shape in shapes.items())
+        batch = group_of([*shapes], len(shapes), str(file)) if is_row else 1
+        found = Arrangement(None, batch) if batch > 1 else Arrangement.of(shapes, str(file))
+        groups.add(found.group)
+        places += [(file, row) for row in ([None] if found.rows is None else range(found.rows))]
+    if len(groups) > 1:
+        raise OptionError(Reason("some files hold whole batches, and some rows", str(files[0].parent)))
+    (group,) = groups
+    sources = [tuple(places[i : i + group]) for i in range(0, len(places), group)]
+    many = len(places) > len(files)
+    names = [f"{file.name}{f'[{row}]' if many and row is not None else ''}" for file, row in (s[0] for s in sources)]
+    return Samples(_Files(sources, entry, None, group), len(sources), tuple(names) if len(files) > 1 else ())
+
+
+@dataclass(frozen=True)
+class _Files(Stored):
+    """Samples in files, each of one or more (file, row). images: how they become inputs; None: they hold arrays."""
+
+    entry: Entry
+    images: Images | None
+    group: int = 1
+
+    def __iter__(self) -> Iterator[Sample]:
+        for places in self.sources:
+            if self.images is not None:
+                rows = [_of_image(file, self.entry, self.images) for file, _ in places]
+            else:
+                rows = [self._read(file, row) for file, row in places]
+            yield rows[0] if self.group == 1 else stacked(rows, self.group)
+
+    def _read(self, file: Path, row: int | None) -> Sample:
+        arrays = _loaded(file)
+        named = self.entry.names(list(arrays), str(file)) if isinstance(arrays, Mapping) else {}
+        by_input = {own: arrays[name] for own, name in named.items()} or {self.entry.inputs[0]: arrays}
+        where = str(file) if row is None else f"row {row} of {file}"
+        return fitted(by_input if row is None else {own: array[row] for own, array in by_input.items()}, where)[0]
+
+
+def _loaded(file: Path) -> Any:
+    """The array of an .npy file, mapped; the arrays of an .npz file by name."""
+    with file_errors(file):
+        try:
+            if file.suffix == ".npy":
+                return np.load(file, mmap_mode="r", allow_pickle=False)
+            with np.load(file, allow_pickle=False) as arrays:
+                return {name: arrays[name] for name in arrays.files}
+        except (EOFError, ValueError, zipfile.BadZipFile) as error:
+            raise FileError(str(file), f"not a readable .npy or .npz file of arrays: {error}") from error
+
+
+def image_shape(entry: Entry, images: Images | None) -> tuple[int, int, int]:
+    """Height, width and channels of images for an input. OptionError if it takes none, or nothing says how."""
+    if images is None:
+        raise OptionError(Reason("images need a mean and a scale", remedy="state them: --mean 127.5 --scale 0.00784"))
+    own = entry.inputs[0]
+    _, *size = own.shape if len(entry.inputs) == 1 and len(own.shape) == 4 else (None,)
+    height, width, channels = (dim or 0 for dim in size or (0, 0, 0))
+    if not height or not width or channels not in (1, 3):
+        what = f"images are for a model of one input of N x height x width x 1 or 3, and it has {dims(own.shape)}"
+        raise OptionError(Reason(what, tensor=own.tensor))
+    return height, width, channels
+
+
+def _of_image(file: Path, entry: Entry, images: Images) -> Sample:
+    try:
+        from PIL import Image
+    except ImportError as error:
+        raise OptionError(Reason("images need Pillow", remedy="pip install pillow")) from error
+    height, width, channels = image_shape(entry, images)
+    (own,) = entry.inputs
+    with file_errors(file), Image.open(file) as image:
+        resized = image.convert("L" if channels == 1 else "RGB").resize((width, height), Image.Resampling.BILINEAR)
+    pixels = np.asarray(resized, np.float32).reshape(height, width, channels)
+    values = (pixels - np.array(images.mean, np.float32)) * np.array(images.scale, np.float32)
+    return fitted({own: values if own.scale else values.astype(own.dtype)}, str(file))[0]

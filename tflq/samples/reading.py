@@ -1,0 +1,212 @@
+"""Samples: what a model is run on, from files or from a program, one at a time (docs/data.md).
+
+A sample is an array for each input, by name. Nothing is held but the sample at hand: arrays of an .npz file are read
+from it row by row. What files hold can be read at any place and in any process (`Stored`), so that only its place is
+sent to one; what a program gives, and what is compressed, comes one after the other.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from tflq.errors import FileError, OptionError, Reason, not_expected
+from tflq.samples.files import Batch, Images, Samples, Stored, of_folder, of_npy, of_npz
+from tflq.samples.inputs import Arrangement, Entry, Input, Sample, fitted, stacked
+
+BATCH: Final = 16
+"""Samples that a process runs at once."""
+
+
+class Batches:
+    """Samples in batches, one after the other, for processes: of files their places, otherwise arrays."""
+
+    def __init__(self, samples: Samples) -> None:
+        self._stored = samples.arrays if isinstance(samples.arrays, Stored) else None
+        self._arrays = iter(()) if self._stored is not None else iter(samples.arrays)
+        self._done = 0
+
+    def of(self, most: int | None = None) -> Iterator[Batch]:
+        """Those of the next so many samples; of all that are left without a number."""
+        given = 0
+        while batch := self.following(BATCH if most is None else min(BATCH, most - given)):
+            given += len(batch)
+            yield batch
+
+    def following(self, most: int) -> Batch:
+        """The next samples; empty at the end."""
+        if self._stored is None:
+            return list(islice(self._arrays, most))
+        places = range(self._done, min(self._done + most, len(self._stored)))
+        self._done += len(places)
+        return self._stored.at(places)
+
+
+def check_data(name: str, data: object) -> None:
+    """A form of docs/data.md, or None. OptionError for anything else."""
+    iterable = isinstance(data, Iterable) and not isinstance(data, (bytes, bytearray, memoryview))
+    if not (data is None or iterable or callable(data) or isinstance(data, os.PathLike)):
+        raise not_expected(name, data, "a path, arrays by input name, or an iterable of samples")
+
+
+def samples_of(data: Any, entry: Entry, images: Images | None = None) -> Samples:
+    """Samples from data in any of the forms of docs/data.md: the path of an .npz or .npy file or of a folder; arrays by
+    name; an iterable of samples, or a function that returns one.
+
+    OptionError if it is none of these, or does not fit the inputs; FileError if it cannot be read.
+    """
+    if isinstance(data, (str, os.PathLike)):
+        return _of_path(Path(data), entry, images)
+    data = data() if callable(data) else data
+    if isinstance(data, Mapping):
+        return _of_arrays(data, entry)
+    check_data("data", data)
+    return _of_items(data, entry)
+
+
+def _of_path(path: Path, entry: Entry, images: Images | None) -> Samples:
+    if path.is_dir():
+        arrays, samples = of_folder(path, entry, images)
+        return samples or _of_arrays(arrays, entry, str(path))
+    if not path.exists():
+        raise FileError(str(path), "there is no such file")
+    if path.suffix == ".npz":
+        return of_npz(path, entry)
+    if path.suffix == ".npy":
+        return of_npy(path, entry)
+    remedy = "give an .npz or .npy file, or a folder of .npz, .npy or image files (docs/data.md)"
+    raise OptionError(Reason("this is not a file of samples", str(path), remedy=remedy))
+
+
+def _of_arrays(arrays: Mapping[str, Any], entry: Entry, where: str = "the arrays") -> Samples:
+    """Samples in arrays by name, which are one each, or have them in their rows."""
+    by_input = {own: np.asarray(arrays[name]) for own, name in entry.names(list(arrays), where).items()}
+    found = Arrangement.of({own: array.shape for own, array in by_input.items()}, where)
+    if found.rows is None:
+        return Samples([fitted(by_input, where)[0]], 1)
+    return Samples((_of_rows(by_input, found.places(sample), where) for sample in range(found.count)), found.count)
+
+
+def _of_rows(arrays: Mapping[Input, np.ndarray], places: Sequence[int], where: str) -> Sample:
+    rows = [fitted({own: a[place] for own, a in arrays.items()}, f"row {place} of {where}")[0] for place in places]
+    return rows[0] if len(rows) == 1 else stacked(rows, len(rows))
+
+
+def _of_items(data: Iterable[Any], entry: Entry) -> Samples:
+    """Samples that an iterable gives, each by name or in the order of the inputs."""
+    single = all(own.batch == 1 for own in entry.inputs)
+    count = len(data) if single and isinstance(data, Sized) and not _has_keys(data) else None
+    return Samples(_grouped(_fitted_items(data, entry)), count)
+
+
+def _has_keys(data: Any) -> bool:
+    """Whether samples are pairs of a signature's key and a sample, some of which may be for other signatures."""
+    return isinstance(data, Sequence) and any(isinstance(item, tuple) and _is_pair(item) for item in data)
+
+
+def _is_pair(item: Any) -> bool:
+    return isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str)
+
+
+def _fitted_items(data: Iterable[Any], entry: Entry) -> Iterator[tuple[Sample, int]]:
+    for place, item in enumerate(data):
+        if _is_pair(item):
+            key, item = item
+            if key not in (*entry.signatures, entry.key):
+                what = f"the sample of place {place} is for signature '{key}', which the model has not"
+                known = ", ".join(f"'{each}'" for each in entry.signatures) or "none"
+                raise OptionError(Reason(what, value=key, remedy=f"signatures of the model: {known}"))
+            if not entry.is_for(key):
+                continue
+        yield fitted(_by_input(item, entry, f"place {place}"), f"place {place}")
+
+
+def _by_input(item: Any, entry: Entry, where: str) -> dict[Input, Any]:
+    inputs = entry.inputs
+    if isinstance(item, Mapping):
+        return {own: item[name] for own, name in entry.names(list(item), f"the sample of {where}").items()}
+    arrays = list(item) if isinstance(item, (list, tuple)) and _are_arrays(item) else [item]
+    if len(arrays) != len(inputs):
+        what = f"the sample of {where} has {len(arrays)} arrays, and the model {len(inputs)} inputs"
+        named = ", ".join(f"'{own.name}'" for own in inputs)
+        raise OptionError(Reason(what, value=len(arrays), remedy=f"give an array for each of {named}"))
+    return dict(zip(inputs, arrays, strict=True))
+
+
+def _are_arrays(items: Sequence[Any]) -> bool:
+    """Whether a list holds arrays, and is not one itself."""
+    return any(getattr(item, "__array__", None) is not None for item in items)
+
+
+def _grouped(samples: Iterable[tuple[Sample, int]]) -> Iterator[Sample]:
+    """Whole samples, and those that rows make together."""
+    rows: list[Sample] = []
+    size = 1
+    for sample, group in samples:
+        if group == 1:
+            yield sample
+            continue
+        size = group
+        rows.append(sample)
+        if len(rows) == size:
+            yield stacked(rows, size)
+            rows = []
+    if rows:
+        yield stacked(rows, size)
+
+
+@dataclass(frozen=True)
+class Span:
+    """Samples in a row, of data that can be gone through any number of times: each time one is held after the other.
+    They are the data's from `start` to before `stop`."""
+
+    data: Any
+    entry: Entry
+    images: Images | None
+    start: int
+    stop: int
+
+    @classmethod
+    def of(cls, data: Any, entry: Entry, images: Images | None = None) -> Span:
+        """All samples of data, as of `samples_of`. An iterator, which is gone through once, becomes a list."""
+        data = list(data) if isinstance(data, Iterator) else data
+        samples = samples_of(data, entry, images)
+        count = sum(1 for _ in samples.arrays) if samples.count is None else samples.count
+        return cls(data, entry, images, 0, count)
+
+    def __len__(self) -> int:
+        return self.stop - self.start
+
+    def __iter__(self) -> Iterator[Sample]:
+        arrays = samples_of(self.data, self.entry, self.images).arrays
+        if isinstance(arrays, Stored):
+            return iter(arrays.at(range(self.start, self.stop)))
+        return islice(arrays, self.start, self.stop)
+
+    def split(self, count: int) -> tuple[Span, Span]:
+        """The first so many, and the others."""
+        return replace(self, stop=self.start + count), replace(self, start=self.start + count)
+
+
+def drawn(samples: Samples, most: int | None, seed: int | None) -> Samples:
+    """At most so many of the samples, all without a number: the first ones, or, with a seed, drawn at random, in their
+    order. OptionError for a seed where the number of samples is not known."""
+    if most is None:
+        return samples
+    if samples.count is None:
+        if seed is not None:
+            raise OptionError(Reason("a seed draws from a known number of samples", remedy="give a list, or a path"))
+        return Samples(islice(samples.arrays, most), None)
+    count = min(most, samples.count)
+    kept = range(count) if seed is None else sorted(random.Random(seed).sample(range(samples.count), count))  # noqa: S311
+    if isinstance(samples.arrays, Stored):
+        return Samples(samples.arrays.at(kept), count)
+    wanted, last = set(kept), kept[-1] + 1 if kept else 0
+    return Samples((s for place, s in enumerate(islice(samples.arrays, last)) if place in wanted), count)

@@ -1,0 +1,42 @@
+"""What one run of each model takes, in the processes of a comparison: in the interpreter as users have it, with its
+default delegate and one thread.
+
+The models take turns, so that other load on the machine affects both. A turn is one run that is not measured, which
+sets the inputs and fills the caches, and then as many as fit into a few milliseconds; it counts with their mean, in
+time of the processor. Times are medians over the turns, and the ratio is the median of the turns' ratios.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import median
+from time import monotonic
+
+import numpy as np
+
+from tflq.verification.layers import AnyRunner
+from tflq.verification.outcome import RunTime
+from tflq.verification.runner import RunError
+from tflq.verification.tflite_runner import TfliteRunner
+
+TURNS, LEAST_TURNS = 15, 3
+SECONDS = 10.0
+"""After so many seconds no more turns begin, once there were LEAST_TURNS."""
+
+
+def run_time(a: AnyRunner, b: AnyRunner, key: str, inputs: Sequence[np.ndarray]) -> RunTime:
+    """How long a run of an entry takes in both models on these inputs. A model that the default kernels do
+    not run is not an error: `problem` says so."""
+    problem = a.untimed or b.untimed
+    if problem or not isinstance(a, TfliteRunner) or not isinstance(b, TfliteRunner):
+        return RunTime(key, problem=problem)
+    turns: list[tuple[float, float]] = []
+    end = monotonic() + SECONDS
+    try:
+        with a.timed() as before, b.timed() as after:
+            while len(turns) < LEAST_TURNS or (len(turns) < TURNS and monotonic() < end):
+                turns.append((before.time(key, inputs), after.time(key, inputs)))
+    except RunError as error:
+        return RunTime(key, problem=f"the default kernels do not run both models: {error}")
+    firsts, seconds = zip(*turns, strict=True)
+    return RunTime(key, median(firsts), median(seconds), median(s / f for f, s in turns), len(turns))
