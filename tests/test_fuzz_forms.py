@@ -67,6 +67,15 @@ REFUSED = {
     "comparison": (text("tfl.greater", {"a": FLOATS, "b": FLOATS}, "tensor<2x3xi8>"), "'output' is i8, not i1"),
     "storage": (text("tfl.add", {"a": Q5, "b": Q5}, Q5), "has no tensors of i5"),
     "integers": (text("tfl.abs", {"a": "tensor<3xi10>"}, "tensor<3xi10>"), "has no tensors of i10"),
+    "option without a value": (
+        text("tfl.gather", {"a": FLOATS, "b": "tensor<2xi32>"}, "tensor<2x3xf32>", "axis = 0, batch_dims = unit"),
+        "batch_dims has no value",
+    ),
+    "bytes": (
+        text("tfl.neg", {"c": FLOATS}, FLOATS, "", constant("c", "_", FLOATS).replace("dense<_>", "dense_resource<r>"))
+        + b'{-# dialect_resources: { builtin: { r: "0x0400000001020304" } } #-}',
+        "4 bytes, where 2x3xf32 has 24",
+    ),
     "option": (text("tfl.arg_max", {"a": FLOATS, "b": "tensor<i32>"}, "tensor<3xi32>", "output_type = 5"), "5"),
 }
 """Texts that no file can hold, and a part of the sentence that says why."""
@@ -78,6 +87,16 @@ HANDLED = {
     "int64": text(
         "tfl.abs", {"a": "tensor<3x!quant.uniform<i64:f32, 0.25>>"}, "tensor<3x!quant.uniform<i64:f32, 0.5>>"
     ),
+    "uint64": text(
+        "tfl.abs", {"a": "tensor<3x!quant.uniform<u64:f32, 0.25>>"}, "tensor<3x!quant.uniform<u64:f32, 0.5>>"
+    ),
+    "bfloat16 zeros": text("tfl.zeros_like", {"a": "tensor<3xbf16>"}, "tensor<3xbf16>"),
+    "diagonal of another type": text(
+        "tfl.matrix_set_diag",
+        {"a": "tensor<3x3x!quant.uniform<i16:f32, 0.5>>", "b": "tensor<3xi1>"},
+        "tensor<3x3x!quant.uniform<i16:f32, 0.5>>",
+    ),
+    "shape of handles": text("tfl.shape", {"a": "tensor<3x!quant.uniform<i8:f32, 0.5>>"}, "tensor<1x!tfl.resource>"),
     "uint32": text(
         "tfl.add_n", {"a": "tensor<3x!quant.uniform<u32:f32, 0.5>>"}, "tensor<3x!quant.uniform<u32:f32, 2.0>>"
     ),

@@ -14,6 +14,7 @@ from typing import Final, Generic, TypeVar
 from tflq.builder import Emitter
 from tflq.dialects.declare import Operator
 from tflq.dialects.effects import is_handle, is_pure
+from tflq.dialects.forms import compiled
 from tflq.dialects.traits import Calls, Impure
 from tflq.errors import Reason, Refused, UnsupportedError, operators
 from tflq.ir.core import Function, Module, Op, Signature, Value
@@ -63,11 +64,14 @@ class FunctionWalk(ABC, Generic[Made]):
                 self.record(old, new)
 
     def _results(self, op: Op) -> Sequence[Made | Value]:
+        start = len(self.emitter.ops)
         try:
             _need_ranks(op)
-            return self.lowered(op)
+            results = self.lowered(op)
+            need_declared(self.emitter.ops[start:])
         except Refused as refusal:
             return self._stand_in(op, refusal.at(op.location))
+        return results
 
     def function(self, inputs: Sequence[Value], outputs: Sequence[Value]) -> Function:
         """The lowered function: the ops that its results or variables follow from."""
@@ -93,6 +97,13 @@ def need_elements(op: Op, lacking: Set[ScalarType]) -> None:
     for value in op.tensors:
         if value.type.storage in lacking and not (handles and is_handle(value)):
             raise Refused(f"'{value.name}' is {value.type.storage}, which has no form")
+
+
+def need_declared(ops: Iterable[Op]) -> None:
+    """Refused if an op that was emitted is not as its class declares it: the format's operator does not take that."""
+    for op in ops:
+        if isinstance(op, Operator) and (reason := compiled(type(op)).check(op)) is not None:
+            raise Refused(f"{op.name} does not take it: {reason}")
 
 
 def _need_ranks(op: Op) -> None:

@@ -259,7 +259,8 @@ class SVDF(Operator, name="tfl.svdf", newest=4):
 
     def infer(self, site: Stated) -> Dims:
         batch, filters = site.dims(self.input, 2)[0], site.dims(self.feature, 2)[0]
-        memory = site.dims(self.time, 2)[1]
+        lines, memory = site.dims(self.time, 2)
+        filters = agree(filters, lines, "filters and filters over time")
         _check_state(site, self.state, batch, product((filters, memory)))
         if filters is not None and filters % self.rank:
             raise Misfit(f"{filters} filters are not a multiple of the rank {self.rank}")
