@@ -39,6 +39,14 @@ def test_nested_calls_are_converted_or_refused(kind: str) -> None:
             assert ends["integer converted"] == (1 if depth == 3 else ends["read converted"])
 
 
+def test_calls_that_repeat_many_operators_are_refused() -> None:
+    model = tree("pad")
+    for _ in range(12):
+        nest(model, "IF")
+    with pytest.raises(tflq.UnsupportedError, match="operators in its place"):
+        tflq.convert(encode(model), format="onnx")
+
+
 def text(op: str, operands: dict[str, str], result: str, attributes: str = "", constants: str = "") -> bytes:
     arguments = ", ".join(f"%{name}: {kind}" for name, kind in operands.items() if not name.startswith("c"))
     names, types = ", ".join(f"%{name}" for name in operands), ", ".join(operands.values())
@@ -50,6 +58,7 @@ def constant(name: str, value: str, kind: str) -> str:
     return f'%{name} = "tfl.pseudo_const"() {{value = dense<{value}> : {kind}}} : () -> {kind}'
 
 
+INT8 = "tensor<3x!quant.uniform<i8:f32, 0.5>>"
 FLOATS, Q5 = "tensor<2x3xf32>", "tensor<2x3x!quant.uniform<i5:f32, 0.5>>"
 BLOCKS = "tensor<2x2x!quant.uniform<i8:f32:{0:1, 1:2}, {{0.5}, {0.25}}>>"
 REFUSED = {
@@ -67,6 +76,10 @@ REFUSED = {
     "comparison": (text("tfl.greater", {"a": FLOATS, "b": FLOATS}, "tensor<2x3xi8>"), "'output' is i8, not i1"),
     "storage": (text("tfl.add", {"a": Q5, "b": Q5}, Q5), "has no tensors of i5"),
     "integers": (text("tfl.abs", {"a": "tensor<3xi10>"}, "tensor<3xi10>"), "has no tensors of i10"),
+    "shape of handles": (
+        text("tfl.shape", {"a": FLOATS}, "tensor<2x!tfl.resource>"),
+        "is !tfl.resource, not i32 or i64",
+    ),
     "option without a value": (
         text("tfl.gather", {"a": FLOATS, "b": "tensor<2xi32>"}, "tensor<2x3xf32>", "axis = 0, batch_dims = unit"),
         "batch_dims has no value",
@@ -96,7 +109,14 @@ HANDLED = {
         {"a": "tensor<3x3x!quant.uniform<i16:f32, 0.5>>", "b": "tensor<3xi1>"},
         "tensor<3x3x!quant.uniform<i16:f32, 0.5>>",
     ),
-    "shape of handles": text("tfl.shape", {"a": "tensor<3x!quant.uniform<i8:f32, 0.5>>"}, "tensor<1x!tfl.resource>"),
+    "composite of fewer operands": text(
+        "tfl.stablehlo_composite",
+        {"a": INT8},
+        INT8,
+        'name = "c", decomposition_subgraph_index = 1',
+    )
+    + text("tfl.add", {"a": INT8, "b": INT8}, INT8).replace(b"@main", b"@other"),
+    "buckets without boundaries": text("tfl.bucketize", {"a": INT8}, "tensor<3xi32>", "boundaries"),
     "uint32": text(
         "tfl.add_n", {"a": "tensor<3x!quant.uniform<u32:f32, 0.5>>"}, "tensor<3x!quant.uniform<u32:f32, 2.0>>"
     ),

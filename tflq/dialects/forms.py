@@ -16,7 +16,7 @@ first op of a class is met; types that have passed are remembered. `ir.verifier`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, partial
 from typing import Any, Final, Literal
 
@@ -41,6 +41,14 @@ _INDICES: Final = Types(*(t for t in SCALARS.values() if t.is_integer and t.bits
 def declared(op: Any) -> str | None:
     """The constraint that an op is as its class declares it."""
     return compiled(type(op)).check(op)
+
+
+def undeclared(ops: Iterable[Op]) -> str:
+    """Why one of some emitted ops does not take its operands or gives other results; empty if all fit."""
+    for op in ops:
+        if isinstance(op, Operator) and (reason := compiled(type(op)).values(op)) is not None:
+            return f"{op.name} does not take it: {reason}"
+    return ""
 
 
 def compiled(kind: type[Operator]) -> Declared:

@@ -98,7 +98,7 @@ class _Function(FunctionWalk["Made"]):
         self.t = t
         self.become = become
         self.renamed = renamed
-        self.t.lower_ops = self.lower
+        self.t.lower_ops = self.inline
 
     def run(self) -> Function:
         inputs = [self._input(value) for value in self.source.inputs]

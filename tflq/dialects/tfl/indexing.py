@@ -314,6 +314,11 @@ class Bucketize(Operator, name="tfl.bucketize"):
         Elementwise(input, output, strict=False),
     )
 
+    def infer(self, site: Stated) -> Dims:
+        if self.boundaries is None:
+            raise Misfit("it has no boundaries")
+        return site.dims(self.input)
+
 
 class BoxesChosen(Operator):
     """Boxes that do not overlap better ones."""

@@ -9,7 +9,7 @@ from typing import ClassVar, Final, TypeAlias
 from tflq.dialects.declare import Operator, Trait, attribute, operand, result
 from tflq.dialects.inference import Dims, Misfit, Stated, agree, places, pooled, reduced, text, without_dim
 from tflq.dialects.parameters import AsksSameScale, Int16Symmetric, Misreads, QuantizedTogether, SameScale, Unbounded
-from tflq.dialects.tfl import Needs
+from tflq.dialects.tfl import COUNT, Needs
 from tflq.dialects.traits import (
     Axes,
     ComputedEarly,
@@ -23,6 +23,7 @@ from tflq.dialects.traits import (
     RankWithin,
     SameElementType,
     SameShape,
+    SetsElementType,
     SizedBy,
     Unquantized,
     Window,
@@ -269,9 +270,9 @@ class IndexAlong(Operator):
 
     input: Value = operand()
     axis: Value = operand(indices=True)
-    output: Value = result()
+    output: Value = result(COUNT)
     output_type: str = attribute(default="FLOAT32")
-    traits = (Axes(axis, input), OneElement(axis), SizedBy(axis))
+    traits = (SetsElementType(output, output_type), Axes(axis, input), OneElement(axis), SizedBy(axis))
     versions = (Needs(2, input, i8),)
 
     def infer(self, site: Stated) -> Dims:

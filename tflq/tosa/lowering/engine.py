@@ -120,7 +120,7 @@ class _Function(FunctionWalk[Value]):
         self.entry = scope is None
         t.module = parent.module
         t.callee = parent.callee
-        t.lower_ops = self.lower
+        t.lower_ops = self.inline
         t.variables = parent.variables
         t.accesses = parent.accesses
         t.searched = parent.searched
