@@ -13,9 +13,8 @@ from typing import Any, ClassVar, Final, TypeAlias
 
 from tflq.caches import ProofCache
 from tflq.contract import Note, Notes, Pass, PassResult, Searches
-from tflq.dialects.declare import Operator
 from tflq.dialects.effects import is_handle
-from tflq.dialects.forms import Form, compiled
+from tflq.dialects.forms import Form
 from tflq.dialects.onnx import (
     ArgMax,
     ArgMin,
@@ -99,7 +98,7 @@ class _Function(FunctionWalk["Made"]):
         self.t = t
         self.become = become
         self.renamed = renamed
-        self.t.lower_ops = self.lower
+        self.t.lower_ops = self.inline
 
     def run(self) -> Function:
         inputs = [self._input(value) for value in self.source.inputs]
@@ -114,11 +113,7 @@ class _Function(FunctionWalk["Made"]):
     def lowered(self, op: Op) -> Sequence[Made]:
         for value in op.tensors:
             _need_known_type(value)
-        before = len(self.t.ops)
         results = self.become(op, self.t)
-        for emitted in self.t.ops[before:]:
-            if isinstance(emitted, Operator) and (reason := compiled(type(emitted)).check(emitted)) is not None:
-                raise Refused(f"no {type(emitted).__name__} of ONNX takes it: {reason}")
         return [results] if isinstance(results, (Value, Held)) else results
 
     def record(self, value: Value, made: Made) -> None:

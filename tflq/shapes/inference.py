@@ -17,7 +17,7 @@ var_handle.cc, read_variable.cc, assign_variable.cc.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from tflq.analysis.known import LIMIT, Access, Accesses, Known, constant_elements, elements_of
 from tflq.dialects.declare import Operator
@@ -39,6 +39,10 @@ Caller: TypeAlias = Callable[
     [int, Sequence[Shape], Sequence[Known | None]], tuple[Sequence[Shape], Sequence[Known | None]]
 ]
 """Infers a function of the module for given arguments: shapes and known elements of its results."""
+
+
+_MOST_DIM: Final = (1 << 31) - 1
+"""What an interpreter keeps of a dim: an int32."""
 
 
 @dataclass(slots=True)
@@ -289,8 +293,8 @@ class Inference:
             raise Misfit(f"it has {len(op.results)} results, where {len(found)} are expected")
         for dims in found:
             for d in dims or ():
-                if d is not None and d < 0:
-                    raise Misfit(f"its result would have a negative dim: {found}")
+                if d is not None and not 0 <= d <= _MOST_DIM:
+                    raise Misfit(f"its result would have a dim of {d}")
         return found
 
     def _stated(self, op: Op) -> list[Shape]:
