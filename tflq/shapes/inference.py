@@ -17,12 +17,12 @@ var_handle.cc, read_variable.cc, assign_variable.cc.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from tflq.analysis.known import LIMIT, Access, Accesses, Known, constant_elements, elements_of
 from tflq.dialects.declare import Operator
 from tflq.dialects.effects import entry_functions, is_pure
-from tflq.dialects.inference import Misfit, NotInferred, Stated, text
+from tflq.dialects.inference import Misfit, NotInferred, Stated, check_sizes, text
 from tflq.dialects.tfl.state import Custom, ReadVariable
 from tflq.dialects.traits import ReadsShapes
 from tflq.errors import Reason, UnsupportedError, operators
@@ -39,10 +39,6 @@ Caller: TypeAlias = Callable[
     [int, Sequence[Shape], Sequence[Known | None]], tuple[Sequence[Shape], Sequence[Known | None]]
 ]
 """Infers a function of the module for given arguments: shapes and known elements of its results."""
-
-
-_MOST_DIM: Final = (1 << 31) - 1
-"""What an interpreter keeps of a dim: an int32."""
 
 
 @dataclass(slots=True)
@@ -291,10 +287,7 @@ class Inference:
         found: list[Shape] = answer if isinstance(answer, list) else [answer]
         if len(found) != len(op.results):
             raise Misfit(f"it has {len(op.results)} results, where {len(found)} are expected")
-        for dims in found:
-            for d in dims or ():
-                if d is not None and not 0 <= d <= _MOST_DIM:
-                    raise Misfit(f"its result would have a dim of {d}")
+        check_sizes(found)
         return found
 
     def _stated(self, op: Op) -> list[Shape]:
