@@ -183,8 +183,7 @@ def _child(job: Job, outcome: Outcome) -> int:
             return job.stop
         errors.seek(0)
         last = errors.read().strip().splitlines()[-1:]
-    outcome.counts["died"] += 1
-    outcome.failures.append((started, f"process ended with {child.returncode}: {''.join(last)}"))
+    outcome.add(started, {"died": 1}, [f"process ended with {child.returncode}: {''.join(last)}"], 0)
     return started + 1
 
 

@@ -39,6 +39,14 @@ def test_nested_calls_are_converted_or_refused(kind: str) -> None:
             assert ends["integer converted"] == (1 if depth == 3 else ends["read converted"])
 
 
+def test_calls_that_repeat_many_operators_are_refused() -> None:
+    model = tree("pad")
+    for _ in range(12):
+        nest(model, "IF")
+    with pytest.raises(tflq.UnsupportedError, match="operators in its place"):
+        tflq.convert(encode(model), format="onnx")
+
+
 def text(op: str, operands: dict[str, str], result: str, attributes: str = "", constants: str = "") -> bytes:
     arguments = ", ".join(f"%{name}: {kind}" for name, kind in operands.items() if not name.startswith("c"))
     names, types = ", ".join(f"%{name}" for name in operands), ", ".join(operands.values())
@@ -50,6 +58,7 @@ def constant(name: str, value: str, kind: str) -> str:
     return f'%{name} = "tfl.pseudo_const"() {{value = dense<{value}> : {kind}}} : () -> {kind}'
 
 
+INT8 = "tensor<3x!quant.uniform<i8:f32, 0.5>>"
 FLOATS, Q5 = "tensor<2x3xf32>", "tensor<2x3x!quant.uniform<i5:f32, 0.5>>"
 BLOCKS = "tensor<2x2x!quant.uniform<i8:f32:{0:1, 1:2}, {{0.5}, {0.25}}>>"
 REFUSED = {
@@ -67,6 +76,19 @@ REFUSED = {
     "comparison": (text("tfl.greater", {"a": FLOATS, "b": FLOATS}, "tensor<2x3xi8>"), "'output' is i8, not i1"),
     "storage": (text("tfl.add", {"a": Q5, "b": Q5}, Q5), "has no tensors of i5"),
     "integers": (text("tfl.abs", {"a": "tensor<3xi10>"}, "tensor<3xi10>"), "has no tensors of i10"),
+    "shape of handles": (
+        text("tfl.shape", {"a": FLOATS}, "tensor<2x!tfl.resource>"),
+        "is !tfl.resource, not i32 or i64",
+    ),
+    "option without a value": (
+        text("tfl.gather", {"a": FLOATS, "b": "tensor<2xi32>"}, "tensor<2x3xf32>", "axis = 0, batch_dims = unit"),
+        "batch_dims has no value",
+    ),
+    "bytes": (
+        text("tfl.neg", {"c": FLOATS}, FLOATS, "", constant("c", "_", FLOATS).replace("dense<_>", "dense_resource<r>"))
+        + b'{-# dialect_resources: { builtin: { r: "0x0400000001020304" } } #-}',
+        "4 bytes, where 2x3xf32 has 24",
+    ),
     "option": (text("tfl.arg_max", {"a": FLOATS, "b": "tensor<i32>"}, "tensor<3xi32>", "output_type = 5"), "5"),
 }
 """Texts that no file can hold, and a part of the sentence that says why."""
@@ -78,6 +100,23 @@ HANDLED = {
     "int64": text(
         "tfl.abs", {"a": "tensor<3x!quant.uniform<i64:f32, 0.25>>"}, "tensor<3x!quant.uniform<i64:f32, 0.5>>"
     ),
+    "uint64": text(
+        "tfl.abs", {"a": "tensor<3x!quant.uniform<u64:f32, 0.25>>"}, "tensor<3x!quant.uniform<u64:f32, 0.5>>"
+    ),
+    "bfloat16 zeros": text("tfl.zeros_like", {"a": "tensor<3xbf16>"}, "tensor<3xbf16>"),
+    "diagonal of another type": text(
+        "tfl.matrix_set_diag",
+        {"a": "tensor<3x3x!quant.uniform<i16:f32, 0.5>>", "b": "tensor<3xi1>"},
+        "tensor<3x3x!quant.uniform<i16:f32, 0.5>>",
+    ),
+    "composite of fewer operands": text(
+        "tfl.stablehlo_composite",
+        {"a": INT8},
+        INT8,
+        'name = "c", decomposition_subgraph_index = 1',
+    )
+    + text("tfl.add", {"a": INT8, "b": INT8}, INT8).replace(b"@main", b"@other"),
+    "buckets without boundaries": text("tfl.bucketize", {"a": INT8}, "tensor<3xi32>", "boundaries"),
     "uint32": text(
         "tfl.add_n", {"a": "tensor<3x!quant.uniform<u32:f32, 0.5>>"}, "tensor<3x!quant.uniform<u32:f32, 2.0>>"
     ),

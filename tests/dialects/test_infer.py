@@ -16,6 +16,8 @@ from tflq.dialects.builder import Emitter
 from tflq.dialects.declare import Operator
 from tflq.dialects.inference import STATED, Misfit, broadcast
 from tflq.dialects.quant import Dcast, Qcast, Scast
+from tflq.dialects.tfl.convolution import Conv3D as TflConv3D
+from tflq.dialects.tfl.recurrent import SVDF
 from tflq.dialects.tosa import movement as moving
 from tflq.dialects.tosa.convolution import (
     AvgPool2D,
@@ -41,7 +43,7 @@ from tflq.dialects.tosa.movement import (
     WhileLoop,
 )
 from tflq.ir.core import Function, Module, Value, dialect
-from tflq.ir.types import ScalarType, Shape, TensorType, i1, i8, i32
+from tflq.ir.types import ScalarType, Shape, TensorType, f32, i1, i8, i32
 
 Sizes = tuple[int, ...]
 Drawn = tuple[list[Sizes], dict[str, Any]]
@@ -300,3 +302,16 @@ def test_nothing_is_added_for_operands_that_do_not_fit() -> None:
     with pytest.raises(Misfit, match=r"\[2\] and \[3\] do not broadcast"):
         e.emit(Add, [Value(TensorType((n,), i32)) for n in (2, 3)], i32)
     assert not e.ops
+
+
+@pytest.mark.parametrize(
+    ("kind", "shapes", "sentence"),
+    [
+        (SVDF, [(2, 3), (4, 3), (1, 5), (4,), (2, 20)], "filters and filters over time: 4 and 1 differ"),
+        (TflConv3D, [(1, 4, 4, 4, 2), (1, 1, 1, 2, 3), (2, 3)], "channels and biases: 3 and 6 differ"),
+    ],
+)
+def test_operands_that_no_interpreter_runs(kind: type[Operator], shapes: list[Shape], sentence: str) -> None:
+    attributes = {"rank": 1, "stride_d": 1, "stride_h": 1, "stride_w": 1}
+    with pytest.raises(Misfit, match=sentence):
+        Emitter().emit(kind, [Value(TensorType(shape, f32)) for shape in shapes], f32, **attributes)

@@ -117,7 +117,7 @@ def elements_of(op: Op, shapes: Sequence[Shape], known: Sequence[Known | None]) 
 
 
 def _shape_of(op: Op, dims: Shape) -> list[Known] | None:
-    if dims is None:
+    if dims is None or not op.result.type.storage.is_integer:
         return None
     dtype = op.result.type.storage.dtype
     return [Known.of(np.asarray([1 if d is None else d for d in dims], dtype), np.asarray([d is None for d in dims]))]

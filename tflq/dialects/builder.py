@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 import numpy as np
 
 from tflq.dialects.declare import Operator
+from tflq.dialects.inference import check_sizes
 from tflq.dialects.quant import Dcast, Qcast, Scast, Table16Bit, Truncate
 from tflq.dialects.tosa.convolution import Conv2D, DepthwiseConv2D
 from tflq.dialects.tosa.elementwise import (
@@ -159,6 +160,7 @@ class Emitter:
         declaration says the element type too, or it is that of the first operand. `Misfit` if the operands do not
         fit."""
         if isinstance(type, TensorType):
+            check_sizes(type.shape)
             made, name = (Op, kind) if isinstance(kind, str) else (kind, kind.op_name)
             result = Value(type)
             op = made(name, list(operands), [result], attributes, self.location)

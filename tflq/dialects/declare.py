@@ -22,7 +22,7 @@ from typing import Any, ClassVar, Final, TypeVar
 import numpy as np
 
 from tflq.base.light import dataclass
-from tflq.dialects.inference import STATED, NotInferred, Stated
+from tflq.dialects.inference import STATED, NotInferred, Stated, check_sizes
 from tflq.ir.attributes import TypedFloat, TypedInt
 from tflq.ir.core import Op, Value, register
 from tflq.ir.types import SCALARS, ElementType, ScalarType, Shape
@@ -421,11 +421,13 @@ class Operator(Op):
 
     def follows(self) -> Shape | list[Shape]:
         """What `infer` gives for the types that are stated; None if no shape follows from them. Misfit if the operands
-        do not fit."""
+        do not fit, as where a window is larger than what it moves on."""
         try:
-            return self.infer(STATED)
+            found = self.infer(STATED)
         except NotInferred:
             return None
+        check_sizes(found)
+        return found
 
     @property
     def missing(self) -> Slot | None:

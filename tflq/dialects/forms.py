@@ -16,15 +16,15 @@ first op of a class is met; types that have passed are remembered. `ir.verifier`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, partial
 from typing import Any, Final, Literal
 
-from tflq.dialects.declare import INTEGER, QUANTIZED, Operator, Slot, Types, trait_of
+from tflq.dialects.declare import QUANTIZED, Operator, Slot, Types, trait_of
 from tflq.dialects.traits import Annotates, Kept, Recurrent
 from tflq.ir.core import Function, Module, Op, Value, family, op_class
 from tflq.ir.facts import walk
-from tflq.ir.types import BareType, ElementType, ScalarType
+from tflq.ir.types import SCALARS, BareType, ElementType, ScalarType
 from tflq.ir.verifier import Check, fail
 
 # Whether an op is as its class declares it.
@@ -35,12 +35,20 @@ _CLOSED: Final = frozenset({"tosa", "ext", "quant", "fxpmath", "onnx"})
 
 _COMPILED: Final[dict[type[Operator], Declared]] = {}
 
-_INDICES: Final = Types(INTEGER, QUANTIZED, text="an integer")
+_INDICES: Final = Types(*(t for t in SCALARS.values() if t.is_integer and t.bits >= 8), QUANTIZED, text="an integer")
 
 
 def declared(op: Any) -> str | None:
     """The constraint that an op is as its class declares it."""
     return compiled(type(op)).check(op)
+
+
+def undeclared(ops: Iterable[Op]) -> str:
+    """Why one of some emitted ops does not take its operands or gives other results; empty if all fit."""
+    for op in ops:
+        if isinstance(op, Operator) and (reason := compiled(type(op)).values(op)) is not None:
+            return f"{op.name} does not take it: {reason}"
+    return ""
 
 
 def compiled(kind: type[Operator]) -> Declared:

@@ -203,6 +203,15 @@ def plus(*terms: int | None) -> int | None:
     return sum(known) if len(known) == len(terms) else None
 
 
+def check_sizes(found: Shape | list[Shape]) -> None:
+    """Misfit if the shape of a result has a dim that is negative, or that an int32, which interpreters have, cannot
+    hold."""
+    for dims in found if isinstance(found, list) else (found,):
+        for d in dims or ():
+            if d is not None and not 0 <= d < 1 << 31:
+                raise Misfit(f"its result would have a dim of {d}")
+
+
 def agree(one: int | None, other: int | None, what: str) -> int | None:
     """The dim that both must be."""
     if one is not None and other is not None and one != other:

@@ -216,6 +216,12 @@ class MultiplyAccumulate(Trait):
 
     def check(self, op: Operator, notes: Notes) -> None:
         data, weights, result = self.data.value(op), self.weights.value(op), op.results[0]
+        bias = self.bias.value(op)
+        if data is not None and bias is not None and data.type.storage.is_float and not bias.type.storage.is_float:
+            notes.fail_op(op, f"'{data.name}' is {data.type.storage}, and its bias '{bias.name}' {bias.type.storage}")
+        floats = [v for v in (data, weights) if v is not None and v.type.storage.is_float]
+        if len({v.type.storage for v in floats}) > 1:
+            notes.fail_op(op, " and ".join(f"'{v.name}' is {v.type.storage}" for v in floats))
         if data is None or weights is None or not isinstance(data.type.element, UniformQuantizedType):
             return
         element = weights.type.element

@@ -19,7 +19,7 @@ from tflq.dialects.declare import Attribute, Operator, Slot, Trait
 from tflq.dialects.inference import STATED, Dims, Misfit, NotInferred, Stated, product
 from tflq.dialects.inference import text as _text
 from tflq.ir.core import Op, Value
-from tflq.ir.types import ScalarType, Shape
+from tflq.ir.types import ScalarType, Shape, i32, i64
 from tflq.ir.verifier import Notes
 
 # Effects, and the functions that an operator runs.
@@ -388,23 +388,28 @@ _OF_QUANTIZATION: Final = frozenset(("quantization", "min", "max", "zero_point",
 """Entries of `Value.info` that say more of a tensor's quantization."""
 
 
+_COUNTS: Final = {"INT32": i32, "INT64": i64}
+
+
 class SetsElementType(Trait):
-    """Its kernel gives the result an element type, whatever a file states; what reads a file states that one."""
+    """Its kernel gives the result an element type, whatever a file states: this one, or that of an attribute, if it is
+    INT32 or INT64. What reads a file states that one."""
 
     __slots__ = ("element", "result")
 
-    def __init__(self, result: Any, element: ScalarType) -> None:
+    def __init__(self, result: Any, element: Any) -> None:
         self.result: Final[Slot] = result
-        self.element: Final = element
+        self.element: Final[ScalarType | Attribute] = element
 
     def restate(self, op: Operator, notes: Notes) -> None:
         """Gives the result the element type that its kernel sets."""
-        value = self.result.value(op)
-        if value is None or value.type.element is self.element:
+        value, stated = self.result.value(op), self.element
+        element = _COUNTS.get(stated.stated(op)) if isinstance(stated, Attribute) else stated
+        if value is None or element is None or value.type.element is element:
             return
-        what = f"'{value.name}' is stated as {value.type.storage}, and the kernel makes it {self.element}"
-        notes.warn_op(op, what, remedy=f"state {self.element}")
-        value.type = value.type.with_element(self.element)
+        what = f"'{value.name}' is stated as {value.type.storage}, and the kernel makes it {element}"
+        notes.warn_op(op, what, remedy=f"state {element}")
+        value.type = value.type.with_element(element)
         value.info = {key: item for key, item in value.info.items() if key not in _OF_QUANTIZATION}
 
 

@@ -12,10 +12,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Final, Generic, TypeVar
 
 from tflq.base.errors import Reason, Refused, UnsupportedError, operators
-from tflq.base.light import dataclass, replace
+from tflq.base.light import dataclass, field, replace
+from tflq.base.sized import need_few_parts
 from tflq.dialects.builder import Emitter
 from tflq.dialects.declare import Operator
 from tflq.dialects.effects import is_handle, is_pure
+from tflq.dialects.forms import undeclared
 from tflq.dialects.traits import Calls, Impure
 from tflq.ir.core import Function, Module, Op, Signature, Value
 from tflq.ir.facts import walk
@@ -38,6 +40,10 @@ class FunctionWalk(ABC, Generic[Made]):
     emitter: Emitter
     refused: dict[Reason, None]
     """Why something that is needed has no form, over the whole module."""
+    inlined: set[int] = field(default_factory=set)
+    """The lists of ops that took the place of a call."""
+    copies: int = 0
+    """How many ops calls have repeated."""
 
     @abstractmethod
     def lowered(self, op: Op) -> Sequence[Made]:
@@ -62,12 +68,23 @@ class FunctionWalk(ABC, Generic[Made]):
             for old, new in zip(op.results, self._results(op), strict=True):
                 self.record(old, new)
 
+    def inline(self, ops: Sequence[Op]) -> None:
+        """Lowers the ops of a function in the place of its call. TooLarge if calls repeat too many."""
+        self.copies += len(ops) if id(ops) in self.inlined else 0
+        self.inlined.add(id(ops))
+        need_few_parts(self.copies)
+        self.lower(ops)
+
     def _results(self, op: Op) -> Sequence[Made | Value]:
+        start = len(self.emitter.ops)
         try:
             _need_ranks(op)
-            return self.lowered(op)
+            results = self.lowered(op)
         except Refused as refusal:
             return self._stand_in(op, refusal.at(op.location))
+        if misfit := undeclared(self.emitter.ops[start:]):
+            return self._stand_in(op, Reason.at(op.location, misfit))
+        return results
 
     def function(self, inputs: Sequence[Value], outputs: Sequence[Value]) -> Function:
         """The lowered function: the ops that its results or variables follow from."""

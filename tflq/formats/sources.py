@@ -190,7 +190,7 @@ def read_text(source: Held, name: str) -> Module:
     messages call the text."""
     from tflq.dialects.quant import verify_casts
     from tflq.ir.text.parser import parse_module
-    from tflq.ir.verifier import verify
+    from tflq.ir.verifier import verify, verify_sizes
 
     try:
         module = parse_module(_bytes(source).decode("utf-8"), name or "<text>")
@@ -198,6 +198,7 @@ def read_text(source: Held, name: str) -> Module:
         what = f"byte {error.start} belongs neither to a text nor to a model"
         raise InvalidModelError("", what, path=name) from error
     try:
+        verify_sizes(module)
         verify(module)
         verify_casts(module)
         verify_declared(module)

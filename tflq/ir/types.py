@@ -15,11 +15,15 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypeGuard
 
 import numpy as np
 
-from tflq.base.errors import UnsupportedError
+from tflq.base.errors import Refused, UnsupportedError
 from tflq.base.light import dataclass, field
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+
+class NoNumbers(Refused, TypeError):  # noqa: N818 an answer, not an error
+    """Elements of a type that numpy lacks were asked for: what needs them has no form."""
 
 
 # Scalar element types: integers, floats, and those that have a name alone.
@@ -65,7 +69,7 @@ class ScalarType:
     def dtype(self) -> np.dtype:
         """The numpy dtype of an unpacked element (int4 unpacks to int8). TypeError if there is none."""
         if self._dtype is None:
-            raise TypeError(f"{self.name} has no numpy element type")
+            raise NoNumbers(f"{self.name} has no numpy element type")
         return self._dtype
 
     def less(self, zero_point: int) -> tuple[int, int]:

@@ -8,12 +8,14 @@ every pass, so it walks the module once.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence, Set
 from typing import Any, Final, NoReturn, TypeAlias
 
 from tflq.base.errors import InvalidModelError, VerificationError, nearest
 from tflq.base.light import dataclass, field
 from tflq.ir.core import COMPLETE, Function, Module, Op, Value, op_names
+from tflq.ir.facts import walk
 from tflq.ir.types import (
     BareType,
     FunctionType,
@@ -71,6 +73,19 @@ def axis_problem(type: TensorType) -> str | None:
     if isinstance(element, FunctionType):
         return next(filter(None, map(axis_problem, (*element.inputs, *element.results))), None)
     return None
+
+
+def size_problem(value: Value) -> str | None:
+    """How the bytes of a constant differ from its type, or None if they do not; sparse ones say their own size."""
+    type, buffer = value.type, value.buffer
+    if buffer is None or not buffer.data.size or not type.is_static or "sparsity" in value.info:
+        return None
+    storage = type.storage
+    bits = storage.dtype.itemsize * 8 if storage.numpy and storage.bits >= 8 else storage.bits
+    size = -(-math.prod(type.sizes) * bits // 8)
+    if not bits or buffer.data.size == size:
+        return None
+    return f"constant '{value.name}' has {buffer.data.size} bytes, where {type} has {size}"
 
 
 def bounds_problem(value: Value) -> str | None:
@@ -305,6 +320,15 @@ def _undeclared(name: str) -> str | None:
 def _within(outer: Op | None, op: Op, reason: str) -> str:
     """A reason with the op it is about, if that is inside of another one."""
     return reason if outer is None else f"'{op.name}' inside of it: {reason}"
+
+
+def verify_sizes(module: Module) -> None:
+    """VerificationError if a constant of a text has more or fewer bytes than its type."""
+    for index, function in enumerate(module.functions):
+        for op in walk(function.ops):
+            for value in op.operands:
+                if value is not None and (problem := size_problem(value)) is not None:
+                    fail(module, index, op, problem)
 
 
 def constant_problem(value: Value) -> str | None:

@@ -294,6 +294,7 @@ class Decider:
             answer = settled(rule, op, rewritten(rule(op, self.b)), self.b.undefined)
         except TooLarge as why:
             raise NotApplicable(str(why)) from None
+        _need_types(op, answer.results)
         lacks = trait_of(op, LacksKernel)
         if answer.warning and (self.b.real or (lacks is not None and lacks.concerns(op))):
             raise NotApplicable(answer.warning)
@@ -312,6 +313,7 @@ class Decider:
         start = len(self.b.ops)
         try:
             results = fall_back(op, self.b)
+            _need_types(op, results)
         except (NotApplicable, TooLarge) as why_not:
             raise Refused(f"{reason}; {why_not}") from None
         self._name_results(op, results, start)
@@ -345,6 +347,13 @@ class Decider:
             new.name = old.name
             new.type = TensorType(shape, new.type.element)
             self.plain[old] = new
+
+
+def _need_types(op: Op, results: Sequence[Value]) -> None:
+    """NotApplicable if a result is stated in another type than the operator gives."""
+    for old, new in zip(op.results, results, strict=False):
+        if new.type.storage != old.type.storage:
+            raise NotApplicable(f"'{old.name}' is stated as {old.type.storage}, and {new.type.storage} comes out")
 
 
 def _joined(*sentences: str) -> str:

@@ -26,7 +26,6 @@ from tflq.ir.types import (
     ElementType,
     NoQuantizedType,
     ScalarType,
-    UniformQuantizedType,
     f32,
     is_narrowed,
     is_quantized,
@@ -34,7 +33,7 @@ from tflq.ir.types import (
 from tflq.ir.verifier import COPIED, bounds_problem
 from tflq.legalize.calls import Calls, Interface, copied, densified, is_call, plain_value
 from tflq.legalize.deciding import Decider, Policy, kept
-from tflq.legalize.probing import requantized
+from tflq.legalize.probing import requantized_if_plain
 from tflq.legalize.rule import Memory, Rule, Variables, variables_of
 from tflq.targets.target import INTEGER, Target
 from tflq.transforms.pass_manager import Decision, Decisions, Pass, PassResult, SourceFunctions
@@ -110,9 +109,8 @@ class Walk:
 
     def _requantized(self, x: Value, source: ElementType, target: ElementType) -> Value:
         """A value that a call passes on, under other parameters if these hold."""
-        if isinstance(source, UniformQuantizedType) and isinstance(target, UniformQuantizedType):
-            return requantized(self._b, x, source, target)
-        return x
+        other = requantized_if_plain(self._b, x, source, target)
+        return x if other is None else other
 
     def _output(self, value: Value) -> Value:
         """The value that an entry point returns, with its original type and name."""

@@ -17,9 +17,9 @@ from tflq.base.errors import InvalidModelError, Refused
 from tflq.base.light import dataclass
 from tflq.dialects.builder import through_floats
 from tflq.dialects.declare import Operator, trait_of
-from tflq.dialects.effects import is_variable
+from tflq.dialects.effects import is_handle, is_variable
 from tflq.dialects.forms import is_recurrent
-from tflq.dialects.parameters import FloatKernel, Unbounded
+from tflq.dialects.parameters import FloatKernel, MultiplyAccumulate, Unbounded
 from tflq.dialects.tfl.activation import Tanh
 from tflq.dialects.tfl.arithmetic import FloorDiv, FloorMod, Maximum, Minimum
 from tflq.dialects.tfl.casts import Bitcast, Cast, Quantize
@@ -64,9 +64,12 @@ def fall_back(op: Op, b: RuleBuilder) -> Sequence[Value]:
 
         if problem := missing_state(op):
             raise NotApplicable(problem)
-    source = op.input.type.storage if isinstance(op, Quantize) else f32
-    if source is not f32 and (source.is_float or not source.numpy):
-        raise NotApplicable(f"QUANTIZE has no kernel on {source}; cast it to f32 first")
+    if strange := next((v for v in op.tensors if not (v.type.storage.numpy or is_handle(v))), None):
+        raise NotApplicable(f"no float kernel computes on '{strange.name}' of {strange.type.storage}")
+    if isinstance(op, Quantize) and not op.result.type.quantized:
+        raise NotApplicable(f"QUANTIZE has no kernel that gives plain {op.result.type.storage}; state its scale")
+    if isinstance(op, Quantize) and not op.input.type.quantized and op.input.type.storage is not f32:
+        raise NotApplicable(f"QUANTIZE has no kernel on plain {op.input.type.storage}; cast it to f32 first")
     numbers = _numbers(op)
     return through_floats(op, _Casts(op, b, numbers), partial(_computed, op, b, numbers))
 
@@ -138,8 +141,9 @@ def _computed(
         computed = [_merged(op, b, operands, types[0])]
     else:
         emitted = b.op(op.name, operands, types, attributes, version_info(op))
-        if isinstance(op, BatchMatMul) and not emitted.result.type.storage.is_float:
-            raise NotApplicable(f"BATCH_MATMUL of real numbers has no result in {emitted.result.type.storage}")
+        storage = emitted.results[0].type.storage if emitted.results else f32
+        if (isinstance(op, BatchMatMul) or trait_of(op, MultiplyAccumulate) is not None) and not storage.is_float:
+            raise NotApplicable(f"{kernel_name(op)} of real numbers has no result in {storage}")
         if not _of_one_type(emitted):
             raise NotApplicable(f"{kernel_name(op)} takes tensors of one type, and not all of these are quantized")
         computed = emitted.results

@@ -323,7 +323,7 @@ def entries_by(b: RuleBuilder, plain: Value, table: np.ndarray, storage: ScalarT
     """The entry for each stored value of a table [..., 256 or 65536], whose first dims broadcast to the tensor."""
     cells, span = table.shape[:-1], table.shape[-1]
     count, entries = math.prod(cells), table.reshape(-1)
-    if count == 1:
+    if count == 1 and plain.type.storage in (i8, ui8, i16):
         return b.table(plain, entries)
     starts = sized.arange(count).reshape(cells) * span - plain.type.storage.minimum
     index = b.add(b.cast(plain, i32), entry_of(b, starts, plain.type.rank or 0))

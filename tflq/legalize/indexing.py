@@ -232,6 +232,8 @@ def _dense(op: SparseToDense, b: RuleBuilder, values: Value, default: Value) -> 
     dims = [int(d) for d in shape.array.reshape(-1)]
     count = math.prod(values.type.sizes)
     where = indices.array.reshape(-1, len(dims)).astype(np.int64)
+    if ((where < 0) | (where >= dims)).any():
+        raise NotApplicable(f"'{indices.name}' has an index outside of the result")
     source = sized.full(dims, count)
     source[tuple(where.T)] = np.arange(len(where)) if values.type.rank else 0  # the last of equal indices stays
     table = b.concat([b.reshape(values, [count]), b.reshape(default, [1])], 0)

@@ -152,7 +152,7 @@ def _followed(op: Op) -> bool:
         return False
     try:
         moved = compute(op, *operands)
-    except ValueError:  # the operator's own sizes, of dims that are open
+    except (ValueError, IndexError):  # the operator's own sizes, of dims that are open; indices that are outside
         return False
     moved = moved if isinstance(moved, list) else [moved]
     return all(_same(m, v, known) for m, v in zip(moved, op.results, strict=True))
@@ -256,7 +256,7 @@ def kept(
 def _move_real(op: Op, b: RuleBuilder) -> Answer:
     """Several sources take the result's parameters and are moved; the parts of one source take those of each result."""
     quantized = [v for v in op.reads if v.type.quantized]
-    if quantized[0].type.storage.bits not in (8, 16):
+    if not quantized or quantized[0].type.storage.bits not in (8, 16):
         raise NotApplicable(COPIED)
     try:
         sources, targets = per_layer(op, quantized), per_layer(op, [v for v in op.results if v.type.quantized])

@@ -24,7 +24,10 @@ from tflq.ir.types import (
     UniformQuantizedPerAxisType,
     UniformQuantizedType,
     i1,
+    i8,
+    i16,
     i32,
+    ui8,
 )
 from tflq.legalize.rule import NotApplicable, Rule, RuleBuilder, rewritten
 from tflq.numerics.activation import BOUNDS
@@ -75,10 +78,10 @@ def requantized(b: RuleBuilder, x: Value, source: UniformQuantizedType, target: 
 
 
 def requantized_if_plain(b: RuleBuilder, x: Value, source: ElementType, target: ElementType) -> Value | None:
-    """`requantized`, if both have one scale and one storage type of 8 or 16 bits; else None."""
+    """`requantized`, if both have one scale and one storage type: i8, ui8 or i16; else None."""
     if not isinstance(source, UniformQuantizedType) or not isinstance(target, UniformQuantizedType):
         return None
-    if source.storage != target.storage or source.storage.bits not in (8, 16):
+    if source.storage != target.storage or source.storage not in (i8, ui8, i16):
         return None
     return requantized(b, x, source, target)
 

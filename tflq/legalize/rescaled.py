@@ -177,6 +177,8 @@ def bias_of(b: RuleBuilder, bias: Value | None, channels: int, acc: ScalarType) 
     if bias is None:
         return b.constant(np.zeros(channels, acc.dtype), acc)
     plain = b.value(bias)
+    if plain.type.is_static and plain.type.shape != (channels,):
+        plain = viewed(b, plain, (channels,))
     if plain.is_constant and plain.type.storage != acc:
         return b.constant(plain.array, acc)
     return b.cast(plain, acc)

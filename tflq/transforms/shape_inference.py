@@ -24,7 +24,7 @@ from tflq.base.errors import Reason, UnsupportedError, operators
 from tflq.base.light import dataclass
 from tflq.dialects.declare import Operator
 from tflq.dialects.effects import entry_functions, is_pure
-from tflq.dialects.inference import Misfit, NotInferred, Stated, text
+from tflq.dialects.inference import Misfit, NotInferred, Stated, check_sizes, text
 from tflq.dialects.tfl.state import Custom, ReadVariable
 from tflq.dialects.traits import ReadsShapes
 from tflq.ir.core import Buffer, Function, Module, Op, Value
@@ -287,10 +287,7 @@ class Inference:
         found: list[Shape] = answer if isinstance(answer, list) else [answer]
         if len(found) != len(op.results):
             raise Misfit(f"it has {len(op.results)} results, where {len(found)} are expected")
-        for dims in found:
-            for d in dims or ():
-                if d is not None and d < 0:
-                    raise Misfit(f"its result would have a negative dim: {found}")
+        check_sizes(found)
         return found
 
     def _stated(self, op: Op) -> list[Shape]:

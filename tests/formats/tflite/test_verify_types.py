@@ -8,7 +8,19 @@ from support.harness import argument, interpret, one_op
 
 import tflq
 from tflq.ir.core import Value
-from tflq.ir.types import ElementType, TensorType, UniformQuantizedType, element_storage, f32, i1, i8, i32, i64
+from tflq.ir.types import (
+    ElementType,
+    ScalarType,
+    TensorType,
+    UniformQuantizedType,
+    complex128,
+    element_storage,
+    f32,
+    i1,
+    i8,
+    i32,
+    i64,
+)
 
 Q8 = UniformQuantizedType.of(i8, 0.5, 3)
 
@@ -58,3 +70,13 @@ def test_what_is_no_truth_value_is_refused(name: str, operands: list[ElementType
         tflq.read(data)
     with pytest.raises(RuntimeError):
         interpret(data, [[np.zeros(3, np.int8 if e is not f32 else np.float32) for e in operands]])
+
+
+@pytest.mark.parametrize(("option", "element"), [("INT32", i32), ("INT64", i64)])
+def test_a_shape_has_the_type_that_its_option_says(option: str, element: ScalarType) -> None:
+    stated = Value(TensorType((1,), complex128), "y")
+    data = one_op("tfl.shape", [argument((3,), Q8, "x")], [stated], {"out_type": option})
+    module = tflq.read(data)
+    assert module.main.outputs[0].type.element is element
+    assert f"and the kernel makes it {element}" in module.warnings[0]
+    assert interpret(data, [[np.zeros(3, np.int8)]])[0][0].dtype == element.dtype

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-from tflq.dialects.declare import Attribute, Operator, Slot
+from tflq.dialects.declare import Attribute, Operator, Slot, Types
 from tflq.dialects.parameters import Parameters
 from tflq.ir.core import Op, Value
-from tflq.ir.types import ScalarType
+from tflq.ir.types import ScalarType, i32, i64
+
+COUNT: Final = Types(i32, i64)
+"""Element types of counts and places, of which an attribute says one."""
 
 
 def op_name(builtin: str) -> str:

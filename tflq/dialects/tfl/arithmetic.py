@@ -144,7 +144,7 @@ class AddN(Operator, name="tfl.add_n"):
 
     inputs: list[Value | None] = operand(variadic=True)
     output: Value = result()
-    traits = (Elementwise(inputs, output, strict=False),)
+    traits = (SameElementType(inputs, output, unless_quantized=True), Elementwise(inputs, output, strict=False))
 
 
 # Functions of one operand.

@@ -158,6 +158,8 @@ class Conv3D(Windowed3D, name="tfl.conv_3d"):
         """[N, D, H, W, I] with [KD, KH, KW, I, O]."""
         n, *sizes, _ = site.dims(self.input, 5)
         *kernel, _, outputs = site.dims(self.filter, 5)
+        if self.bias is not None:
+            agree(outputs, product(site.dims(self.bias)), "channels and biases")
         strides = self.stride_d, self.stride_h, self.stride_w
         dilations = self.dilation_d_factor, self.dilation_h_factor, self.dilation_w_factor
         return (n, *slide(sizes, kernel, strides, self.padding, dilations), outputs)
@@ -176,6 +178,8 @@ class Conv3DTranspose(Windowed3D, name="tfl.conv_3d_transpose"):
     def infer(self, site: Stated) -> Dims:
         n, d, h, w, c = site.ints(self.output_shape, 5)
         batch = agree(n, site.dims(self.input, 5)[0], "output_shape and input have batches that")
+        if self.bias is not None:
+            agree(site.dims(self.filter, 5)[3], product(site.dims(self.bias)), "channels and biases")
         return (batch, d, h, w, agree(c, site.dims(self.filter, 5)[3], "output_shape and filter have channels that"))
 
 
@@ -207,6 +211,8 @@ class FullyConnected(Operator, name="tfl.fully_connected", newest=14):
         not fill the last row."""
         dims = site.dims(self.input)
         units, length = site.dims(self.weights, 2)
+        if self.bias is not None:
+            agree(units, product(site.dims(self.bias)), "units and biases")
         spare = [v.type.shape for v in self.results[1:]]
         if self.keep_num_dims:
             agree(dims[-1] if dims else None, length, "the input's last dim and the weights' length")

@@ -83,7 +83,9 @@ class GatherND(Operator, name="tfl.gather_nd", newest=6):
 
     def infer(self, site: Stated) -> Dims:
         dims, indices = site.dims(self.input), site.dims(self.indices)
-        if not indices or indices[-1] is None:
+        if not indices:
+            raise Misfit("its indices are one number, where each is a list of them")
+        if indices[-1] is None:
             raise NotInferred(f"how many dims the indices {text(indices)} name is not known")
         if indices[-1] > len(dims):
             raise Misfit(f"indices {text(indices)} name more dims than {text(dims)} has")
@@ -114,6 +116,7 @@ class ScatterND(Operator, name="tfl.scatter_nd"):
     output: Value = result()
     traits = (
         SameScale(updates, output),
+        SameElementType(updates, output, unless_quantized=True),
         NonNegative(indices, shape),
         Misreads("result type"),
         SizedBy(shape),
@@ -147,10 +150,12 @@ class SparseToDense(Operator, name="tfl.sparse_to_dense", newest=3):
     versions = (Needs(3, values, i8), Needs(3, values, ui8), Needs(2, values, i64))
 
     def infer(self, site: Stated) -> Dims:
-        """A vector of indices names the first dim alone."""
-        dims, indices = tuple(site.ints(self.shape)), site.shape(self.indices)
-        if indices is not None and (len(indices) < 2 or indices[-1] == len(dims)):
-            site.check_indices(self.indices, dims if len(indices) > 1 else dims[:1], "the shape")
+        """Tuples of indices are as long as the shape; a vector of indices has a vector as its result."""
+        dims, indices = tuple(site.ints(self.shape)), site.dims(self.indices)
+        if len(indices) > 2:
+            raise Misfit(f"indices {text(indices)} have more than two dims")
+        agree(indices[1] if len(indices) == 2 else 1, len(dims), "the indices of an element and the dims of the result")
+        site.check_indices(self.indices, dims, "the shape")
         return dims
 
 
@@ -308,6 +313,11 @@ class Bucketize(Operator, name="tfl.bucketize"):
         SetsElementType(output, i32),
         Elementwise(input, output, strict=False),
     )
+
+    def infer(self, site: Stated) -> Dims:
+        if self.boundaries is None:
+            raise Misfit("it has no boundaries")
+        return site.dims(self.input)
 
 
 class BoxesChosen(Operator):

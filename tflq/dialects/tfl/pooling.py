@@ -9,7 +9,7 @@ from typing import ClassVar, Final, TypeAlias
 from tflq.dialects.declare import Operator, Trait, attribute, operand, result
 from tflq.dialects.inference import Dims, Misfit, Stated, agree, places, pooled, reduced, text, without_dim
 from tflq.dialects.parameters import AsksSameScale, Int16Symmetric, Misreads, QuantizedTogether, SameScale, Unbounded
-from tflq.dialects.tfl import Needs
+from tflq.dialects.tfl import COUNT, Needs
 from tflq.dialects.traits import (
     Axes,
     ComputedEarly,
@@ -23,12 +23,13 @@ from tflq.dialects.traits import (
     RankWithin,
     SameElementType,
     SameShape,
+    SetsElementType,
     SizedBy,
     Unquantized,
     Window,
 )
 from tflq.ir.core import Value
-from tflq.ir.types import Shape, i8, i16, ui8
+from tflq.ir.types import Shape, i8, i16, i32, ui8
 
 
 class Pool2D(Operator):
@@ -269,9 +270,9 @@ class IndexAlong(Operator):
 
     input: Value = operand()
     axis: Value = operand(indices=True)
-    output: Value = result()
+    output: Value = result(COUNT)
     output_type: str = attribute(default="FLOAT32")
-    traits = (Axes(axis, input), OneElement(axis), SizedBy(axis))
+    traits = (SetsElementType(output, output_type), Axes(axis, input), OneElement(axis), SizedBy(axis))
     versions = (Needs(2, input, i8),)
 
     def infer(self, site: Stated) -> Dims:
@@ -311,7 +312,7 @@ class SegmentSum(Operator, name="tfl.segment_sum"):
     """Sums of rows that have one segment number; these are sorted. Source: kernels/segment_sum.cc."""
 
     input: Value = operand()
-    segments: Value = operand(indices=True)
+    segments: Value = operand(i32, indices=True)
     output: Value = result()
     traits = (NonNegative(segments), SizedBy(input, segments))
 
@@ -326,8 +327,8 @@ class UnsortedSegments(Operator):
     """Rows combined by the number of their segment; `count` says how many segments there are."""
 
     input: Value = operand()
-    segments: Value = operand(indices=True)
-    count: Value = operand(indices=True)
+    segments: Value = operand(i32, indices=True)
+    count: Value = operand(i32, indices=True)
     output: Value = result()
     traits: ClassVar[tuple[Trait, ...]] = (NonNegative(count), SizedBy(segments, count))
 

@@ -32,6 +32,9 @@ def _both_ways(dims: Dims, forward: int | None, backward: int | None, *, merged:
     return [(*dims[:2], each) for each in units]
 
 
+_OF_BASIC: Final = 5
+
+
 class LSTM(Operator, name="tfl.lstm", newest=4):
     """One step of an LSTM. Source: kernels/lstm.cc."""
 
@@ -80,11 +83,16 @@ class LSTM(Operator, name="tfl.lstm", newest=4):
             batch, units = site.dims(self.input, 2)[0], site.dims(self.recurrent_to_output, 2)[1]
             _check_state(site, self.output_state, batch, units)
             return [(batch, units), *[v.type.shape for v in self.results[1:]]]
-        _, previous, weights, *_ = self.operands
+        if len(self.operands) != _OF_BASIC:
+            raise Misfit(f"the basic kernel has {_OF_BASIC} operands, not {len(self.operands)}")
+        _, previous, weights, biases, state = self.operands
         batch, depth = site.dims(self.input, 2)[0], site.dims(previous, 2)[1]
         agree(batch, site.dims(previous, 2)[0], "the batches of data and activation")
         total = site.dims(weights, 2)[1]
         gates = None if depth is None else 4 * depth
+        agree(gates, site.dims(biases, 1)[0], "gates and biases")
+        for one, other in zip(site.dims(state, 2), (batch, depth), strict=True):
+            agree(one, other, "the dims of state and activation")
         return [(batch, depth), (batch, depth), (batch, total), (batch, gates)]
 
 
@@ -251,7 +259,8 @@ class SVDF(Operator, name="tfl.svdf", newest=4):
 
     def infer(self, site: Stated) -> Dims:
         batch, filters = site.dims(self.input, 2)[0], site.dims(self.feature, 2)[0]
-        memory = site.dims(self.time, 2)[1]
+        lines, memory = site.dims(self.time, 2)
+        filters = agree(filters, lines, "filters and filters over time")
         _check_state(site, self.state, batch, product((filters, memory)))
         if filters is not None and filters % self.rank:
             raise Misfit(f"{filters} filters are not a multiple of the rank {self.rank}")

@@ -8,7 +8,7 @@ from typing import Final
 from tflq.dialects.declare import Operator, attribute, operand, result
 from tflq.dialects.inference import Dims, Misfit, Stated
 from tflq.dialects.parameters import AsksSameScale, Misreads, SameScale
-from tflq.dialects.tfl import Needs
+from tflq.dialects.tfl import COUNT, Needs
 from tflq.dialects.traits import (
     ComputedEarly,
     HasShape,
@@ -32,9 +32,9 @@ class Shape(Operator, name="tfl.shape"):
     """The shape of the input. Source: kernels/shape.cc."""
 
     input: Value = operand()
-    output: Value = result()
+    output: Value = result(COUNT)
     out_type: str = attribute(default="FLOAT32")
-    traits = (ReadsShapes(),)
+    traits = (SetsElementType(output, out_type), ReadsShapes())
 
     def infer(self, site: Stated) -> Dims:
         return (len(site.dims(self.input)),)

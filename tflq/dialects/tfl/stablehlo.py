@@ -20,7 +20,7 @@ from tflq.dialects.inference import (
 )
 from tflq.dialects.parameters import FloatKernel, LacksKernel, Misreads, NeverRuns, Unbounded
 from tflq.dialects.tfl.state import CALLS, Many
-from tflq.dialects.traits import Calls, Elementwise, Impure, SameShape, Unquantized
+from tflq.dialects.traits import Calls, Elementwise, Impure, OneElement, SameShape, Unquantized
 from tflq.ir.core import Value
 from tflq.ir.types import Shape, i8, i16, ui8
 
@@ -351,7 +351,7 @@ class StablehloPad(Operator, name="tfl.stablehlo_pad"):
     edge_padding_low: Any = attribute(default=None)
     edge_padding_high: Any = attribute(default=None)
     interior_padding: Any = attribute(default=None)
-    traits = (Misreads("packed"), FloatKernel())
+    traits = (OneElement(value), Misreads("packed"), FloatKernel())
 
     def infer(self, site: Stated) -> Dims:
         """Edges may be negative; between two elements `interior` are added."""

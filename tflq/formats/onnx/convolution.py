@@ -436,8 +436,6 @@ def batch_matmul(op: tfl.BatchMatMul, t: Onnx) -> Held:
     if not op.output.type.storage.is_float:
         raise Refused("BATCH_MATMUL of plain integers")
     x, y = _adjoint(t, t.value(op.lhs), op.adj_x), _adjoint(t, factor(op, t, op.rhs), op.adj_y)
-    if not (x.type.storage.is_float and y.type.storage.is_float):
-        raise Refused("BATCH_MATMUL of real numbers and plain integers")
     return t.made(real_sum(op, t.matmul(x, y)), op.output)
 
 
@@ -449,6 +447,8 @@ def _adjoint(t: Onnx, x: Value, adjoint: bool) -> Value:
 def real(t: Onnx, operand: Value) -> Value:
     """An operand in float32; constants that are stored in integers are cast and scaled."""
     if not operand.type.quantized:
+        if not operand.type.storage.is_float:
+            raise Refused(f"'{operand.name}' is plain {operand.type.storage} among real numbers")
         return t.value(operand)
     scale, zero_point = parameters(operand.type)
     axis = getattr(operand.type.element, "axis", 0)
@@ -477,7 +477,7 @@ def _of_blocks(t: Onnx, operand: Value, element: UniformQuantizedSubChannelType)
 def factor(op: Op, t: Onnx, operand: Value) -> Value:
     """Weights in float32. Of quantized ones a warning says how far the product is from the hybrid kernel's."""
     if not operand.type.quantized:
-        return t.value(operand)
+        return real(t, operand)
     if isinstance(operand.type.element, UniformQuantizedSubChannelType):
         if not (isinstance(op, tfl.FullyConnected) and operand.type.storage == i4):
             raise Refused(f"the kernel reads one scale, but '{operand.name}' has one per block")

@@ -14,9 +14,8 @@ from typing import Any, ClassVar, Final, TypeAlias
 from tflq.base.caches import ProofCache
 from tflq.base.errors import Reason, Refused
 from tflq.base.light import dataclass
-from tflq.dialects.declare import Operator
 from tflq.dialects.effects import is_handle
-from tflq.dialects.forms import Form, compiled
+from tflq.dialects.forms import Form
 from tflq.formats.lowering import FunctionWalk, entries, lowered_module, own, refuse
 from tflq.formats.onnx.context import HELD, Held, Made, Onnx, is_narrow, lowered, need_type
 from tflq.formats.onnx.context import Form as HeldAs
@@ -99,7 +98,7 @@ class _Function(FunctionWalk["Made"]):
         self.t = t
         self.become = become
         self.renamed = renamed
-        self.t.lower_ops = self.lower
+        self.t.lower_ops = self.inline
 
     def run(self) -> Function:
         inputs = [self._input(value) for value in self.source.inputs]
@@ -114,11 +113,7 @@ class _Function(FunctionWalk["Made"]):
     def lowered(self, op: Op) -> Sequence[Made]:
         for value in op.tensors:
             _need_known_type(value)
-        before = len(self.t.ops)
         results = self.become(op, self.t)
-        for emitted in self.t.ops[before:]:
-            if isinstance(emitted, Operator) and (reason := compiled(type(emitted)).check(emitted)) is not None:
-                raise Refused(f"no {type(emitted).__name__} of ONNX takes it: {reason}")
         return [results] if isinstance(results, (Value, Held)) else results
 
     def record(self, value: Value, made: Made) -> None:

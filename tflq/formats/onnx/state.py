@@ -186,7 +186,9 @@ def _run(t: Onnx, function: Function, operands: Sequence[Value], given: Sequence
 
 
 def _need_types(outer: Sequence[Value], inner: Sequence[Value]) -> None:
-    """Refused unless an operator that runs a function has tensors of the types that the function has."""
+    """Refused unless an operator that runs a function has as many tensors, of the types that the function has."""
+    if len(outer) != len(inner):
+        raise Refused(f"it has {len(outer)} tensors where the function that it calls has {len(inner)}")
     for value, other in zip(outer, inner, strict=True):
         if value.type.storage != other.type.storage:
             raise Refused(f"'{value.name}' is {value.type}, and in the function called {other.type}")

@@ -178,7 +178,7 @@ def _verify_axis(value: Value, element: UniformQuantizedPerAxisType, where: str,
     axis = value.info.get("quantized_dimension", element.axis)
     if axis >= len(shape):
         described = f"quantized_dimension {axis} is not a dim of a tensor of rank {len(shape)}"
-        if element.axis:
+        if element.axis or not shape:
             notes.fail(f"{where}.quantization", described)
         what = f"{described}; it is read as 0, the only dim, and a conversion writes 0"
         notes.warn(f"{where}.quantization", what, remedy="write 0")

@@ -273,6 +273,13 @@ def _form(name: str, member: str | None) -> _Form:
     return _Form(known, options, member is None or options is not None, union_slot)
 
 
+def _need_numbers(member: str, attributes: Mapping[str, Any]) -> None:
+    """ValueError if an attribute says that it has no value where the table of options has a number."""
+    for known in table(member).fields:
+        if known.kind in ("scalar", "enum") and attributes.get(known.name, 0) is None:
+            raise ValueError(f"{known.name} has no value, and {member} has a number there")
+
+
 @dataclass(frozen=True, slots=True)
 class _Record:
     """The table of an operator, followed by its vectors of indices."""
@@ -327,6 +334,8 @@ class OperatorPacker:
         options = 0
         if plan is not None:
             values = (plan.member, *map(attributes.get, plan.names))
+            if None in values:
+                _need_numbers(plan.member, attributes)
             options = self._bodies.get(values) or encoder.table(plan.member, attributes)
             self._bodies[values] = options
         vtable = encoder.vtable(record.vtable)
@@ -359,6 +368,7 @@ class OperatorPacker:
             "intermediates": [index[v] for v in op.intermediates] if op.intermediates else info.get("intermediates"),
         }
         if member is not None:
+            _need_numbers(member, op.attributes)
             fields[options_field(member)] = (member, op.attributes)
         for key in ("custom_options", "custom_options_format", "mutating_variable_inputs", "debug_metadata_index"):
             fields[key] = info.get(key)

@@ -423,8 +423,8 @@ def _read_bound(name: str, data: np.ndarray | None, element: ScalarType) -> int 
     """A number from the bytes of an element, which may be followed by padding."""
     if not element.numpy and element is not bf16:
         raise Refused(f"its bounds are {element}")
-    size = element.bits // 8
-    if data is None or data.size < max(size, 1):
+    size = max(element.bits // 8, 1)
+    if data is None or data.size < size:
         raise InvalidModelError(name, f"{0 if data is None else data.size} bytes are too few for {element}")
     if element is bf16:
         return float(np.array([0, 0, *data[:2]], np.uint8).view(np.float32).item())

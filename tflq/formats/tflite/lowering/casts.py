@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.base.errors import Refused
 from tflq.dialects.builder import float_difference, saturated_sum
 from tflq.dialects.declare import Operator
 from tflq.dialects.quant import Dcast, Qcast, Scast, Truncate
@@ -74,6 +75,8 @@ def dequantize(op: Dcast, k: Kernels) -> Value:
         x = k.emit(Cast, [x], x.type.with_element(f32))
         zero = zero.astype(np.float32)
         centred = k.sub(x, zero) if zero.any() else x
+    elif zero.any() and x.type.storage is not i32:
+        raise Refused(f"no kernel takes the zero points of {x.type.storage}", "store it in i32")
     else:
         centred = float_difference(k, x, k.right_shift(x, 16), zero) if zero.any() else k.cast(x, f32)
     return _infinite_beyond(k, centred, scale, k.mul(centred, scale))
@@ -140,6 +143,8 @@ def quantize(op: Qcast, k: Kernels) -> Value:
     result = op.result.type if typed else op.result.type.stripped()
     low, high = element.storage_min, element.storage_max  # type: ignore[union-attr]
     if storage.bits >= 32:
+        if storage is not i32:
+            raise Refused(f"no kernel quantizes to {storage}", "store it in i32")
         return k.emit(Cast, [saturated_sum(k, y, zero, low, high)], result)
     whole = k.cast(y, i32)
     shift = np.where(zero == 0, 1, zero)

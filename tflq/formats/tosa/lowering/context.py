@@ -298,8 +298,12 @@ class NarrowTosa(Tosa):
     ) -> Value:
         """As a `TosaBuilder`; of an operator that the target lacks, its equal by others, if it has one."""
         made = super().emit(kind, operands, type, **attributes)
+        place = len(self.ops) - 1
         equal = None if made.producer is None else self._instead_of(made.producer)
-        return made if equal is None else equal  # an operator whose place is taken is dead
+        if equal is None:
+            return made
+        del self.ops[place]  # the operator whose place is taken
+        return equal
 
     def _instead_of(self, op: Op) -> Value | None:
         """What takes the place of an operator that the target lacks; None if it has it, or nothing does."""

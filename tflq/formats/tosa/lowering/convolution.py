@@ -60,13 +60,14 @@ def grouped(concat: Concat | Concatenation, t: Tosa) -> Value:
     if not known or depth is None:
         raise Refused("TOSA has no CONCAT of 48-bit sums")
     bias = np.concatenate([p.bias.array for p in parts])
-    filters = np.full((bias.size, *parts[0].weight.array.shape[1:3], depth), parts[0].weight_zp, np.int8)
+    storage = i8 if parts[0].weight.type.storage.bits < 8 else parts[0].weight.type.storage
+    filters = np.full((bias.size, *parts[0].weight.array.shape[1:3], depth), parts[0].weight_zp, storage.dtype)
     row = 0
     for convolution, source in zip(parts, slices, strict=True):
         weights, start = convolution.weight.array, source.start[-1]
         filters[row : row + len(weights), ..., start : start + weights.shape[-1]] = weights
         row += len(weights)
-    operands: list[Value | None] = [sources[0], constant(filters, i8), constant(bias)]
+    operands: list[Value | None] = [sources[0], constant(filters, storage), constant(bias)]
     whole = Op(TosaConv2D.op_name, operands, [Value(concat.result.type)], attributes, concat.location)
     return lowered_value(whole, t)
 

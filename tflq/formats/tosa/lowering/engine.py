@@ -66,8 +66,12 @@ def _need_numbers(value: Value) -> None:
         raise Refused(f"it is {value.type.storage}, which has no form")
 
 
-def _need_boolean(value: Value, lowered: Value) -> None:
-    """Refused if a result of truth values has become integers (`tflq.formats.tosa.substitutes`)."""
+def _need_type(value: Value, lowered: Value) -> None:
+    """Refused if a result has become floats instead of integers, or the reverse, or integers instead of truth values
+    (`formats/tosa/substitutes.py`)."""
+    stated, found = value.type.storage, lowered.type.storage
+    if stated.is_float != found.is_float:
+        raise Refused(f"it is stated as {stated}, and {found} comes out")
     if value.type.storage == i1 and lowered.type.storage != i1:
         raise Refused("it is of truth values, which the target has as integers alone")
 
@@ -116,7 +120,7 @@ class _Function(FunctionWalk[Value]):
         self.entry = scope is None
         t.module = parent.module
         t.callee = parent.callee
-        t.lower_ops = self.lower
+        t.lower_ops = self.inline
         t.variables = parent.variables
         t.accesses = parent.accesses
         t.searched = parent.searched
@@ -176,7 +180,7 @@ class _Function(FunctionWalk[Value]):
             if value.producer is None:  # the walk asks of the others
                 _need_numbers(value)
             result = narrow(value, self.t) if value.is_constant else self.t.value(value)
-            _need_boolean(value, result)
+            _need_type(value, result)
         except Refused as refusal:
             self.refused[Reason(f"result '{value.name}': {refusal}", tensor=value.name)] = None
             return value

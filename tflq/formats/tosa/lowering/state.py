@@ -278,6 +278,8 @@ def _fits(t: Tosa, index: int, operands: Sequence[Value | None], results: Sequen
     given = [v for v in operands if v is not None]
     pairs = [(given, function.inputs), (results or [], function.outputs if results is not None else [])]
     for side, other in pairs:
+        if len(side) != len(other):
+            raise Refused(f"'{function.name}', which it calls, has {len(other)} values for {len(side)}")
         for value, inner in zip(side, other, strict=True):
             if not _alike(t.type(value), t.type(inner)) or t.offset(value) != t.offset(inner):
                 raise Refused(
