@@ -111,11 +111,18 @@ HANDLED = {
     ),
     "composite of fewer operands": text(
         "tfl.stablehlo_composite",
-        {"a": INT8},
+        {"c": "none"},
         INT8,
         'name = "c", decomposition_subgraph_index = 1',
+        '%c = "tfl.no_value"() {value} : () -> none',
     )
-    + text("tfl.add", {"a": INT8, "b": INT8}, INT8).replace(b"@main", b"@other"),
+    + text("tfl.abs", {"a": INT8}, INT8).replace(b"@main", b"@other"),
+    "comparison of integers": text(
+        "tfl.stablehlo_compare",
+        {"a": INT8, "b": INT8},
+        "tensor<3xi16>",
+        'comparison_direction = "STABLEHLO_COMPARISON_DIRECTION_GT"',
+    ),
     "buckets without boundaries": text("tfl.bucketize", {"a": INT8}, "tensor<3xi32>", "boundaries"),
     "uint32": text(
         "tfl.add_n", {"a": "tensor<3x!quant.uniform<u32:f32, 0.5>>"}, "tensor<3x!quant.uniform<u32:f32, 2.0>>"

@@ -21,6 +21,7 @@ import numpy as np
 
 from tflq.builder import refined
 from tflq.dialects.declare import Operator
+from tflq.dialects.forms import undeclared
 from tflq.dialects.quant import Table2D
 from tflq.dialects.stablehlo import elementwise as text
 from tflq.dialects.tfl import stablehlo as hlo
@@ -132,9 +133,11 @@ def builtin_name(kind: type[Op]) -> str:
 
 
 def _made(op: Op, builtin: type[Operator], operands: list[Value | None], attributes: Mapping[str, Any]) -> Op:
-    """An op that stands for another one, whose results keep their producer."""
+    """An op that stands for another one, whose results keep their producer. Refused if it has no such form."""
     stand_in = Op(builtin.op_name, list(operands), [], dict(attributes), op.location)
     stand_in.results = op.results
+    if misfit := undeclared([stand_in]):
+        raise Refused(misfit)
     return stand_in
 
 
