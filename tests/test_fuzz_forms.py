@@ -58,6 +58,7 @@ def constant(name: str, value: str, kind: str) -> str:
     return f'%{name} = "tfl.pseudo_const"() {{value = dense<{value}> : {kind}}} : () -> {kind}'
 
 
+PAIR = "tensor<2xi32>"
 INT8 = "tensor<3x!quant.uniform<i8:f32, 0.5>>"
 FLOATS, Q5 = "tensor<2x3xf32>", "tensor<2x3x!quant.uniform<i5:f32, 0.5>>"
 BLOCKS = "tensor<2x2x!quant.uniform<i8:f32:{0:1, 1:2}, {{0.5}, {0.25}}>>"
@@ -122,6 +123,13 @@ HANDLED = {
         {"a": INT8, "b": INT8},
         "tensor<3xi16>",
         'comparison_direction = "STABLEHLO_COMPARISON_DIRECTION_GT"',
+    ),
+    "index before the first": text(
+        "tfl.strided_slice",
+        {"a": INT8.replace("3x", "2x1x6x"), "c0": PAIR, "c1": PAIR, "c2": PAIR},
+        INT8.replace("3x", "0x1x6x"),
+        "begin_mask = 0, end_mask = 0, ellipsis_mask = 2, new_axis_mask = 0, shrink_axis_mask = 255, offset = false",
+        "\n".join(constant(f"c{i}", value, PAIR) for i, value in enumerate(("-3", "-3", "1"))),
     ),
     "buckets without boundaries": text("tfl.bucketize", {"a": INT8}, "tensor<3xi32>", "boundaries"),
     "uint32": text(
