@@ -131,6 +131,19 @@ HANDLED = {
         "begin_mask = 0, end_mask = 0, ellipsis_mask = 2, new_axis_mask = 0, shrink_axis_mask = 255, offset = false",
         "\n".join(constant(f"c{i}", value, PAIR) for i, value in enumerate(("-3", "-3", "1"))),
     ),
+    "broadcast of too many dims": text(
+        "tfl.stablehlo_broadcast_in_dim",
+        {"a": INT8},
+        INT8.replace("3x", "2x3x"),
+        "broadcast_dimensions = #tflq.tuple<[0, 1]>",
+    ),
+    "starts that are no integers": text(
+        "tfl.stablehlo_dynamic_slice",
+        {"a": INT8, "c": "tensor<complex<f32>>"},
+        INT8,
+        "slice_sizes = #tflq.tuple<[3]>",
+        constant("c", "(0.0,0.0)", "tensor<complex<f32>>"),
+    ),
     "buckets without boundaries": text("tfl.bucketize", {"a": INT8}, "tensor<3xi32>", "boundaries"),
     "uint32": text(
         "tfl.add_n", {"a": "tensor<3x!quant.uniform<u32:f32, 0.5>>"}, "tensor<3x!quant.uniform<u32:f32, 2.0>>"
