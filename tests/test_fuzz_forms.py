@@ -139,10 +139,9 @@ HANDLED = {
     ),
     "starts that are no integers": text(
         "tfl.stablehlo_dynamic_slice",
-        {"a": INT8, "c": "tensor<complex<f32>>"},
+        {"a": INT8, "b": "tensor<complex<f32>>"},
         INT8,
         "slice_sizes = #tflq.tuple<[3]>",
-        constant("c", "(0.0,0.0)", "tensor<complex<f32>>"),
     ),
     "buckets without boundaries": text("tfl.bucketize", {"a": INT8}, "tensor<3xi32>", "boundaries"),
     "uint32": text(

@@ -403,9 +403,8 @@ class SetsElementType(Trait):
 
     def restate(self, op: Operator, notes: Notes) -> None:
         """Gives the result the element type that its kernel sets."""
-        value, element = self.result.value(op), self.element
-        if isinstance(element, Attribute):
-            element = _COUNTS.get(element.stated(op))
+        value, stated = self.result.value(op), self.element
+        element = _COUNTS.get(stated.stated(op)) if isinstance(stated, Attribute) else stated
         if value is None or element is None or value.type.element is element:
             return
         what = f"'{value.name}' is stated as {value.type.storage}, and the kernel makes it {element}"
