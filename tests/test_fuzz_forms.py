@@ -81,6 +81,10 @@ REFUSED = {
         text("tfl.shape", {"a": FLOATS}, "tensor<2x!tfl.resource>"),
         "is !tfl.resource, not i32 or i64",
     ),
+    "handle": (
+        text("tfl.read_variable", {"a": INT8}, INT8),
+        "'resource' is .*, not i32 or !tfl.resource",
+    ),
     "option without a value": (
         text("tfl.gather", {"a": FLOATS, "b": "tensor<2xi32>"}, "tensor<2x3xf32>", "axis = 0, batch_dims = unit"),
         "batch_dims has no value",
