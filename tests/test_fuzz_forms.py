@@ -58,6 +58,7 @@ def constant(name: str, value: str, kind: str) -> str:
     return f'%{name} = "tfl.pseudo_const"() {{value = dense<{value}> : {kind}}} : () -> {kind}'
 
 
+AXES = "tensor<2x3x!quant.uniform<i8:f32:0, {0.5, 0.25}>>"
 PAIR = "tensor<2xi32>"
 INT8 = "tensor<3x!quant.uniform<i8:f32, 0.5>>"
 FLOATS, Q5 = "tensor<2x3xf32>", "tensor<2x3x!quant.uniform<i5:f32, 0.5>>"
@@ -85,6 +86,7 @@ REFUSED = {
         text("tfl.read_variable", {"a": INT8}, INT8),
         "'resource' is .*, not i32 or !tfl.resource",
     ),
+    "version": (text("tfl.abs", {"a": INT8}, INT8, "tflq.info = {version = unit}"), "'version' must be a int"),
     "option without a value": (
         text("tfl.gather", {"a": FLOATS, "b": "tensor<2xi32>"}, "tensor<2x3xf32>", "axis = 0, batch_dims = unit"),
         "batch_dims has no value",
@@ -147,6 +149,21 @@ HANDLED = {
         INT8,
         "slice_sizes = #tflq.tuple<[3]>",
     ),
+    "strides of no rank": text(
+        "tfl.strided_slice",
+        {"a": AXES, "c0": "tensor<1xi32>", "c1": "tensor<1xi32>", "c2": "tensor<i32>"},
+        AXES,
+        "begin_mask = 1, end_mask = 1, ellipsis_mask = 0, new_axis_mask = 0, shrink_axis_mask = 0, offset = false",
+        "\n".join(constant(f"c{i}", "1", "tensor<i32>" if i == 2 else "tensor<1xi32>") for i in range(3)),
+    ),
+    "more ends than beginnings": text(
+        "tfl.strided_slice",
+        {"a": INT8, "c0": "tensor<1xi32>", "c1": PAIR, "c2": "tensor<1xi32>"},
+        INT8,
+        "begin_mask = 1, end_mask = 1, ellipsis_mask = 0, new_axis_mask = 0, shrink_axis_mask = 0, offset = false",
+        "\n".join(constant(f"c{i}", "1", PAIR if i == 1 else "tensor<1xi32>") for i in range(3)),
+    ),
+    "handle as a result": text("tfl.var_handle", {}, "tensor<!tfl.resource>", 'container = "", shared_name = "x"'),
     "buckets without boundaries": text("tfl.bucketize", {"a": INT8}, "tensor<3xi32>", "boundaries"),
     "uint32": text(
         "tfl.add_n", {"a": "tensor<3x!quant.uniform<u32:f32, 0.5>>"}, "tensor<3x!quant.uniform<u32:f32, 2.0>>"
