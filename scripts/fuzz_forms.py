@@ -1,6 +1,7 @@
 """Conversion of a file to each form, for `scripts/fuzz.py --forms`: converted, refused by a `TflqError`, or a finding.
 
-A finding is any other exception, over `SECONDS` of the processor, or over `MEMORY` beyond the size of the file.
+A finding is any other exception, over `SECONDS` of the processor and one more for each megabyte of the file, or over
+`MEMORY` beyond the size of the file.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ SECONDS: Final = 10
 LONGEST: Final = 20
 """Seconds of the processor after which a conversion is ended."""
 MEMORY: Final = 500 << 20
+MEGABYTE: Final = 1 << 20
 
 FORMS: Final[Mapping[str, Mapping[str, Any]]] = {
     "integer": {},
@@ -104,7 +106,7 @@ def _measured(call: Callable[[], Any], size: int, *, may_break: bool) -> tuple[s
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
     seconds, grown = time.process_time() - started, peak() - before
-    if not finding and seconds > SECONDS:
+    if not finding and seconds > SECONDS + size / MEGABYTE:
         finding = f"slow: {seconds:.0f} s for a file of {size} bytes"
     if not finding and grown > MEMORY + size:
         finding = f"memory: {grown >> 20} MiB for a file of {size} bytes"

@@ -58,6 +58,8 @@ def constant(name: str, value: str, kind: str) -> str:
     return f'%{name} = "tfl.pseudo_const"() {{value = dense<{value}> : {kind}}} : () -> {kind}'
 
 
+AXES = "tensor<2x3x!quant.uniform<i8:f32:0, {0.5, 0.25}>>"
+PAIR = "tensor<2xi32>"
 INT8 = "tensor<3x!quant.uniform<i8:f32, 0.5>>"
 FLOATS, Q5 = "tensor<2x3xf32>", "tensor<2x3x!quant.uniform<i5:f32, 0.5>>"
 BLOCKS = "tensor<2x2x!quant.uniform<i8:f32:{0:1, 1:2}, {{0.5}, {0.25}}>>"
@@ -80,6 +82,11 @@ REFUSED = {
         text("tfl.shape", {"a": FLOATS}, "tensor<2x!tfl.resource>"),
         "is !tfl.resource, not i32 or i64",
     ),
+    "handle": (
+        text("tfl.read_variable", {"a": INT8}, INT8),
+        "'resource' is .*, not i32 or !tfl.resource",
+    ),
+    "version": (text("tfl.abs", {"a": INT8}, INT8, "tflq.info = {version = unit}"), "'version' must be a int"),
     "option without a value": (
         text("tfl.gather", {"a": FLOATS, "b": "tensor<2xi32>"}, "tensor<2x3xf32>", "axis = 0, batch_dims = unit"),
         "batch_dims has no value",
@@ -111,11 +118,52 @@ HANDLED = {
     ),
     "composite of fewer operands": text(
         "tfl.stablehlo_composite",
-        {"a": INT8},
+        {"c": "none"},
         INT8,
         'name = "c", decomposition_subgraph_index = 1',
+        '%c = "tfl.no_value"() {value} : () -> none',
     )
-    + text("tfl.add", {"a": INT8, "b": INT8}, INT8).replace(b"@main", b"@other"),
+    + text("tfl.abs", {"a": INT8}, INT8).replace(b"@main", b"@other"),
+    "comparison of integers": text(
+        "tfl.stablehlo_compare",
+        {"a": INT8, "b": INT8},
+        "tensor<3xi16>",
+        'comparison_direction = "STABLEHLO_COMPARISON_DIRECTION_GT"',
+    ),
+    "index before the first": text(
+        "tfl.strided_slice",
+        {"a": INT8.replace("3x", "2x1x6x"), "c0": PAIR, "c1": PAIR, "c2": PAIR},
+        INT8.replace("3x", "0x1x6x"),
+        "begin_mask = 0, end_mask = 0, ellipsis_mask = 2, new_axis_mask = 0, shrink_axis_mask = 255, offset = false",
+        "\n".join(constant(f"c{i}", value, PAIR) for i, value in enumerate(("-3", "-3", "1"))),
+    ),
+    "broadcast of too many dims": text(
+        "tfl.stablehlo_broadcast_in_dim",
+        {"a": INT8},
+        INT8.replace("3x", "2x3x"),
+        "broadcast_dimensions = #tflq.tuple<[0, 1]>",
+    ),
+    "starts that are no integers": text(
+        "tfl.stablehlo_dynamic_slice",
+        {"a": INT8, "b": "tensor<complex<f32>>"},
+        INT8,
+        "slice_sizes = #tflq.tuple<[3]>",
+    ),
+    "strides of no rank": text(
+        "tfl.strided_slice",
+        {"a": AXES, "c0": "tensor<1xi32>", "c1": "tensor<1xi32>", "c2": "tensor<i32>"},
+        AXES,
+        "begin_mask = 1, end_mask = 1, ellipsis_mask = 0, new_axis_mask = 0, shrink_axis_mask = 0, offset = false",
+        "\n".join(constant(f"c{i}", "1", "tensor<i32>" if i == 2 else "tensor<1xi32>") for i in range(3)),
+    ),
+    "more ends than beginnings": text(
+        "tfl.strided_slice",
+        {"a": INT8, "c0": "tensor<1xi32>", "c1": PAIR, "c2": "tensor<1xi32>"},
+        INT8,
+        "begin_mask = 1, end_mask = 1, ellipsis_mask = 0, new_axis_mask = 0, shrink_axis_mask = 0, offset = false",
+        "\n".join(constant(f"c{i}", "1", PAIR if i == 1 else "tensor<1xi32>") for i in range(3)),
+    ),
+    "handle as a result": text("tfl.var_handle", {}, "tensor<!tfl.resource>", 'container = "", shared_name = "x"'),
     "buckets without boundaries": text("tfl.bucketize", {"a": INT8}, "tensor<3xi32>", "boundaries"),
     "uint32": text(
         "tfl.add_n", {"a": "tensor<3x!quant.uniform<u32:f32, 0.5>>"}, "tensor<3x!quant.uniform<u32:f32, 2.0>>"

@@ -17,7 +17,7 @@ from tflq.dialects.declare import Operator
 from tflq.dialects.inference import STATED, Misfit, broadcast
 from tflq.dialects.quant import Dcast, Qcast, Scast
 from tflq.dialects.tfl.convolution import Conv3D as TflConv3D
-from tflq.dialects.tfl.recurrent import SVDF
+from tflq.dialects.tfl.recurrent import RNN, SVDF
 from tflq.dialects.tosa import movement as moving
 from tflq.dialects.tosa.convolution import (
     AvgPool2D,
@@ -308,6 +308,7 @@ def test_nothing_is_added_for_operands_that_do_not_fit() -> None:
     ("kind", "shapes", "sentence"),
     [
         (SVDF, [(2, 3), (4, 3), (1, 5), (4,), (2, 20)], "filters and filters over time: 4 and 1 differ"),
+        (RNN, [(2, 3), (4, 3), (4, 5), (4,), (2, 4)], "units and recurrent weights: 4 and 5 differ"),
         (TflConv3D, [(1, 4, 4, 4, 2), (1, 1, 1, 2, 3), (2, 3)], "channels and biases: 3 and 6 differ"),
     ],
 )

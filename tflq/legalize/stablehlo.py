@@ -22,6 +22,7 @@ import numpy as np
 from tflq.base.errors import Refused
 from tflq.dialects.builder import refined
 from tflq.dialects.declare import Operator
+from tflq.dialects.forms import undeclared
 from tflq.dialects.quant import Table2D
 from tflq.dialects.stablehlo import elementwise as text
 from tflq.dialects.tfl import stablehlo as hlo
@@ -132,9 +133,11 @@ def builtin_name(kind: type[Op]) -> str:
 
 
 def _made(op: Op, builtin: type[Operator], operands: list[Value | None], attributes: Mapping[str, Any]) -> Op:
-    """An op that stands for another one, whose results keep their producer."""
+    """An op that stands for another one, whose results keep their producer. Refused if it has no such form."""
     stand_in = Op(builtin.op_name, list(operands), [], dict(attributes), op.location)
     stand_in.results = op.results
+    if misfit := undeclared([stand_in]):
+        raise Refused(misfit)
     return stand_in
 
 
@@ -442,6 +445,8 @@ def _places(op: hlo.StablehloGather, indices: np.ndarray, shape: Sequence[int]) 
     """For each element of the result, its place in the flat operand."""
     sizes, mapped = option(op.slice_sizes), option(op.start_index_map)
     collapsed, offsets = option(op.collapsed_slice_dims), option(op.offset_dims)
+    if any(sizes[i] != 1 for i in collapsed) or any(s > d for s, d in zip(sizes, shape, strict=True)):
+        raise Refused(f"slices of {sizes} are not in {list(shape)}, or dims {collapsed} that go are not 1")
     at = op.index_vector_dim
     starts = indices[..., None] if at == indices.ndim else np.moveaxis(indices, at, -1)
     start = np.zeros((*starts.shape[:-1], len(shape)), np.int64)
@@ -462,8 +467,12 @@ def broadcast_in_dim(op: hlo.StablehloBroadcastInDim, b: RuleBuilder) -> Answer:
     sources = _sources(op, b, [x], kernel=False)
     if sources is None or not x.type.is_static or not result.type.is_static:
         raise _rejected(op, _PER_LAYER)
-    shape = result.type.sizes
-    places = dict(zip(option(op.broadcast_dimensions), x.type.dims, strict=True))
+    shape, stated = result.type.sizes, option(op.broadcast_dimensions)
+    if len(stated) != len(x.type.sizes) or not {*stated} <= {*range(len(shape))}:
+        raise Refused(f"its broadcast_dimensions {stated} do not place {x.type} in {result.type}")
+    places = dict(zip(stated, x.type.sizes, strict=True))
+    if any(d not in (1, shape[place]) for place, d in places.items()):
+        raise Refused(f"{x.type} does not broadcast to {result.type} at {stated}")
     ranked = b.reshape(sources[0][0], [places.get(i, 1) for i in range(len(shape))])
     times = tuple(d // (places.get(i) or 1) for i, d in enumerate(shape))
     type = TensorType(shape, result.type.storage)
@@ -495,9 +504,12 @@ def dynamic_update_slice(op: hlo.StablehloDynamicUpdateSlice, b: RuleBuilder) ->
 
 
 def _starts(b: RuleBuilder, starts: Sequence[Value | None]) -> Value:
-    """The start indices, each an operand, as one vector of int32."""
+    """The start indices, each an operand, as one vector of int32. Refused if one is not an integer."""
     scalars = [v for v in starts if v is not None]
+    for v in scalars:
+        if v.type.quantized or not v.type.storage.is_integer or not v.type.is_static or math.prod(v.type.sizes) != 1:
+            raise Refused(f"its start '{v.name}' is {v.type}, not one integer")
     if all(v.is_constant for v in scalars):
-        return b.constant([int(v.array.reshape(())) for v in scalars])
+        return b.constant([min(max(v.array.item(), i32.minimum), i32.maximum) for v in scalars])
     parts = [b.reshape(b.cast(b.value(v), i32), [1]) for v in scalars]
     return b.concat(parts, 0)

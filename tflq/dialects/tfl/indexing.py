@@ -262,16 +262,17 @@ class EmbeddingLookupSparse(Operator, name="tfl.embedding_lookup_sparse"):
 class HashtableLookup(Operator, name="tfl.hashtable_lookup"):
     """Rows of a table by key; zeros for a key that it does not have. Source: kernels/hashtable_lookup.cc."""
 
-    lookup: Value = operand()
-    keys: Value = operand()
+    lookup: Value = operand(i32)
+    keys: Value = operand(i32)
     values: Value = operand()
     output: Value = result()
     hits: Value = result()
     traits = (Misreads("packed"),)
 
     def infer(self, site: Stated) -> list[Shape]:
-        count = site.dims(self.lookup, 1)
-        return [(*count, *site.dims(self.values)[1:]), count]
+        count, values = site.dims(self.lookup, 1), site.dims(self.values, least=1)
+        agree(site.dims(self.keys, 1)[0], values[0], "keys and values")
+        return [(*count, *values[1:]), count]
 
 
 class LSHProjection(Operator, name="tfl.lsh_projection"):

@@ -248,8 +248,10 @@ class StridedSlice(Moved, name="tfl.strided_slice", newest=4):
     versions = (Needs(4, rank=5), Needs(3, Moved.input, i1), Needs(2, Moved.input, i8))
 
     def infer(self, site: Stated) -> Dims:
-        begin, end = site.ints(self.begin), site.ints(self.end)
-        strides = site.ints(self.strides, len(begin))
+        for vector in (self.begin, self.end, self.strides):
+            site.dims(vector, 1)
+        begin = site.ints(self.begin)
+        end, strides = (site.ints(vector, len(begin)) for vector in (self.end, self.strides))
         ends = list(map(plus, begin, end)) if self.offset else end
         masks = (self.begin_mask, self.end_mask, self.ellipsis_mask, self.new_axis_mask, self.shrink_axis_mask)
         return sizes.subscripted(site.dims(self.input), begin, ends, strides, *masks)

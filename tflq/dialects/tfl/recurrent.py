@@ -22,6 +22,13 @@ def _check_state(site: Stated, state: Value | None, batch: int | None, units: in
         raise Misfit(f"its state '{state.name}' is {text(site.dims(state))}, not of batch {batch}")
 
 
+def _units(site: Stated, width: int | None, weights: Value, bias: Value) -> int | None:
+    """The units of a basic cell, which has a weight of each for every element of the input, and a bias of each."""
+    units, length = site.dims(weights, 2)
+    agree(length, width, "the input's elements and those of the weights")
+    return agree(units, site.dims(bias, 1)[0], "units and biases")
+
+
 def _batch(dims: Dims, *, time_major: bool) -> int | None:
     return dims[1 if time_major else 0]
 
@@ -180,6 +187,14 @@ class BasicCell(Operator):
     output: Value = result()
     traits = (STATE, Recurrent())
 
+    def units(self, site: Stated, batch: int | None, width: int | None) -> int | None:
+        """How many units the weights, the bias and the state are of."""
+        units = _units(site, width, self.weights, self.bias)
+        for dim in site.dims(self.recurrent, 2):
+            agree(units, dim, "units and recurrent weights")
+        _check_state(site, self.state, batch, units)
+        return units
+
 
 class RNN(BasicCell, name="tfl.rnn", newest=3):
     """One step of a basic recurrent cell. Source: kernels/basic_rnn.cc."""
@@ -188,9 +203,8 @@ class RNN(BasicCell, name="tfl.rnn", newest=3):
     asymmetric_quantize_inputs: bool = attribute(default=False)
 
     def infer(self, site: Stated) -> Dims:
-        batch, units = site.dims(self.input, 2)[0], site.dims(self.weights, 2)[0]
-        _check_state(site, self.state, batch, units)
-        return (batch, units)
+        batch, width = site.dims(self.input, 2)
+        return (batch, self.units(site, batch, width))
 
 
 class UnidirectionalSequenceRNN(BasicCell, name="tfl.unidirectional_sequence_rnn", newest=3):
@@ -201,9 +215,8 @@ class UnidirectionalSequenceRNN(BasicCell, name="tfl.unidirectional_sequence_rnn
     asymmetric_quantize_inputs: bool = attribute(default=False)
 
     def infer(self, site: Stated) -> Dims:
-        dims, units = site.dims(self.input, 3), site.dims(self.weights, 2)[0]
-        _check_state(site, self.state, _batch(dims, time_major=self.time_major), units)
-        return (*dims[:2], units)
+        dims = site.dims(self.input, 3)
+        return (*dims[:2], self.units(site, _batch(dims, time_major=self.time_major), dims[2]))
 
 
 class BidirectionalSequenceRNN(Operator, name="tfl.bidirectional_sequence_rnn", newest=3):
@@ -237,7 +250,8 @@ class BidirectionalSequenceRNN(Operator, name="tfl.bidirectional_sequence_rnn", 
 
     def infer(self, site: Stated) -> list[Shape]:
         dims = site.dims(self.input, 3)
-        forward, backward = site.dims(self.fw_weights, 2)[0], site.dims(self.bw_weights, 2)[0]
+        forward = _units(site, dims[2], self.fw_weights, self.fw_bias)
+        backward = _units(site, dims[2], self.bw_weights, self.bw_bias)
         _check_state(site, self.fw_state, _batch(dims, time_major=self.time_major), forward)
         _check_state(site, self.bw_state, _batch(dims, time_major=self.time_major), backward)
         return _both_ways(dims, forward, backward, merged=self.merge_outputs)

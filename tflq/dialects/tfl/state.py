@@ -9,12 +9,13 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from tflq.base.files import content
-from tflq.dialects.declare import Operator, attribute, operand, result
+from tflq.dialects.declare import Operator, Types, attribute, operand, result
 from tflq.dialects.inference import Stated
 from tflq.dialects.tfl import needed_version
 from tflq.dialects.traits import Calls, Impure, Kept, Unquantized
 from tflq.ir.core import Buffer, Metadata, Module, Op, Value
-from tflq.ir.types import Shape, i1
+from tflq.ir.types import Shape, i1, i32
+from tflq.ir.types import resource as resource_type
 
 CALLS = Kept("calls a subgraph")
 
@@ -165,6 +166,9 @@ def _releases() -> tuple[str, Mapping[str, Sequence[str]]]:
 
 # Resource variables: what they hold stays between runs.
 
+HANDLE: Final = Types(resource_type, i32)
+"""Element types of handles."""
+
 
 class VarHandle(Operator, name="tfl.var_handle"):
     """The handle of a variable. Source: kernels/var_handle.cc."""
@@ -181,7 +185,7 @@ class VarHandle(Operator, name="tfl.var_handle"):
 class ReadVariable(Operator, name="tfl.read_variable"):
     """What a variable holds. Source: kernels/read_variable.cc."""
 
-    resource: Value = operand()
+    resource: Value = operand(HANDLE)
     value: Value = result()
     traits = (Impure(),)
 
@@ -192,7 +196,7 @@ class ReadVariable(Operator, name="tfl.read_variable"):
 class AssignVariable(Operator, name="tfl.assign_variable"):
     """Writes a variable. Source: kernels/assign_variable.cc."""
 
-    resource: Value = operand()
+    resource: Value = operand(HANDLE)
     value: Value = operand()
     traits = (Impure(),)
 

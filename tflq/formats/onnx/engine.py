@@ -142,8 +142,7 @@ class _Function(FunctionWalk["Made"]):
     def _output(self, value: Value, taken: set[Value]) -> Value:
         """The result: a separate value of its storage type, under its name."""
         try:
-            if value.producer is None:  # the walk asks of the others
-                _need_known_type(value)
+            _need_result(value)
             result = self.t.held(value).get(self.t, HeldAs(value.type.storage))
         except Refused as refusal:
             self.refused[Reason(f"result '{value.name}': {refusal}", tensor=value.name)] = None
@@ -155,6 +154,14 @@ class _Function(FunctionWalk["Made"]):
         result.info = {"quantized": value.type.element} if is_quantized(value.type.element) else {}
         self.renamed[value] = result
         return result
+
+
+def _need_result(value: Value) -> None:
+    """Refused if a result is a handle, or of a type that ONNX's tensors do not hold."""
+    if is_handle(value):
+        raise Refused("it is the handle of a variable, and ONNX has none")
+    if value.producer is None:  # the walk asks of the others
+        _need_known_type(value)
 
 
 def _need_known_type(value: Value) -> None:

@@ -301,12 +301,15 @@ def by_index(op: Op, t: Onnx, x: Value) -> Held:
 
 
 def _places(op: Op, x: Value, places: np.ndarray) -> np.ndarray:
-    """What the evaluator makes of int64s: as an op of such a tensor."""
+    """What the evaluator makes of int64s: as an op of such a tensor. Refused if it reads beyond its operand."""
     stand_in = Value(x.type.with_element(i64))
     operands: list[Value | None] = [stand_in if v is x else v for v in op.operands]
     result = Value(op.result.type.with_element(i64))
     copy = type(op)(op.name, operands, [result], dict(op.attributes))
-    found = evaluate_op(copy, [places if v is stand_in else None if v is None else v.array for v in operands])
+    try:
+        found = evaluate_op(copy, [places if v is stand_in else None if v is None else v.array for v in operands])
+    except (IndexError, ValueError) as error:
+        raise Refused(f"it reads what its operand does not have: {error}") from None
     assert found is not None
     return found[0]
 

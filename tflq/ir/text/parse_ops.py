@@ -428,6 +428,7 @@ class OpParser(AttributeParser):
         if not 0 <= count <= len(operands):
             self.fail("'tflq.intermediates' is not a number of operands", at)
         info = self.entry(attributes, "tflq.info", dict, NO_INFO, at)
+        self.entry(info, "version", int, 1, at)
         for key in ("tflq.tensors", "tflq.intermediates", "tflq.info"):
             attributes.pop(key, None)
         if op in REPEATED and (said := attributes.pop(REPEATED[op], None)) not in (None, types[0]):

@@ -134,6 +134,9 @@ def _direction(
     op: _Network, t: Tosa, x: Value, given: Value, recurrent: Value, state: Value, *, backward: bool = False
 ) -> Value:
     _, batch, _ = _steps_of(op, x)
+    units = _sizes(given)[-1]
+    if _sizes(recurrent) != (units, units):
+        raise Refused(f"its recurrent weights are {list(_sizes(recurrent))} for {units} units")
     held = [_read_state(t, state, (batch, _sizes(recurrent)[0]))]
 
     def step(place: int) -> Value:
