@@ -131,7 +131,7 @@ def _numbers(rng: np.random.Generator, module: Module) -> None:
     found = [
         v
         for op in module.main.ops
-        for v in op.reads
+        for v in op.present_operands
         if v.is_constant and not v.type.quantized and v.type.storage.is_integer and v.type.storage.bits >= 32
     ]
     if found:

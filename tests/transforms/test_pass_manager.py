@@ -48,12 +48,12 @@ class Swaps(Asks):
 
 class OnSub(Asks):
     name: ClassVar[str] = "on-sub"
-    looks_at: ClassVar[tuple[type, ...]] = (Sub, View)
+    runs_on: ClassVar[tuple[type, ...]] = (Sub, View)
 
 
 class OnAdd(Asks):
     name: ClassVar[str] = "on-add"
-    looks_at: ClassVar[tuple[type, ...]] = (Sub, Add)
+    runs_on: ClassVar[tuple[type, ...]] = (Sub, Add)
 
 
 class TakesTwo(Swaps):
@@ -198,5 +198,5 @@ def test_what_is_kept_in_step_is_true_after_each_edit(seed: int) -> None:
 
 
 def test_undeclared_ops_have_no_trait() -> None:
-    assert Op.shows(Op)
-    assert not Op.shows(View)
+    assert Op.matches(Op)
+    assert not Op.matches(View)

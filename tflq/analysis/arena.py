@@ -191,7 +191,7 @@ def _recurrent(op: Op) -> Scratch | None:
 
 
 def _add_n(op: AddN) -> Scratch:
-    return Scratch((bytes_of(op.reads[0]),))
+    return Scratch((bytes_of(op.present_operands[0]),))
 
 
 _SIZES: Final[dict[type[Op], Callable[[Any], Scratch | None]]] = {
@@ -319,7 +319,7 @@ class _Plan:
         self.beside: dict[str, None] = {}
         self._kept: list[int] = []
         self._ends = {*function.inputs, *function.outputs}
-        self._readers = Counter(v for op in function.ops for v in op.reads)
+        self._readers = Counter(v for op in function.ops for v in op.present_operands)
         self._readers.update(function.outputs)
         self._readers.update(function.inputs)
         self._roots = self._shared()

@@ -47,7 +47,7 @@ def rounding_of(op: Op, floats: str) -> str:
     if not isinstance(op, (Conv2D, DepthwiseConv2D, FullyConnected, BatchMatMul)):
         return ""
     axis = (-2 if op.adj_y else -1) if isinstance(op, BatchMatMul) else -isinstance(op, DepthwiseConv2D)
-    _, weights, *_ = op.reads
+    _, weights, *_ = op.present_operands
     return rounding(op, weights.name, as_read(weights), axis, floats)
 
 

@@ -275,7 +275,7 @@ def _is_small(value: Value) -> bool:
 def _needed(value: Value) -> list[Value]:
     """The values whose elements those of a value follow from."""
     op = value.producer
-    if op is None or not op.name.startswith("tfl.") or not _is_small(value) or op.shows(ReadsShapes):
+    if op is None or not op.name.startswith("tfl.") or not _is_small(value) or op.matches(ReadsShapes):
         return []
     return [v for v in op.operands if v is not None and v is not value]
 

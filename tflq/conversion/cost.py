@@ -144,7 +144,7 @@ def _is_of_8_bits(value: Value) -> bool:
 def _is_usual(op: Op) -> bool:
     """Whether the operands of a product and its result have one quantized 8-bit type: uint8 with one scale, or int8
     with weights whose zero point is 0."""
-    types = [value.type for value in (*op.reads[:2], op.result)]
+    types = [value.type for value in (*op.present_operands[:2], op.result)]
     if not all(type.quantized for type in types):
         return False
     weights, storages = types[1].element, {type.storage for type in types}

@@ -173,7 +173,7 @@ class Emitter:
                 element = (operands[element] or first).type.element
             result = Value(_OPEN[element] if isinstance(element, ScalarType) else TensorType(None, element))
             op = kind(kind.op_name, list(operands), [result], attributes, self.location)
-            shape = op.follows()
+            shape = op.infer_shapes()
             assert not isinstance(shape, list)
             result.type = _typed(first.type, shape, element)
         self.ops.append(op)

@@ -419,7 +419,7 @@ class Operator(Op):
             raise NotInferred(f"nothing says the shape that {self.name} makes")
         return self.shape_trait.infer(self, site)
 
-    def follows(self) -> Shape | list[Shape]:
+    def infer_shapes(self) -> Shape | list[Shape]:
         """What `infer` gives for the types that are stated; None if no shape follows from them. Misfit if the operands
         do not fit, as where a window is larger than what it moves on."""
         try:
@@ -451,7 +451,7 @@ class Operator(Op):
         return not cls._by_trait.keys().isdisjoint(kinds)
 
     @classmethod
-    def shows(cls, kind: type) -> bool:
+    def matches(cls, kind: type) -> bool:
         return kind in cls._by_trait or issubclass(cls, kind)
 
     @classmethod

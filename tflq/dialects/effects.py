@@ -165,8 +165,8 @@ def is_hybrid(op: Op) -> bool:
     """Whether an op computes in float on quantized constants."""
     if isinstance(op, Dequantize) or any(v.type.quantized for v in op.results):
         return False
-    quantized = [v for v in op.reads if v.type.quantized]
-    activations = [v for v in op.reads if not v.is_constant]
+    quantized = [v for v in op.present_operands if v.type.quantized]
+    activations = [v for v in op.present_operands if not v.is_constant]
     if isinstance(op, EmbeddingLookup):
         return all(v.is_constant for v in quantized) and op.result.type.storage == f32
     return all(v.is_constant for v in quantized) and any(v.type.storage.is_float for v in activations)

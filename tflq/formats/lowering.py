@@ -21,7 +21,7 @@ from tflq.dialects.forms import undeclared
 from tflq.dialects.traits import Calls, Impure
 from tflq.ir.core import Function, Module, Op, Signature, Value
 from tflq.ir.facts import walk
-from tflq.ir.rewriting import parted
+from tflq.ir.rewriting import split_dead
 from tflq.ir.types import SCALARS, ScalarType, TensorType
 
 Made = TypeVar("Made")
@@ -94,14 +94,14 @@ class FunctionWalk(ABC, Generic[Made]):
 
     def _stand_in(self, op: Op, reason: Reason) -> Sequence[Value]:
         """Results of an op that has no form, until it is known whether something needs them."""
-        operands = [found for value in op.reads for found in self.found(value)]
+        operands = [found for value in op.present_operands for found in self.found(value)]
         info = {"reason": reason, "pure": is_pure(op)}
         return self.emitter.op(_STAND_IN, operands, [self.stated(v) for v in op.results], info=info).results
 
 
 def needed(ops: Sequence[Op], results: Iterable[Value]) -> list[Op]:
     """The ops that some results follow from, or that do more than compute; stand-ins among them."""
-    return parted(ops, results, lambda op: op.info["pure"] if op.name == _STAND_IN else is_pure(op))[0]
+    return split_dead(ops, results, lambda op: op.info["pure"] if op.name == _STAND_IN else is_pure(op))[0]
 
 
 def need_elements(op: Op, lacking: Set[ScalarType]) -> None:

@@ -320,7 +320,7 @@ class Op:
         """Spells attributes as the custom form reads them, where the op is printed in it."""
 
     @classmethod
-    def shows(cls, kind: type) -> bool:
+    def matches(cls, kind: type) -> bool:
         """Whether ops of the class are of a class, or have a trait."""
         return issubclass(cls, kind)
 
@@ -334,7 +334,7 @@ class Op:
         """Its first result."""
         return self.results[0]
 
-    def again(
+    def copy_with(
         self,
         operands: list[Value | None] | None = None,
         results: list[Value] | None = None,
@@ -363,7 +363,7 @@ class Op:
         return self.operands[index] if index < len(self.operands) else None
 
     @property
-    def reads(self) -> list[Value]:
+    def present_operands(self) -> list[Value]:
         """The operands that are there."""
         return [v for v in self.operands if v is not None]
 

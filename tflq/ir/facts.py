@@ -176,7 +176,7 @@ class Facts:
 
     def has_ops(self, *kinds: type) -> bool:
         """Whether some op is of one of these classes, or has one of these traits."""
-        return any(of_class.shows(kind) for of_class in self.places() for kind in kinds)
+        return any(of_class.matches(kind) for of_class in self.places() for kind in kinds)
 
     def is_flat(self) -> bool:
         """Whether there are no ops inside of others."""
@@ -189,7 +189,7 @@ class Facts:
     def ops_with(self, *kinds: type) -> Sequence[Op]:
         """The ops of some classes or with some traits, also those inside of others, in order."""
         places = self.places()
-        found = [ops for of_class, ops in places.items() if any(map(of_class.shows, kinds))]
+        found = [ops for of_class, ops in places.items() if any(map(of_class.matches, kinds))]
         if len(found) > 1:
             together = {op: place for ops in found for op, place in ops.items()}
             return sorted(together, key=together.__getitem__)

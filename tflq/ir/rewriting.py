@@ -50,7 +50,7 @@ def replace_in_signatures(module: Module, replacements: Mapping[Value, Value]) -
             signature.outputs = [(name, replacements.get(value, value)) for name, value in signature.outputs]
 
 
-def put_behind(module: Module, function: Function, made: Mapping[Value, Op]) -> None:
+def insert_after(module: Module, function: Function, made: Mapping[Value, Op]) -> None:
     """Put ops behind values of a function: each reads its value, and all that used the value uses its result."""
     behind = {value: op.result for value, op in made.items()}
     function.replace(behind)
@@ -65,7 +65,7 @@ def put_behind(module: Module, function: Function, made: Mapping[Value, Op]) -> 
     function.ops = ops
 
 
-def parted(
+def split_dead(
     ops: Sequence[Op], needed: Iterable[Value], removable: Callable[[Op], bool], pinned: Set[Value] = frozenset()
 ) -> tuple[list[Op], set[Op]]:
     """The ops that stay, in order, and the removable ones whose results neither a `needed` or `pinned` value nor an op
@@ -89,7 +89,7 @@ def remove_unneeded(module: Module, removable: Callable[[Op], bool]) -> bool:
     pinned = {value for signature in module.signatures or [] for value in signature.values}
     modified = False
     for function in module.functions:
-        stay, dead = parted(function.ops, function.outputs, removable, pinned)
+        stay, dead = split_dead(function.ops, function.outputs, removable, pinned)
         remove_ops(function, dead, stay)
         modified |= bool(dead)
     return modified
@@ -108,7 +108,7 @@ def remove_ops(function: Function, dead: Set[Op], stay: list[Op] | None = None) 
 
 def read_constants(module: Module) -> set[Value]:
     """The constants that ops read or a function returns."""
-    read = {v for op in walk(list(module.ops())) for v in op.reads}
+    read = {v for op in walk(list(module.ops())) for v in op.present_operands}
     return {value for value in read.union(*(function.outputs for function in module.functions)) if value.is_constant}
 
 
@@ -146,7 +146,7 @@ def rewrite_all_ops(module: Module, rewritten: Callable[[Op], Sequence[Op] | Non
     return any(modified)
 
 
-def stand_for(made: Value, original: Value) -> None:
+def replace_result(made: Value, original: Value) -> None:
     """The op that makes `made` results in `original` instead, which keeps its users and its name."""
     producer = made.producer
     assert producer is not None
@@ -154,7 +154,7 @@ def stand_for(made: Value, original: Value) -> None:
     original.producer = producer
 
 
-def take_over(kept: Value, named: Value) -> bool:
+def move_name(kept: Value, named: Value) -> bool:
     """Let `kept`'s producer result in `named` instead. False, and nothing done, unless `kept` is a result without a
     name, and both have the same type. The producer stays where it is, so every user of either still comes after it.
     """

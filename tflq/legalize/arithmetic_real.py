@@ -260,7 +260,7 @@ def cumsum(op: Cumsum, b: RuleBuilder) -> Answer:
 @rule(AddN, order=2)
 def add_n(op: AddN, b: RuleBuilder) -> Answer:
     """The sum of all operands."""
-    operands = op.reads
+    operands = op.present_operands
     if operands[0].type.storage in (i32, i64):
         return Rewritten([_sum(b, [b.value(v) for v in operands])], warning=_RAW)
     elements = per_layer(op)

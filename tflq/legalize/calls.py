@@ -222,7 +222,7 @@ def densified(function: Function) -> tuple[Function, list[Op]]:
 
     A sparse constant that a quantized operator reads becomes dense, too: kernels take sparse ones only in blocks.
     """
-    sparse = {v for op in function.ops if _is_quantized(op) for v in op.reads if _is_sparse(v)}
+    sparse = {v for op in function.ops if _is_quantized(op) for v in op.present_operands if _is_sparse(v)}
     dense = {v: _dense(v) for v in sparse}
     gone: list[Op] = []
     for op in function.ops:
@@ -240,9 +240,9 @@ def densified(function: Function) -> tuple[Function, list[Op]]:
 
 def _reading(op: Op, dense: dict[Value, Value]) -> Op:
     """The op on the dense constants."""
-    kept = () if _is_quantized(op) else [v for v in op.reads if _is_sparse(v)]
+    kept = () if _is_quantized(op) else [v for v in op.present_operands if _is_sparse(v)]
     operands = [v if v is None or v in kept else dense.get(v, v) for v in op.operands]
-    return op if operands == op.operands else op.again(operands)
+    return op if operands == op.operands else op.copy_with(operands)
 
 
 def _is_quantized(op: Op) -> bool:
@@ -320,7 +320,7 @@ def _of_several_scales(op: Op) -> Value | None:
 
 def _of_operand(op: Op) -> str:
     """A result that the kernel takes to be of its operand's type."""
-    source = next((v for v in op.reads if v.type.quantized), None)
+    source = next((v for v in op.present_operands if v.type.quantized), None)
     result = next((v for v in op.results if v.type.quantized), None)
     if source is None or result is None or source.type.storage == result.type.storage or refused(op):
         return ""

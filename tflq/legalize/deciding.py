@@ -173,8 +173,8 @@ class Decider:
     def _verify(self, ops: Sequence[Op], op: Op) -> None:
         """VerificationError if a user's rule emitted invalid IR for an operator."""
         own = {v for new in ops for v in new.results}
-        used = {v for new in ops for v in new.reads if v not in own}
-        known = {v for v in used if v.producer is None} | {self.plain.get(v, v) for v in op.reads}
+        used = {v for new in ops for v in new.present_operands if v not in own}
+        known = {v for v in used if v.producer is None} | {self.plain.get(v, v) for v in op.present_operands}
         if not used <= known:
             known |= {v for other in self.b.ops for v in other.results} - own
         function = Function(op.name, [], op.results, list(ops))
@@ -265,7 +265,7 @@ class Decider:
             known = self.b.known_elements(value)
             if known is not None and known.complete:
                 operands[place] = constant(known.array)
-        return None if operands == op.operands else op.again(operands)
+        return None if operands == op.operands else op.copy_with(operands)
 
     def _by_rule_of(self, case: _Case) -> Decision | None:
         for rule in rules_of(type(case.op)):
@@ -329,7 +329,7 @@ class Decider:
         return decision
 
     def _pass_through(self, op: Op) -> None:
-        self.b.ops.append(op.again([None if v is None else self.b.typed(v) for v in op.operands]))
+        self.b.ops.append(op.copy_with([None if v is None else self.b.typed(v) for v in op.operands]))
 
     def _name_results(self, op: Op, results: Sequence[Value], start: int) -> None:
         if len(results) != len(op.results):

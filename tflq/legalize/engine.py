@@ -169,13 +169,13 @@ class Walk:
         if not called or is_call(op):
             return op
         body = self._shared.calls.module.functions[called[0]].ops
-        return op.again(info={**op.info, "body": type(body[0]) if len(body) == 1 else None})
+        return op.copy_with(info={**op.info, "body": type(body[0]) if len(body) == 1 else None})
 
     def _unbounded(self, op: Op) -> Op:
         """The operator with a new tensor for each result that is clamped after it."""
         if self._shared.bounds.keys().isdisjoint(op.results):
             return op
-        return op.again(results=[Value(v.type) if v in self._shared.bounds else v for v in op.results])
+        return op.copy_with(results=[Value(v.type) if v in self._shared.bounds else v for v in op.results])
 
     def _call(self, op: Op) -> Decision:
         """A call on plain integers, as the called functions are, unless these keep their types."""

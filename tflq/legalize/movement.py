@@ -76,7 +76,7 @@ def parameters_differ(op: Op) -> bool:
 def _same_numbers(op: Op) -> bool:
     """Whether everything that is moved to the only result has its parameters, or is a constant of numbers that are
     stored alike under both. Values that a constant condition does not choose are not moved."""
-    element, moved = op.result.type.element, [v for v in op.reads if v.type.quantized]
+    element, moved = op.result.type.element, [v for v in op.present_operands if v.type.quantized]
     if len([v for v in op.results if v.type.quantized]) != 1 or not isinstance(element, UniformQuantizedType):
         return False
     if isinstance(op, (Select, SelectV2)) and op.condition.is_constant:
@@ -255,7 +255,7 @@ def kept(
 
 def _move_real(op: Op, b: RuleBuilder) -> Answer:
     """Several sources take the result's parameters and are moved; the parts of one source take those of each result."""
-    quantized = [v for v in op.reads if v.type.quantized]
+    quantized = [v for v in op.present_operands if v.type.quantized]
     if not quantized or quantized[0].type.storage.bits not in (8, 16):
         raise NotApplicable(COPIED)
     try:
@@ -307,7 +307,7 @@ def concatenation(op: Concatenation, b: RuleBuilder) -> Answer:
     """result = the operands one after another, each requantized to the result's parameters (int16: as it is)."""
     if op.fused_activation_function != "NONE":
         raise NotApplicable("CONCATENATION has no fused activation")
-    operands, target = op.reads, op.result.type.element
+    operands, target = op.present_operands, op.result.type.element
     if any(v.type.storage != op.result.type.storage for v in operands):
         raise NotApplicable("operands and results have different storage types")
     if all(isinstance(v.type.element, UniformQuantizedType) for v in op.tensors):

@@ -275,7 +275,7 @@ def _rows(op: Op) -> tuple[Op, list[np.ndarray]] | None:
 
 def _elements(op: Op) -> tuple[Op, list[np.ndarray]] | None:
     """All values of one operand, or all pairs of two, which broadcast if the operands do."""
-    operands = op.reads
+    operands = op.present_operands
     if not 1 <= len(operands) <= 2 or not all(v.type.quantized for v in operands):
         return None
     if len(operands) == 1:

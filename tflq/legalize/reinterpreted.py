@@ -238,4 +238,4 @@ def _joined(b: RuleBuilder, parts: Sequence[Value]) -> Value:
 
 def _on(op: _Operator, x: Value) -> Op:
     """The operator on another input, of plain integers."""
-    return op.again([x, *op.operands[1:]])
+    return op.copy_with([x, *op.operands[1:]])

@@ -298,7 +298,7 @@ class RuleBuilder(Builder):
         self._plain[operand] = plain
         return plain
 
-    def became(self, tensor: Value, plain: Value) -> None:
+    def bind(self, tensor: Value, plain: Value) -> None:
         """Record the integer form of a tensor between the builtins of one rule.
 
         Args:

@@ -300,7 +300,7 @@ def contraction(op: Contraction, b: RuleBuilder) -> Answer:
     if several is not None:
         raise NotApplicable(f"'{several.name}' has several scales, and only weights may")
     for emitted in emitter.ops:
-        b.became(emitted.result, by_rules(emitted, b).result)
+        b.bind(emitted.result, by_rules(emitted, b).result)
     return b.value(output)
 
 

@@ -93,7 +93,7 @@ class TargetKernels:
     def _emit(self, op: Op, operands: list[Value | None], results: list[Value]) -> None:
         typed = [None if v is None else self.b.typed(v) for v in operands]
         info = {**op.info, **version_info(op), MARK: True}
-        self.b.ops.append(op.again(typed, results, info))
+        self.b.ops.append(op.copy_with(typed, results, info))
 
     def _emit_changed(self, op: Op, change: Change) -> None:
         operands = [v and self._operand(v, change) for v in op.operands]
@@ -168,7 +168,7 @@ def _foreign_bias(op: Op) -> str:
 def _from_nothing(op: Op) -> str:
     """Why no kernel is asked for results of operands without elements: most kernels leave what memory held. Empty if
     there are elements to compute with, or none to compute."""
-    operands = [v for v in op.reads if v.type.quantized]
+    operands = [v for v in op.present_operands if v.type.quantized]
     empty = [0 in v.type.dims for v in operands]
     if empty and all(empty) and not all(0 in v.type.dims for v in op.results):
         return "its operands have no elements"

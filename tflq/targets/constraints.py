@@ -317,7 +317,7 @@ def _rank_at_most(op: Op, most: float) -> str | None:
 
 @constraint("indices_from_zero")
 def _indices_from_zero(op: Op) -> str | None:
-    for value in op.reads:
+    for value in op.present_operands:
         if value.type.quantized or value.type.storage.is_float:
             continue
         if value.is_constant and value.array.size and value.array.min() < 0:

@@ -278,5 +278,5 @@ def _function(function: Function, arena: Arena | None) -> FunctionSummary:
 
 def _kind(op: Op) -> tuple[str, str]:
     opcode = op.code if isinstance(op, Custom) else op.location.opcode if op.location else op.name
-    operands = ", ".join(short_type(v) for v in op.reads)
+    operands = ", ".join(short_type(v) for v in op.present_operands)
     return opcode, f"{operands} -> {', '.join(short_type(v) for v in op.results)}"

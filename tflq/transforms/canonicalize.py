@@ -23,12 +23,12 @@ from tflq.ir.core import Buffer, Function, Module, Op, Value
 from tflq.ir.facts import final
 from tflq.ir.rewriting import (
     attribute_key,
-    parted,
+    move_name,
     remove_ops,
     remove_unneeded,
     replace_in_signatures,
     replace_inside,
-    take_over,
+    split_dead,
 )
 from tflq.ir.types import ElementType, UniformQuantizedType, bf16, is_narrowed, is_quantized
 from tflq.transforms.pass_manager import Pass, PassResult
@@ -53,7 +53,7 @@ class Canonicalize(Pass):
 
     name: ClassVar[str] = "canonicalize"
     in_step: ClassVar[bool] = True
-    looks_at: ClassVar[tuple[type, ...]] = (Qcast, Dcast, Scast, casts.Cast, tosa.Cast, Identity)
+    runs_on: ClassVar[tuple[type, ...]] = (Qcast, Dcast, Scast, casts.Cast, tosa.Cast, Identity)
     semantics: Literal["real", "interpreter"] = "real"
 
     def run(self, module: Module) -> PassResult:
@@ -74,7 +74,7 @@ class Canonicalize(Pass):
             returned = op.result in outputs
             if called and returned and not _may_return(source, outputs):
                 continue
-            if op.result.name and take_over(source, op.result):
+            if op.result.name and move_name(source, op.result):
                 replacements[source] = op.result
                 if source in outputs:
                     outputs.add(op.result)
@@ -180,7 +180,7 @@ class Fold(Pass):
             return None
         if not takes_bits(op) and any(value.type.storage is bf16 for value in op.tensors):
             return None
-        source = sum(v.buffer.data.size for v in op.reads if v.buffer is not None)
+        source = sum(v.buffer.data.size for v in op.present_operands if v.buffer is not None)
         if any(_size(value) > max(self.limit, source) for value in op.results):
             return None
         try:
@@ -239,7 +239,7 @@ def _inside(function: Function) -> bool:
     removed = set[Op]()
     for block in reversed(list(inner_blocks(function.ops))):
         end = block.ops[-1:]
-        block.ops, dead = parted(block.ops, (), lambda op, end=end: op not in end and is_pure(op))  # type: ignore[misc]
+        block.ops, dead = split_dead(block.ops, (), lambda op, end=end: op not in end and is_pure(op))  # type: ignore[misc]
         removed |= dead
     remove_ops(function, removed)
     return bool(removed)
@@ -373,7 +373,7 @@ class _Merging:
         self.merged.add(op)
 
     def _merge(self, a: Value, b: Value) -> None:
-        kept, gone = (b, a) if b.name and take_over(a, b) else (a, b)
+        kept, gone = (b, a) if b.name and move_name(a, b) else (a, b)
         self.replacements[gone] = kept
         if gone in self.outputs:
             self.outputs.add(kept)

@@ -34,7 +34,7 @@ from tflq.dialects.tfl.indexing import DynamicUpdateSlice
 from tflq.dialects.tfl.movement import Concatenation, Reshape, Slice
 from tflq.dialects.traits import Calls, Elementwise, Impure, Kept
 from tflq.ir.core import Module, Op, Value, constant
-from tflq.ir.rewriting import rewrite_ops, stand_for
+from tflq.ir.rewriting import replace_result, rewrite_ops
 from tflq.ir.types import TensorType, UniformQuantizedType, f32, i8, i16, ui8
 from tflq.transforms.canonicalize import DeadCodeElimination
 from tflq.transforms.pass_manager import Pass, PassResult
@@ -207,7 +207,7 @@ def _part(op: Op) -> list[Op] | None:
     for reshape in reversed(reshapes):
         type = reshape.output.type.with_element(f32)
         value = b.emit(Reshape, [value, *reshape.operands[1:]], type, **reshape.attributes)
-    stand_for(value, op.output)
+    replace_result(value, op.output)
     return b.ops
 
 
@@ -233,7 +233,7 @@ def _tabulated(op: Op) -> list[Op] | None:
     b.location = op.location
     stored = b.emit(Scast, [source], source.type.with_element(source.type.storage))
     found = b.table(stored, _entries(chain))
-    stand_for(b.emit(Scast, [found], op.result.type), op.result)
+    replace_result(b.emit(Scast, [found], op.result.type), op.result)
     return b.ops
 
 
@@ -338,7 +338,7 @@ def _become(replaced: Value, original: Value) -> None:
     producer = replaced.producer
     assert producer is not None
     if len(producer.results) == 1:
-        stand_for(replaced, original)
+        replace_result(replaced, original)
         return
     producer.results = [original if value is replaced else value for value in producer.results]
     original.producer = producer

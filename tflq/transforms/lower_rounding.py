@@ -20,7 +20,7 @@ from tflq.dialects.builder import Builder
 from tflq.dialects.tosa.elementwise import BitwiseOr
 from tflq.dialects.tosa.movement import Rescale
 from tflq.ir.core import Module, Op, Value
-from tflq.ir.rewriting import rewrite_ops, stand_for
+from tflq.ir.rewriting import replace_result, rewrite_ops
 from tflq.ir.types import i32
 from tflq.numerics.fixed_point import LIMB, limbs
 from tflq.transforms.pass_manager import Pass, PassResult
@@ -32,7 +32,7 @@ class LowerRounding(Pass):
     """Lowers every tosa.rescale with a `rounding`. UnsupportedError for 48 bits, and for a result that leaves int32."""
 
     name: ClassVar[str] = "lower-rounding"
-    looks_at: ClassVar[tuple[type, ...]] = (Rescale,)
+    runs_on: ClassVar[tuple[type, ...]] = (Rescale,)
 
     def run(self, module: Module) -> PassResult:
         return PassResult.of(module, lambda function: rewrite_ops(function, _lowered))
@@ -43,7 +43,7 @@ def _lowered(op: Op) -> list[Op] | None:
         return None
     b = Builder()
     b.location = op.location
-    stand_for(_half_up(b, op) if _is_single(op) else _rounded(b, op), op.result)
+    replace_result(_half_up(b, op) if _is_single(op) else _rounded(b, op), op.result)
     return b.ops
 
 

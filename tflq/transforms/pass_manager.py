@@ -49,19 +49,19 @@ class Pass(ABC):
     """A transformation of a module. A subclass that has options is a frozen dataclass, too.
 
     takes: the form that it needs; None: any. makes: the form of its result; None: the same as before; "any": unknown.
-    looks_at: classes of ops, or traits, without which it has nothing to do, and is not run; none: it always is.
+    runs_on: classes of ops, or traits, without which it has nothing to do, and is not run; none: it always is.
     relies: what it asks of ops holds only of valid IR in the form that it takes, so this is verified before it runs.
     title: what users call a step of every conversion. The log has a line for it, and its errors, which are about the
     model, do not name the pass. labels: it changes only names and metadata, so nothing needs to be verified.
     in_step: of functions it changes ops and operands by `Function.replace` and `take_out` alone, and values by
-    `take_over`, so users and ops by class stay known.
+    `move_name`, so users and ops by class stay known.
     """
 
     name: ClassVar[str]
     title: ClassVar[str] = ""
     takes: ClassVar[Form | None] = None
     makes: ClassVar[Form | Literal["any"] | None] = None
-    looks_at: ClassVar[tuple[type, ...]] = ()
+    runs_on: ClassVar[tuple[type, ...]] = ()
     relies: ClassVar[bool] = False
     labels: ClassVar[bool] = False
     in_step: ClassVar[bool] = False
@@ -208,7 +208,7 @@ def _result(item: Pass, module: Module) -> PassResult:
     try:
         of = f" of {module.source}" if module.source else ""
         with stage(f"{item.title}{of}") if item.title else stage(f"pass {item.name}{of}", DEBUG):
-            if item.looks_at and not any(function.has_ops(*item.looks_at) for function in module.functions):
+            if item.runs_on and not any(function.has_ops(*item.runs_on) for function in module.functions):
                 return PassResult(module, modified=False)
             result = item.run(module)
     except TflqError as error:

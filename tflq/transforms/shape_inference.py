@@ -272,7 +272,7 @@ class Inference:
     def _computed(self, op: Op, site: Site) -> Sequence[Known | None]:
         """What is known of the elements of an op's results: nothing if one of its operands is not known, but for what
         follows from shapes."""
-        if not op.shows(ReadsShapes):
+        if not op.matches(ReadsShapes):
             for value in op.operands:
                 if value is None or self._elements(value) is None:
                     return ()

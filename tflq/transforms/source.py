@@ -16,7 +16,7 @@ from tflq.dialects.forms import Form
 from tflq.dialects.tfl.state import AssignVariable, Custom, ReadVariable, VarHandle, state_runtime
 from tflq.dialects.tosa.movement import VariableRead, VariableWrite
 from tflq.ir.core import Buffer, Function, Module, Op, Value
-from tflq.ir.rewriting import parted, remove_ops
+from tflq.ir.rewriting import remove_ops, split_dead
 from tflq.transforms.pass_manager import Decisions, Pass, PassResult, SourceNames
 
 
@@ -175,7 +175,7 @@ def cut_before_custom(module: Module) -> Module:
             )
             continue
         behind = _behind(function, [v for op in customs for v in op.results], customs)
-        read = (v for op in customs for v in op.reads if v.producer is not None)
+        read = (v for op in customs for v in op.present_operands if v.producer is not None)
         _cut(module, function, list(dict.fromkeys(v for v in read if v.producer not in behind)), behind)
     if not has_custom:
         module.warnings.append(
@@ -227,7 +227,7 @@ def _cut(module: Module, function: Function, values: Sequence[Value], behind: se
         raise UnsupportedError(
             "the model cannot be cut:", [Reason("no output would be left", module.source, remedy="cut further back")]
         )
-    stay, dead = parted(function.ops, outputs, lambda op: is_pure(op) or (op in behind and not _stores(op, behind)))
+    stay, dead = split_dead(function.ops, outputs, lambda op: is_pure(op) or (op in behind and not _stores(op, behind)))
     _check_state(module, dead)
     function.outputs = outputs
     remove_ops(function, dead, stay)
@@ -306,8 +306,8 @@ def part(
 def read_from_outside(function: Function, ops: Collection[Op]) -> list[Value]:
     """What the ops read and none of them gives, except constants and variable tensors."""
     inner = {value for op in ops for value in op.results}
-    read = {v for op in ops for v in op.reads if v not in inner}
-    ordered = [*function.inputs, *(v for op in ops for v in op.reads)]
+    read = {v for op in ops for v in op.present_operands if v not in inner}
+    ordered = [*function.inputs, *(v for op in ops for v in op.present_operands)]
     known = set(function.inputs)
     return [
         v for v in dict.fromkeys(ordered) if v in read and (v.producer is not None or v in known) and not is_variable(v)
@@ -316,8 +316,8 @@ def read_from_outside(function: Function, ops: Collection[Op]) -> list[Value]:
 
 def _read_by_others(function: Function, ops: Collection[Op]) -> list[Value]:
     """What the ops give and others, the caller, or nobody reads."""
-    inner = {v for op in ops for v in op.reads}
-    others = {v for op in function.ops if op not in ops for v in op.reads}
+    inner = {v for op in ops for v in op.present_operands}
+    others = {v for op in function.ops if op not in ops for v in op.present_operands}
     others.update(function.outputs)
     return [v for op in ops for v in op.results if v in others or v not in inner]
 

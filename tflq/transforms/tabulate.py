@@ -121,7 +121,7 @@ class _Tabulation:
         if len(inputs) > 1:
             inputs = self._independent(inputs)
         if len(inputs) > _SOURCES:  # an unnamed 8-bit operand can be a source itself
-            inputs = dict.fromkeys(v for v in op.reads if _is_8bit(v))
+            inputs = dict.fromkeys(v for v in op.present_operands if _is_8bit(v))
             if not 0 < len(inputs) <= _SOURCES or any(
                 v is not None and v not in inputs and v in self.sources for v in op.operands
             ):
@@ -162,7 +162,7 @@ class _Tabulation:
         """The ops between values and the root, in order; no more than so many, those next to the root first."""
         seen, pending = {root}, deque([root])
         while pending:
-            for value in pending.popleft().reads:
+            for value in pending.popleft().present_operands:
                 producer = value.producer
                 if producer is None or value in inside or producer in seen:
                     continue

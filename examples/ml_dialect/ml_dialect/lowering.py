@@ -13,7 +13,7 @@ from typing import ClassVar
 import tflq
 from tflq.dialects.builder import Emitter, Pattern, through_floats
 from tflq.ir.core import Module, Op, Value
-from tflq.ir.rewriting import stand_for
+from tflq.ir.rewriting import replace_result
 from tflq.ir.types import TensorType
 from tflq.transforms.floats import QuantCasts
 from tflq.transforms.pass_manager import Pass, PassResult
@@ -40,7 +40,7 @@ class ConvertMlToArith(Pass):
                 b = Emitter(ops)
                 b.location = op.location
                 (result,) = through_floats(op, QuantCasts(b), _pattern(_ARITH[op.name], b))
-                stand_for(result, op.result)
+                replace_result(result, op.result)
                 modified = True
             function.ops = ops
         return PassResult(module, modified)

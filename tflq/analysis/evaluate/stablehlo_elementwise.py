@@ -172,7 +172,7 @@ ELEMENTWISE: Final = frozenset(
 
 @evaluator(*_FUNCTIONS)
 def _mapped(op: Op, *arrays: np.ndarray) -> np.ndarray:
-    types, target = [v.type for v in op.reads], op.result.type
+    types, target = [v.type for v in op.present_operands], op.result.type
     function = _FUNCTIONS[type(op)]
     if target.element == i1 and type(op) in _BOOLEAN:
         function = _BOOLEAN[type(op)]

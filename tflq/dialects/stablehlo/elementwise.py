@@ -366,7 +366,7 @@ def _within(op: Slice) -> bool:
 @constraint("the operands must differ in size along 'dimension' only, and the result has their sum")
 def _joined(op: Concatenate) -> bool:
     axis, made = op.attributes.get("dimension"), op.result.type.shape
-    shapes = [v.type.shape for v in op.reads]
+    shapes = [v.type.shape for v in op.present_operands]
     if not shapes or len(op.results) != 1 or not isinstance(axis, int):
         return False
     if made is None or any(shape is None for shape in shapes):

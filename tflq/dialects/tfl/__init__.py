@@ -111,7 +111,7 @@ def _of_rank(rank: int) -> Callable[[Op], bool]:
 
 def _broadcasts(rank: int) -> Callable[[Op], bool]:
     def holds(op: Op) -> bool:
-        shapes = [v.type.shape for v in op.reads]
+        shapes = [v.type.shape for v in op.present_operands]
         for shape in shapes:
             if len(shape or ()) >= rank:
                 return len(set(shapes)) > 1

@@ -8,7 +8,7 @@ from tflq.dialects.tosa.movement import Identity
 from tflq.dialects.traits import Annotates
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.facts import final
-from tflq.ir.rewriting import replace_values, take_over
+from tflq.ir.rewriting import move_name, replace_values
 
 
 def drop_annotations(module: Module) -> bool:
@@ -39,11 +39,11 @@ def _without(function: Function, ops: list[Op], replacements: dict[Value, Value]
         if not is_annotation(op):
             kept.append(op)
             continue
-        (annotated,), result = op.reads, op.result
+        (annotated,), result = op.present_operands, op.result
         source = final(annotated, replacements)
         if result in function.outputs and result.name and not _renamed(source, result, function, replacements):
             kept.append(Op(Identity.op_name, [source], [result], {}, op.location))
-        elif result.producer is op and take_over(source, result):
+        elif result.producer is op and move_name(source, result):
             replacements[source] = result
         elif result.producer is op:
             replacements[result] = source

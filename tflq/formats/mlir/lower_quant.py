@@ -79,7 +79,7 @@ from tflq.formats.mlir.dialects.tensor import (
 )
 from tflq.ir.attributes import AffineMap, TypedArray
 from tflq.ir.core import Block, Buffer, Module, Op, Region, Value
-from tflq.ir.rewriting import rewrite_all_ops, stand_for
+from tflq.ir.rewriting import replace_result, rewrite_all_ops
 from tflq.ir.types import (
     BareType,
     QuantizedType,
@@ -592,7 +592,7 @@ class LowerQuantOps(Pass):
         if not isinstance(op, (Qcast, Dcast)):
             return None
         ops: list[Op] = []
-        stand_for(self._value(op, ops), op.result)
+        replace_result(self._value(op, ops), op.result)
         return ops
 
     def _value(self, op: Qcast | Dcast, ops: list[Op]) -> Value:

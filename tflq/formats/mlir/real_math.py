@@ -73,7 +73,7 @@ from tflq.formats.mlir.dialects.fxpmath import (
 from tflq.formats.mlir.lower_quant import open_dims, scalar, splat
 from tflq.ir.attributes import TypedInt
 from tflq.ir.core import Function, Module, Op, Value, constant
-from tflq.ir.rewriting import stand_for
+from tflq.ir.rewriting import replace_result
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, f32, i1, i8, i32
 from tflq.numerics.activation import BOUNDS
 from tflq.numerics.real_math import (
@@ -149,7 +149,7 @@ class _Raising:
             if raised is None:
                 self.ops.append(op)
                 continue
-            stand_for(raised, op.result)
+            replace_result(raised, op.result)
             modified = True
         self.function.ops = self.ops
         self.function.tensors = [value for value in self.function.tensors if value not in self.gone]
@@ -249,7 +249,7 @@ def _activation(op: Any) -> _Bounds | None:
 def _clamp(op: Op) -> tuple[Value, _Bounds] | None:
     """The tensor that an operator clamps, and to what."""
     if (name := _CLAMPS.get(type(op))) is not None:
-        (x,) = op.reads
+        (x,) = op.present_operands
         return x, BOUNDS[name]
     if isinstance(op, (Maximum, Minimum)):
         for x, bound in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
@@ -326,7 +326,7 @@ def _ops(ops: list[Op], place: _Place, refused: list[Reason]) -> list[Op]:
             start, b = len(kept), Emitter(kept)
             b.location = op.location
             try:
-                stand_for(_Lowering(op, b).result(), op.result)
+                replace_result(_Lowering(op, b).result(), op.result)
                 changed = True
             except Refused as refusal:
                 refused.append(place.of(refusal, op))

@@ -277,7 +277,7 @@ class Translation:
             return folded
         if elementwise is not None:
             _check_types(op)
-            answer = elementwise(op, self.b, *(self.value(v) for v in op.reads))
+            answer = elementwise(op, self.b, *(self.value(v) for v in op.present_operands))
         elif (function := of_tensors.get(type(op))) is not None:
             answer = function(op, self)
         else:
@@ -291,7 +291,7 @@ class Translation:
             return None
         if not elementwise and not all(v.type.is_static for v in op.results):
             return None
-        operands = op.reads
+        operands = op.present_operands
         arrays = [held_array(self.value(v)) if elementwise else self.known(v) for v in operands]
         if any(array is None for array in arrays):
             return None

@@ -49,7 +49,7 @@ _NAMES: Final[dict[type[Operator], str]] = {
 
 @lowering(tosa.Add, tosa.Sub, tosa.Maximum, tosa.Minimum, arithmetic.Maximum, arithmetic.Minimum)
 def linear(op: Operator, t: Onnx) -> Held:
-    return t.elementwise(getattr(t, _NAMES[type(op)]), op.reads, op.result)
+    return t.elementwise(getattr(t, _NAMES[type(op)]), op.present_operands, op.result)
 
 
 @lowering(tosa.Mul)
@@ -142,7 +142,7 @@ def kernel_arithmetic(op: arithmetic.Add | arithmetic.Sub | arithmetic.Mul | ari
 @lowering(arithmetic.AddN)
 def add_n(op: arithmetic.AddN, t: Onnx) -> Held:
     """In the kernel's order: one after another. Source: kernels/add_n.cc."""
-    operands = op.reads
+    operands = op.present_operands
     return t.elementwise(lambda *xs: reduce(t.add, xs), operands, op.result, _wrapping(op.result))
 
 
@@ -196,7 +196,7 @@ def _float_modulo(t: Onnx, x: Value, y: Value) -> Value:
 def power(op: tosa.Pow | arithmetic.Pow, t: Onnx) -> Held:
     if not op.result.type.storage.is_float:
         raise Refused("POW of integers")
-    return t.elementwise(lambda x, y: t.emit(onnx.Pow, [x, y]), op.reads, op.result)
+    return t.elementwise(lambda x, y: t.emit(onnx.Pow, [x, y]), op.present_operands, op.result)
 
 
 # Comparisons and choices.
@@ -219,7 +219,7 @@ _COMPARED: Final[dict[type[Operator], tuple[type[Operator], bool]]] = {
 @lowering(tosa.Comparison | comparison.Comparison)
 def compare(op: tosa.Comparison | comparison.Comparison, t: Onnx) -> Held:
     kind, contrary = _COMPARED[type(op)]
-    operands = op.reads
+    operands = op.present_operands
 
     def emit(x: Value, y: Value) -> Value:
         if x.type.storage == i1:
@@ -234,14 +234,14 @@ def compare(op: tosa.Comparison | comparison.Comparison, t: Onnx) -> Held:
 
 @lowering(tosa.Select, comparison.SelectV2)
 def select(op: tosa.Select | comparison.SelectV2, t: Onnx) -> Held:
-    condition, x, y = op.reads
+    condition, x, y = op.present_operands
     return chosen(t, condition, None, x, y, op.result)
 
 
 @lowering(comparison.Select)
 def select_rows(op: comparison.Select, t: Onnx) -> Held:
     """A condition of rank 1 chooses whole rows."""
-    condition, x, y = op.reads
+    condition, x, y = op.present_operands
     missing = len(x.type.dims) - len(condition.type.dims)
     rows = (*condition.type.dims, *(1,) * missing) if missing else None
     return chosen(t, condition, rows, x, y, op.result)
@@ -276,12 +276,14 @@ _LOGIC: Final[dict[type[Operator], type[Operator]]] = {
 
 @lowering(*_LOGIC)
 def logic(op: Operator, t: Onnx) -> Held:
-    return t.elementwise(lambda x, y: t.emit(_LOGIC[type(op)], [x, y]), op.reads, op.result, op.result.type.storage)
+    return t.elementwise(
+        lambda x, y: t.emit(_LOGIC[type(op)], [x, y]), op.present_operands, op.result, op.result.type.storage
+    )
 
 
 @lowering(tosa.LogicalNot, comparison.LogicalNot)
 def invert(op: tosa.LogicalNot | comparison.LogicalNot, t: Onnx) -> Held:
-    return t.elementwise(t.invert, op.reads, op.result, i1)
+    return t.elementwise(t.invert, op.present_operands, op.result, i1)
 
 
 @lowering(tosa.BitwiseNot)
@@ -315,7 +317,7 @@ def logical_right_shift(op: tosa.LogicalRightShift, t: Onnx) -> Held:
 def right_shift(op: tosa.ArithmeticRightShift | comparison.RightShift, t: Onnx) -> Held:
     """Rounded down, or half up. In float32 by constants, where it holds the numbers; else in int32, where what is lost
     last is the difference of two shifts."""
-    x, places = op.reads
+    x, places = op.present_operands
     rounds = isinstance(op, tosa.ArithmeticRightShift) and op.round
     if places.is_constant:
         amounts = places.array.astype(np.int64)
@@ -498,7 +500,7 @@ def l2_normalization(op: activation.L2Normalization, t: Onnx) -> Held:
 
 def _of_floats(t: Onnx, op: Operator, emit: Callable[[Value], Value]) -> Held:
     _need_float(op)
-    return t.elementwise(emit, op.reads, op.result)
+    return t.elementwise(emit, op.present_operands, op.result)
 
 
 def _need_float(op: Operator) -> None:

@@ -490,5 +490,5 @@ def real_sum(op: Op, y: Value) -> Value:
     """A sum of real numbers, which a runtime takes in an order of its own: it is exact in none. That of a hybrid
     operator is another one than the kernel's, too."""
     assert y.producer is not None
-    y.producer.info = {"sums": "hybrid" if any(v.type.quantized for v in op.reads) else "real"}
+    y.producer.info = {"sums": "hybrid" if any(v.type.quantized for v in op.present_operands) else "real"}
     return y

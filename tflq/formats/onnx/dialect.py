@@ -737,7 +737,7 @@ def _graphs(op: _Graphs) -> str | None:
         arguments, ops = region.block.arguments, region.block.ops
         if [v.type.element for v in arguments] != takes:
             return f"its graph '{name}' must take {', '.join(map(str, takes)) or 'nothing'}"
-        if not ops or not isinstance(ops[-1], Yield) or [v.type.element for v in ops[-1].reads] != gives:
+        if not ops or not isinstance(ops[-1], Yield) or [v.type.element for v in ops[-1].present_operands] != gives:
             return f"its graph '{name}' must end with an onnx.yield of {', '.join(map(str, gives)) or 'nothing'}"
     return None
 
@@ -772,7 +772,7 @@ class Loop(_Graphs, name="onnx.loop"):
     graphs = ("body",)
 
     def sides(self) -> tuple[list[ElementType], list[ElementType]]:
-        carried = [v.type.element for v in self.reads[-len(self.results) :]] if self.results else []
+        carried = [v.type.element for v in self.present_operands[-len(self.results) :]] if self.results else []
         return [i64, i1, *carried], [i1, *(v.type.element for v in self.results)]
 
 

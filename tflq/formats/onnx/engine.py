@@ -274,7 +274,7 @@ def _follow(ops: Sequence[Op], following: set[Value]) -> bool:
     """Enters the floats that follow from sums. All of an operator with graphs do, if one that it is given or gives
     does. Whether there is a hybrid operator."""
     for op in ops:
-        sums, follows = op.info.get("sums"), bool(following.intersection(op.reads))
+        sums, follows = op.info.get("sums"), bool(following.intersection(op.present_operands))
         if sums == "hybrid":
             return True
         for block in (region.block for region in op.regions):
@@ -282,7 +282,7 @@ def _follow(ops: Sequence[Op], following: set[Value]) -> bool:
                 following.update(_floats(block.arguments))
             if _follow(block.ops, following):
                 return True
-            sums = sums or bool(following.intersection(block.ops[-1].reads))
+            sums = sums or bool(following.intersection(block.ops[-1].present_operands))
         if sums or (follows and not isinstance(op, (Round, Floor))):
             following.update(_floats(op.results))
     return False

@@ -41,14 +41,14 @@ def transpose(op: tosa.Transpose | tfl.Transpose, t: Onnx) -> Held:
 def concatenate(op: tosa.Concat | tfl.Concatenation, t: Onnx) -> Held:
     if isinstance(op, tfl.Concatenation) and op.fused_activation_function != "NONE":
         raise Refused(f"the activation {op.fused_activation_function}")
-    operands = op.reads
+    operands = op.present_operands
     xs, form = t.common(operands)
     return t.made(t.concat(xs, op.axis), op.result, offset=form.offset)
 
 
 @lowering(tfl.Pack)
 def pack(op: tfl.Pack, t: Onnx) -> Held:
-    operands = op.reads
+    operands = op.present_operands
     xs, form = t.common(operands)
     shape = op.result.type.dims
     axis = op.axis % len(shape)
@@ -287,7 +287,7 @@ def reverse_sequence(op: tfl.ReverseSequence, t: Onnx) -> Held:
 def by_index(op: Op, t: Onnx, x: Value) -> Held:
     """The op's evaluator on the places of the elements says which one goes where. Refused for operands that are not
     constant."""
-    others = [v for v in op.reads if v is not x]
+    others = [v for v in op.present_operands if v is not x]
     if not all(v.is_constant for v in others):
         raise Refused(f"{op.name} by computed operands")
     shape = static(x.type.shape)

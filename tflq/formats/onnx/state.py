@@ -131,7 +131,7 @@ def _start(t: Onnx, name: str, type: TensorType) -> np.ndarray:
 def inlined(op: Call | StablehloComposite, t: Onnx) -> list[Made]:
     """The ops of its function."""
     index = op.subgraph if isinstance(op, Call) else op.decomposition_subgraph_index
-    return [*_run(t, t.module.functions[index], op.reads, [t.held(v) for v in op.reads])]
+    return [*_run(t, t.module.functions[index], op.present_operands, [t.held(v) for v in op.present_operands])]
 
 
 @lowering(If)
@@ -155,7 +155,7 @@ def branch(op: If, t: Onnx) -> list[Made]:
 @lowering(While)
 def loop(op: While, t: Onnx) -> list[Made]:
     """Handles are not carried."""
-    operands, given = op.reads, [t.held(v) for v in op.reads]
+    operands, given = op.present_operands, [t.held(v) for v in op.present_operands]
     test, body = (t.module.functions[i] for i in (op.cond_subgraph_index, op.body_subgraph_index))
     _need_types(op.outputs, body.outputs)
     first = _truth(t, test.outputs[0], *_run(t, test, operands, given))

@@ -115,13 +115,13 @@ class _Graph:
         helper, nodes = self.onnx.helper, [self._node(op) for op in ops]
         inside = {value for op in ops for value in op.results}
         outputs: list[str] = []
-        for value in end.reads:
+        for value in end.present_operands:
             result = self._name(value)
             if value not in inside or result in outputs:
                 result = _free(f"{result}_result", self.taken)
                 nodes.append(helper.make_node("Identity", [self._name(value)], [result]))
             outputs.append(result)
-        types = [(n, self._code(v.type.storage), None) for n, v in zip(outputs, end.reads, strict=True)]
+        types = [(n, self._code(v.type.storage), None) for n, v in zip(outputs, end.present_operands, strict=True)]
         arguments = [(self.names[v], self._code(v.type.storage), v.type.shape) for v in block.arguments]
         sides = ([helper.make_tensor_value_info(*row) for row in side] for side in (arguments, types))
         return helper.make_graph(nodes, name, *sides)

@@ -61,7 +61,7 @@ class Requirements:
 
 def demands(op: Op) -> list[Signature]:
     """The operator's signature, and that of each constant it takes."""
-    operands = op.reads
+    operands = op.present_operands
     types = tuple([v.type.storage.name for v in operands])
     signature = op.name.removeprefix("tosa."), types, tuple([v.type.storage.name for v in op.results])
     constants = {v.type.storage.name for v in operands if v.producer is None and v.is_constant}

@@ -84,7 +84,7 @@ def violations(op: Op, context: Context) -> Found:
     expected = None
     if isinstance(op, Operator):
         try:
-            expected = op.follows()
+            expected = op.infer_shapes()
         except Misfit as misfit:
             return [str(misfit)]
     if isinstance(expected, tuple):
@@ -301,7 +301,7 @@ def _ends(numbers: np.ndarray) -> list[int]:
 
 @law(Broadcasts)
 def broadcasting(op: Operator, _: Context) -> Found:
-    shapes = [dims(v) for v in op.reads]
+    shapes = [dims(v) for v in op.present_operands]
     if len(set(map(len, shapes))) < 2:
         return ()
     return (f"operands of unequal ranks: {' and '.join(map(text, shapes))}",)
@@ -324,7 +324,7 @@ def negate(op: Negate, _: Context) -> Violations:
 
 @law(Concat)
 def concat(op: Concat, c: Context) -> Violations:
-    shapes = [dims(v) for v in op.reads]
+    shapes = [dims(v) for v in op.present_operands]
     yield from bounds("a number of operands", [len(shapes)], 1, c.limits.list)
     if shapes:
         yield from axis_of(op.axis, len(shapes[0]))

@@ -129,7 +129,7 @@ def operands(op: Op) -> list[Value | Constant]:
     """All of TOSA's operands of an op, in order. A size that is not known is -1."""
     if isinstance(op, Variable):
         return []
-    return [*op.reads, *[_constant(op, slot) for slot in slots(type(op)) if slot.type is not None]]
+    return [*op.present_operands, *[_constant(op, slot) for slot in slots(type(op)) if slot.type is not None]]
 
 
 def _constant(op: Op, slot: Slot) -> Constant:

@@ -119,7 +119,7 @@ def note_bounds(op: Op) -> None:
         return
     value = op.input
     while isinstance(value.producer, _LAYOUT):
-        (value,) = value.producer.reads
+        (value,) = value.producer.present_operands
     bounds = None
     if value.type.storage.is_integer:
         if isinstance(value.producer, Convolution):

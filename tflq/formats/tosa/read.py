@@ -441,7 +441,7 @@ def _region(around: str, regions: Mapping[str, int], blocks: Mapping[tuple[str, 
 
 def _verify_calls(module: Module, op: Op) -> None:
     """InvalidModelError if a function that an op runs takes or gives other types than the op."""
-    given = [v.type for v in op.reads][1 if isinstance(op, CondIf) else 0 :]
+    given = [v.type for v in op.present_operands][1 if isinstance(op, CondIf) else 0 :]
     made = [v.type for v in op.results]
     calls = trait_of(op, Calls)
     for key, number in calls.called(op) if calls else ():

@@ -133,7 +133,7 @@ def compared(op: Greater | GreaterEqual | Equal, t: Tosa) -> Value | None:
 
 @substitute(LogicalAnd, LogicalOr, LogicalXor, LogicalNot)
 def connected(op: LogicalAnd | LogicalOr | LogicalXor | LogicalNot, t: Tosa) -> Value | None:
-    numbers = [_number(v, t) for v in op.reads]
+    numbers = [_number(v, t) for v in op.present_operands]
     x, y = numbers[0], numbers[-1]
     if x is None or y is None:
         return None

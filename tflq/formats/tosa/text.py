@@ -298,7 +298,7 @@ def with_stored_rescales(module: Module) -> None:
             if not isinstance(op, Rescale) or not any(value.type.quantized for value in op.tensors):
                 ops.append(op)
                 continue
-            for value in (value for value in op.reads if value.type.quantized):
+            for value in (value for value in op.present_operands if value.type.quantized):
                 if value not in stored:
                     stored[value] = Value(value.type.stripped())
                     ops.append(Op(Scast.op_name, [value], [stored[value]]))

@@ -259,7 +259,7 @@ def _closed(function: Function, ops: set[Op], values: Mapping[Value, np.ndarray 
         if not wanted.isdisjoint(op.results):
             closed.add(op)
         if op in closed:
-            wanted.update(v for v in op.reads if not _can_be_input(v, values.get(v)))
+            wanted.update(v for v in op.present_operands if not _can_be_input(v, values.get(v)))
     return closed
 
 

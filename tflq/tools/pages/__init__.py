@@ -153,7 +153,7 @@ def steps(form: Module, operands: Mapping[tuple[int, int], Sequence[str]]) -> di
             continue
         key = op.location.function, op.location.operator
         lines = formulas.setdefault(key, [])
-        names = {value: _name(value, key, numbers, operands.get(key, ())) for value in op.reads}
+        names = {value: _name(value, key, numbers, operands.get(key, ())) for value in op.present_operands}
         lines.append(formula(op, {value: name for value, name in names.items() if name}))
         for i, value in enumerate(op.results):
             numbers[value] = key, f"#{len(lines)}" + (f"[{i}]" if len(op.results) > 1 else "")

@@ -203,7 +203,7 @@ Measure = Callable[[Sequence[Rule]], float]
 """How near the outputs are of a network with further rules."""
 
 
-def give_back(rows: Sequence[QuantizedRow], measure: Measure, least: float, found: dict[str, Any]) -> Search:
+def restore_float(rows: Sequence[QuantizedRow], measure: Measure, least: float, found: dict[str, Any]) -> Search:
     """Finds the operators that have to stay float. rows: of the network with no operator given back. found: the other
     attributes of the result. OptionError if it is not reached."""
     before = measure(())

@@ -23,11 +23,20 @@ from tflq.formats.backend import DEFAULT, named_by
 from tflq.formats.mlir.annotations import drop_annotations
 from tflq.formats.sources import read, write
 from tflq.ir.core import Function, Module, Op, Value
-from tflq.ir.rewriting import forget_constants, put_behind, remove_unneeded, replace_values
+from tflq.ir.rewriting import forget_constants, insert_after, remove_unneeded, replace_values
 from tflq.ir.types import ElementType, QuantizedType, ScalarType, f32, i8, i16, is_float, is_quantized, ui8
 from tflq.targets.load import load_kernels
 from tflq.tools.quantize.calibration.calibrate import calibrate, digests, points_of
-from tflq.tools.quantize.fidelity import CALIBRATED, MOST, FloatNetwork, Metric, Search, decibels, give_back, rules_of
+from tflq.tools.quantize.fidelity import (
+    CALIBRATED,
+    MOST,
+    FloatNetwork,
+    Metric,
+    Search,
+    decibels,
+    restore_float,
+    rules_of,
+)
 from tflq.tools.quantize.quant_types import PrepareTfl
 from tflq.tools.quantize.recipe import (
     SCHEMES,
@@ -254,7 +263,7 @@ def _near(
             return _measured(floats, made(kept).data, judge, None, metric)
 
         found = {"metric": named, "calibrated": split, "judged": min(len(judge), MOST)}
-        search = give_back(made(()).rows, measure, least, found)
+        search = restore_float(made(()).rows, measure, least, found)
     return made(rules_of(search)), search
 
 
@@ -323,7 +332,7 @@ def _state_ranges(module: Module, seen: Sequence[Statistics], chosen: Choices) -
             if ends is not None and max(map(abs, ends)) <= _LARGEST:
                 stats = {"layerStats": np.array(ends, np.float32)}
                 behind[value] = Op(Stats.op_name, [value], [Value(value.type)], stats)
-        put_behind(module, function, behind)
+        insert_after(module, function, behind)
     if others := [key for key in stale if key not in used]:
         what = f"the statistics of '{others[0]}' are of another model"
         remedy = "calibrate anew; --resume keeps what still holds"
@@ -429,7 +438,7 @@ def _store_input(module: Module, function: Function, value: Value, storage: Scal
 
 
 def _reads_no_floats(op: Op) -> bool:
-    return isinstance(op, Quantize) or op.shows(ReadsShapes)
+    return isinstance(op, Quantize) or op.matches(ReadsShapes)
 
 
 def _dequantize(function: Function, value: Value) -> None:

@@ -138,7 +138,7 @@ class _Weights:
         result = op.result
         product = Value(result.type, f"{result.name}/product")
         op.attributes = without_activation(op)
-        self.ops[-1] = op.again(results=[product])
+        self.ops[-1] = op.copy_with(results=[product])
         self.ops.append(Op(op_name(activation), [product], [result], {}, op.location))
 
     def _dequantized(self, stored: Value, op: Op) -> Value:

@@ -53,7 +53,7 @@ _WEIGHTED: Final = frozenset(("conv2d", "conv3d", "transpose_conv2d"))
 def allowed_ulps(function: Function) -> int:
     """Ulps by which the float results of a TOSA function may differ; 0 if it computes none."""
     floats = (op for op in function.ops if any(v.type.storage.is_float for v in op.results))
-    return _along((op.reads, op.results, _of_tosa(op)) for op in floats)
+    return _along((op.present_operands, op.results, _of_tosa(op)) for op in floats)
 
 
 def _of_tosa(op: Op) -> int:

@@ -35,7 +35,7 @@ _BOUND: Final = Kind("a float that is a number", lambda value: isinstance(value,
 def _inferred(op: Any) -> str | None:
     """The shape of the result must be the one that follows from the operands."""
     try:
-        shape = op.follows()
+        shape = op.infer_shapes()
     except Misfit as misfit:
         return str(misfit)
     assert not isinstance(shape, list)

@@ -110,7 +110,7 @@ def _select(op: Op, k: Kernels, restricted: Callable[[Op, Kernels], Value | list
     made: Value | Sequence[Value] | None = restricted(op, k) if restricted is not None else None
     if made is None and op.name.startswith("tfl."):
         operands = [None if v is None else k.value(v) for v in op.operands]
-        k.ops.append(op.again(operands, info=dict(op.info)))
+        k.ops.append(op.copy_with(operands, info=dict(op.info)))
         return
     if made is None:
         function_of = lowering.get(type(op))

@@ -108,7 +108,7 @@ def _base(op: Op) -> str:
     at a function's edge, where there is no operator."""
     place = op.location
     if place is None:
-        return next((v.name for v in op.reads if v.name), "")
+        return next((v.name for v in op.present_operands if v.name), "")
     return place.tensor.partition(";")[0] or f"{place.opcode.lower()}_{place.operator}"
 
 
@@ -134,7 +134,7 @@ class MergeViews(Pass):
 
     name: ClassVar[str] = "merge-views"
     takes: ClassVar[Form] = "kernels"
-    looks_at: ClassVar[tuple[type, ...]] = (Reshape,)
+    runs_on: ClassVar[tuple[type, ...]] = (Reshape,)
 
     def run(self, module: Module) -> PassResult:
         modified = False
@@ -159,7 +159,7 @@ class KeepApart(Pass):
 
     name: ClassVar[str] = "keep-apart"
     takes: ClassVar[Form] = "kernels"
-    looks_at: ClassVar[tuple[type, ...]] = (View,)
+    runs_on: ClassVar[tuple[type, ...]] = (View,)
 
     def run(self, module: Module) -> PassResult:
         return PassResult.of(module, lambda function: _Plan(function).run())

@@ -80,7 +80,7 @@ def _half(op: Dequantize, k: Kernels) -> Value | None:
 
 
 def _extreme(op: Maximum | Minimum | arithmetic.Extreme, k: Kernels) -> Value | None:
-    operands = [k.value(v) for v in op.reads]
+    operands = [k.value(v) for v in op.present_operands]
     storage = operands[0].type.storage
     if storage not in BYTES:
         return None

@@ -124,13 +124,13 @@ def concatenation(op: tfl.Concatenation, k: Kernels) -> Value | None:
     """Of twins, if any operand has one."""
     if op.fused_activation_function != "NONE":
         return None
-    xs = [k.value(v) for v in op.reads]
+    xs = [k.value(v) for v in op.present_operands]
     return joined(k, xs, op.axis) if len(xs) > JOINED or any(x in k.twins for x in xs) else None
 
 
 def pack(op: tfl.Pack, k: Kernels) -> Value | None:
     """Operands with a dim of 1 more, joined."""
-    xs = [k.value(v) for v in op.reads]
+    xs = [k.value(v) for v in op.present_operands]
     rank = len(xs[0].type.dims)
     shapes = [_with_one(x, op.axis % (rank + 1)) for x in xs]
     if not all(map(_foldable, shapes)):

@@ -161,7 +161,7 @@ def _rounding(op: Resize, k: Kernels) -> list[Op] | None:
     ops, values = list[Op](), [op.output]
     while values[-1].type.storage.bits > 8:
         readers = [r for r in k.readers(values[-1]) if r not in ops and trait_of(r, Tabulable) is not None]
-        ready = [r for r in readers if all(v in values or _is_one_number(v) for v in r.reads)]
+        ready = [r for r in readers if all(v in values or _is_one_number(v) for v in r.present_operands)]
         if not ready or (isinstance(ready[0], Rescale) and ready[0].per_channel):
             return None
         ops.append(ready[0])

@@ -200,7 +200,7 @@ def _read(op: Op) -> Iterator[Value]:
     if isinstance(op, (Conv2D, DepthwiseConv2D, Resize)):
         yield op.input
     else:
-        yield from op.reads
+        yield from op.present_operands
 
 
 def _bytes(value: Value) -> int:

@@ -111,7 +111,7 @@ class ShareTables(Pass):
 
     name: ClassVar[str] = "share-tables"
     takes: ClassVar[Form] = "kernels"
-    looks_at: ClassVar[tuple[type, ...]] = (Gather,)
+    runs_on: ClassVar[tuple[type, ...]] = (Gather,)
 
     def run(self, module: Module) -> PassResult:
         known: dict[int, list[Buffer]] = {}

@@ -202,7 +202,7 @@ def add_n(op: arithmetic.AddN, t: Tosa) -> Value:
     """In the kernel's order: one after another. Source: kernels/add_n.cc."""
     need_float(t, op, op.result)
     in_int32(op, t)
-    first, *rest = (plain(v, t) for v in op.reads)
+    first, *rest = (plain(v, t) for v in op.present_operands)
     return functools.reduce(t.add, rest, first)
 
 

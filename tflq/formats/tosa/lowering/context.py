@@ -310,7 +310,7 @@ class NarrowTosa(Tosa):
         function = substitute.get(type(op))
         if function is None:
             return None
-        operands = [v.type.storage for v in op.reads]
+        operands = [v.type.storage for v in op.present_operands]
         if self.target.takes(op.name.removeprefix("tosa."), operands, [v.type.storage for v in op.results]):
             return None
         return function(op, self)
@@ -471,7 +471,7 @@ def in_int32(op: Op, t: Tosa) -> list[Value]:
     """The operands of arithmetic, in int32 if it is on int64. Refused if the operands or the result may not fit."""
     if op.result.type.storage == i64 and not fits_int32(t.ranges.of(op.result)):
         raise Refused(f"'{op.result.name}' is int64, which TOSA lacks, and may leave int32")
-    return [narrow(v, t) for v in op.reads]
+    return [narrow(v, t) for v in op.present_operands]
 
 
 def widened_product(value: Value, t: Tosa) -> tuple[Value, Value] | None:

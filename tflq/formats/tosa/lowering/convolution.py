@@ -43,14 +43,14 @@ _BIAS_INPUTS = 3
 
 def is_grouped(concat: Concat | Concatenation) -> bool:
     """Whether a concatenation is of the 48-bit sums of convolutions."""
-    producers = [v.producer for v in concat.reads]
+    producers = [v.producer for v in concat.present_operands]
     return concat.result.type.storage == i64 and all(isinstance(p, TosaConv2D) for p in producers)
 
 
 def grouped(concat: Concat | Concatenation, t: Tosa) -> Value:
     """The 48-bit sums of groups of channels, which TOSA cannot CONCAT: one convolution, whose filters are 0 outside
     their group. Refused unless the groups are slices of one tensor, and alike but for filters and bias."""
-    parts = [v.producer for v in concat.reads if isinstance(v.producer, TosaConv2D)]
+    parts = [v.producer for v in concat.present_operands if isinstance(v.producer, TosaConv2D)]
     slices = [p.input.producer for p in parts if isinstance(p.input.producer, Slice)]
     sources = [s.input for s in slices]
     attributes = parts[0].attributes

@@ -171,7 +171,7 @@ def floating(*kinds: type[Operator] | UnionType) -> Callable[[_Floating], _Float
         @lowering(*kinds, module=function.__module__)
         def lower(op: Op, t: Tosa) -> Value:
             need_float(t, op)
-            operands = [_wide(t, op, v) for v in op.reads]
+            operands = [_wide(t, op, v) for v in op.present_operands]
             return t.cast(function(op, t, *operands), op.result.type.storage)
 
         return function

@@ -72,7 +72,7 @@ from tflq.ir.types import Shape
 def concatenation(op: Concat | Concatenation, t: Tosa) -> Value:
     if is_grouped(op):
         return grouped(op, t)
-    parts = [narrow(v, t) for v in op.reads]
+    parts = [narrow(v, t) for v in op.present_operands]
     result = joined(t, parts, op.axis % len(dims_of(parts[0])))
     activation = op.fused_activation_function if isinstance(op, Concatenation) else "NONE"
     if activation != "NONE" and not result.type.storage.is_float:
@@ -83,7 +83,7 @@ def concatenation(op: Concat | Concatenation, t: Tosa) -> Value:
 @lowering(Pack)
 def pack(op: Pack, t: Tosa) -> Value:
     """Each operand with one dim more, joined."""
-    parts = [narrow(v, t) for v in op.reads]
+    parts = [narrow(v, t) for v in op.present_operands]
     shape = dims_of(parts[0])
     axis = op.axis % (len(shape) + 1)
     return joined(t, [reshaped(t, p, (*(s := dims_of(p))[:axis], 1, *s[axis:])) for p in parts], axis)

@@ -301,7 +301,7 @@ def inlined(op: Call | StablehloComposite, t: Tosa) -> list[Value]:
     index = op.subgraph if isinstance(op, Call) else op.decomposition_subgraph_index
     _fits(t, index, op.operands, op.results)
     function, location = t.module.functions[index], t.location
-    operands = [t.value(v) for v in op.reads]
+    operands = [t.value(v) for v in op.present_operands]
     for argument, operand in zip(function.inputs, operands, strict=True):
         t.set(argument, operand)
     t.lower_ops(function.ops)

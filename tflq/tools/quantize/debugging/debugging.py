@@ -364,7 +364,7 @@ def injected(side: Side, pairs: Sequence[Pair], groups: Sequence[Sequence[int]])
         for value in side.inputs:
             _add(value, errors.get(value, ()), made, ops)
         for op in side.function.ops:
-            if any(value in made for value in op.reads):
+            if any(value in made for value in op.present_operands):
                 ops += copied([op], made)
             for value in op.results:
                 _add(value, errors.get(value, ()), made, ops)

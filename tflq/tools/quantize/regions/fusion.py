@@ -273,7 +273,7 @@ def _copied(op: Op, operands: list[Value | None], *, is_last: bool) -> list[Op]:
     elif is_quantizing(op) or is_dequantizing(op):
         _cast(ops, Qcast if is_quantizing(op) else Dcast, operands[0], op.result.type)
     else:
-        ops.append(op.again(operands, [Value(expressed(value.type)) for value in op.results]))
+        ops.append(op.copy_with(operands, [Value(expressed(value.type)) for value in op.results]))
     for result, value in zip(ops[-1].results, op.results, strict=True):
         result.name = "" if is_last else value.name
     return ops
@@ -308,7 +308,7 @@ def is_foldable(op: Op, chained: Value | None) -> bool:
     if product is None or not isinstance(op, (Mul, Add)):
         return False
     if isinstance(op, Add) and isinstance(product, Mul):
-        operands = (value for value in product.reads if not value.is_constant)
+        operands = (value for value in product.present_operands if not value.is_constant)
         chained = next(operands, None)
         return is_foldable(product, chained) and _numbers(op, product.result, _product_of(chained)) is not None
     if _product_of(chained) is None or (isinstance(op, Mul) and op.fused_activation_function != "NONE"):
@@ -362,7 +362,7 @@ def folded(ops: Sequence[Op]) -> list[Op]:
         activation, last = rest[0].fused_activation_function, rest.pop(0)
     operands: list[Value | None] = [product.input, constant(weights.array * scale.reshape(shape), name=weights.name)]
     if added is not None:
-        named = bias if bias is not None else next(value for value in last.reads if value.is_constant)
+        named = bias if bias is not None else next(value for value in last.present_operands if value.is_constant)
         operands.append(constant(np.ascontiguousarray(added), name=named.name))
     attributes = {**product.attributes, "fused_activation_function": activation}
     results = list(last.results)
@@ -377,7 +377,7 @@ Follower = Callable[[Op], tuple[Op, list[Op]] | None]
 
 
 def _is_bias(op: Op, chained: Value | None) -> bool:
-    others = [value for value in op.reads if value is not chained]
+    others = [value for value in op.present_operands if value is not chained]
     return bool(others) and all(same_value(value).is_constant and value.type.rank == 1 for value in others)
 
 

@@ -24,7 +24,7 @@ from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.dialects.traits import Annotates
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.facts import walk
-from tflq.ir.rewriting import copied, put_behind, rewrite_all_ops
+from tflq.ir.rewriting import copied, insert_after, rewrite_all_ops
 from tflq.ir.types import ScalarType, is_quantized
 from tflq.targets.load import Kernels, load_kernels
 from tflq.tools.quantize.regions.fusion import KernelFusion
@@ -56,7 +56,7 @@ class QuantInstrument(Pass):
         lacking = _lacking(module, target, self.annotations)
         taken = {op.stats_key for op in walk(module.ops()) if isinstance(op, StatsRef)}
         for function, values in lacking.items():
-            put_behind(module, function, {v: _point(v, key) for v, key in keys_of(function, values, taken).items()})
+            insert_after(module, function, {v: _point(v, key) for v, key in keys_of(function, values, taken).items()})
         return PassResult(module, bool(lacking))
 
 

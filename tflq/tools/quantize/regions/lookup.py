@@ -202,7 +202,7 @@ def is_real(element: ElementType) -> bool:
 
 def computes_with_reals(op: Op) -> bool:
     """Whether an op reads or makes elements that are reals: SHAPE and RANK do not."""
-    return not op.shows(ReadsShapes) and any(is_real(value.type.element) for value in op.tensors)
+    return not op.matches(ReadsShapes) and any(is_real(value.type.element) for value in op.tensors)
 
 
 def is_quantizable(spec: ElementType) -> bool:

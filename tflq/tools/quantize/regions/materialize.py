@@ -132,7 +132,7 @@ def body(region: Region, arguments: list[Value]) -> tuple[list[Op], list[Value]]
     *ops, end = block.ops
     for value in (value for op in ops for value in op.results if value in end.operands):
         value.name = ""
-    return ops, end.reads
+    return ops, end.present_operands
 
 
 def through(b: Emitter, value: Value, spec: ElementType, *, annotations: bool = False) -> Value:

@@ -167,7 +167,7 @@ def _all_values(leaves: Sequence[_Leaf]) -> list[np.ndarray]:
 def _computed(op: Rescale, inputs: _Sum, arrays: Sequence[np.ndarray]) -> np.ndarray:
     known = {leaf.value: array for leaf, array in zip(inputs.leaves, arrays, strict=True)}
     for step in (*inputs.ops, op):
-        known[step.result] = _evaluated(step, [known[value] for value in step.reads])
+        known[step.result] = _evaluated(step, [known[value] for value in step.present_operands])
     return known[op.result].astype(np.int64)
 
 

@@ -143,7 +143,7 @@ def _typed(contents: Contents, takes: Callable[[Op], bool]) -> dict[Op, Rounding
 
 def _rounding(contents: Contents, op: Op) -> Rounding | None:
     """What the results of an op are rounded to, if all are, alike, and all its real operands are on grids."""
-    operands = [contents.look(value) for value in op.reads]
+    operands = [contents.look(value) for value in op.present_operands]
     results = [contents.look(value) for value in op.results]
     reals = [seen for seen in operands if seen is not None]
     if not reals or None in results or any(form != REAL or content.grid is None for content, form in reals):
@@ -156,7 +156,7 @@ def _on_types(contents: Contents, op: Op, rounding: Rounding) -> Op:
     """The op as it would be on quantized types."""
     operands = [None if v is None else _on_grid(contents, v) for v in op.operands]
     results = [Value(value.type.with_element(rounding.grid), value.name) for value in op.results]
-    return op.again(operands, results)
+    return op.copy_with(operands, results)
 
 
 def _on_grid(contents: Contents, value: Value) -> Value:
@@ -171,7 +171,7 @@ def _on_grid(contents: Contents, value: Value) -> Value:
 
 def _straight(contents: Contents, op: Op) -> bool:
     """Whether no operand comes from an op that moves elements."""
-    seen = (contents.look(value) for value in op.reads)
+    seen = (contents.look(value) for value in op.present_operands)
     return all(s is None or s[0].moves is None for s in seen)
 
 
