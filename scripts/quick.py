@@ -5,10 +5,11 @@
 What changed is what differs from the commit where this branch left `--base`, and what git does not know yet. Its tests,
 the closest first:
 
-1. changed test files; for a changed module, the test file of its name in the same folder of `tests/`, those of its
-   family in every room if it declares operators, and those that import it; for any other file, those that name it;
-2. the other test files of the same folder;
-3. the other test files of the same room (`tflq/X` → `tests/X`).
+1. changed test files; for a changed module, the test file or the folder of its name below the same folder of `tests/`,
+   and those of its family in every room if it declares operators; for any other file, the test files that name it;
+2. those that import a changed module;
+3. the other test files of the same folder;
+4. the other test files of the same room (`tflq/X` → `tests/X`).
 
 They run in that order until they are done or the time is over, and it says so if the time was over. `make test` runs
 everything.
@@ -29,6 +30,7 @@ from pathlib import Path, PurePosixPath
 
 ROOT = Path(__file__).resolve().parents[1]
 CHECKS = (("ruff", "format", "--check"), ("ruff", "check"), ("lint-imports",), ("mypy",))
+FAR = 4  # the rank of test files that are not run
 NO_TESTS_LEFT = 5  # pytest's exit code: nothing was collected
 
 
@@ -64,7 +66,7 @@ class Suite:
     def of(self, changed: Sequence[str]) -> list[str]:
         """The test files for changed files, the closest first."""
         ranked = {file: min(self._distance(file, path) for path in changed) for file in self.files} if changed else {}
-        return sorted((file for file, rank in ranked.items() if rank < 3), key=lambda file: (ranked[file], file))
+        return sorted((file for file, rank in ranked.items() if rank < FAR), key=lambda file: (ranked[file], file))
 
     @cache  # noqa: B019  one object a run
     def _closest(self, path: str) -> frozenset[str]:
@@ -75,24 +77,26 @@ class Suite:
         if not path.startswith("tflq/"):
             return frozenset(self._matching(rf"\b{re.escape(parts.name)}\b|\bscripts\.{re.escape(parts.stem)}\b"))
         stem = parts.parent.name if parts.name == "__init__.py" else parts.stem
-        named = re.compile(rf"test_{re.escape(stem)}(_\w+)?\.py")
-        mirrored = {f for f in self.files if named.fullmatch(PurePosixPath(f).name)}
-        if not is_family(path):
-            folder = f"tests/{PurePosixPath(*parts.parts[1:]).parent}/"
-            mirrored = {f for f in mirrored if f.startswith(folder.replace("/./", "/"))}
-        return frozenset(mirrored | set(self._importing(module(path))))
+        named = re.compile(rf"(.*/)?{re.escape(stem)}/.*|(.*/)?test_{re.escape(stem)}(_\w+)?\.py")
+        folder = "tests/" if is_family(path) else f"tests/{PurePosixPath(*parts.parts[1:]).parent}/".replace("/./", "/")
+        return frozenset(f for f in self.files if f.startswith(folder) and named.fullmatch(f.removeprefix(folder)))
+
+    @cache  # noqa: B019  one object a run
+    def _users(self, path: str) -> frozenset[str]:
+        """The test files that import a changed module."""
+        return frozenset(self._importing(module(path))) if path.startswith("tflq/") else frozenset()
 
     def _distance(self, file: str, path: str) -> int:
         if file in self._closest(path):
             return 0
-        if not path.startswith("tflq/"):
-            return 3
-        folders = PurePosixPath(path).parent.parts[1:]
-        if not folders:
-            return 3
-        if str(PurePosixPath(file).parent) == str(PurePosixPath("tests", *folders)):
+        if file in self._users(path):
             return 1
-        return 2 if file.startswith(f"tests/{folders[0]}/") else 3
+        folders = PurePosixPath(path).parent.parts[1:] if path.startswith("tflq/") else ()
+        if not folders:
+            return FAR
+        if str(PurePosixPath(file).parent) == str(PurePosixPath("tests", *folders)):
+            return 2
+        return 3 if file.startswith(f"tests/{folders[0]}/") else FAR
 
     def _importing(self, name: str) -> set[str]:
         """The test files that import a module, also by way of modules that they share."""
