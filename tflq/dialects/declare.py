@@ -426,7 +426,8 @@ class Operator(Op):
             found = self.infer(STATED)
         except NotInferred:
             return None
-        check_sizes(found)
+        if found.__class__ is tuple:
+            check_sizes(found)
         return found
 
     @property

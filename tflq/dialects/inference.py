@@ -203,13 +203,11 @@ def plus(*terms: int | None) -> int | None:
     return sum(known) if len(known) == len(terms) else None
 
 
-def check_sizes(found: Shape | list[Shape]) -> None:
-    """Misfit if the shape of a result has a dim that is negative, or that an int32, which interpreters have, cannot
-    hold."""
-    for dims in found if isinstance(found, list) else (found,):
-        for d in dims or ():
-            if d is not None and not 0 <= d < 1 << 31:
-                raise Misfit(f"its result would have a dim of {d}")
+def check_sizes(dims: Shape, below: int = 1 << 63) -> None:
+    """Misfit if a shape has a dim that is negative or not below a bound."""
+    for d in dims or ():
+        if d is not None and (d < 0 or d >= below):
+            raise Misfit(f"its result would have a dim of {d}")
 
 
 def agree(one: int | None, other: int | None, what: str) -> int | None:

@@ -17,7 +17,7 @@ var_handle.cc, read_variable.cc, assign_variable.cc.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from tflq.analysis.known import LIMIT, Access, Accesses, Known, constant_elements, elements_of
 from tflq.base.errors import Reason, UnsupportedError, operators
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     import numpy as np
 
 
+_DIMS: Final = 1 << 31
+"""The dims that an interpreter holds, in an int32, are below."""
 Caller: TypeAlias = Callable[
     [int, Sequence[Shape], Sequence[Known | None]], tuple[Sequence[Shape], Sequence[Known | None]]
 ]
@@ -287,7 +289,8 @@ class Inference:
         found: list[Shape] = answer if isinstance(answer, list) else [answer]
         if len(found) != len(op.results):
             raise Misfit(f"it has {len(op.results)} results, where {len(found)} are expected")
-        check_sizes(found)
+        for dims in found:
+            check_sizes(dims, _DIMS)
         return found
 
     def _stated(self, op: Op) -> list[Shape]:
