@@ -189,6 +189,13 @@ HANDLED = {
         INT8.replace("0.5", "1.0e-12"),
         'fused_activation_function = "RELU6"',
     ),
+    "bytes of wider integers": text(
+        "tfl.dilate",
+        {"a": "tensor<2xui64>", "c": "tensor<1xi32>", "b": "tensor<!quant.uniform<u8:f32, 0.5>>"},
+        "tensor<2x!quant.uniform<u8:f32, 0.5>>",
+        "",
+        constant("c", "1", "tensor<1xi32>"),
+    ),
     "handle as a result": text("tfl.var_handle", {}, "tensor<!tfl.resource>", 'container = "", shared_name = "x"'),
     "buckets without boundaries": text("tfl.bucketize", {"a": INT8}, "tensor<3xi32>", "boundaries"),
     "uint32": text(
