@@ -87,6 +87,26 @@ REFUSED = {
         "'resource' is .*, not i32 or !tfl.resource",
     ),
     "version": (text("tfl.abs", {"a": INT8}, INT8, "tflq.info = {version = unit}"), "'version' must be a int"),
+    "option of several values": (
+        text(
+            "tfl.unidirectional_sequence_rnn",
+            dict.fromkeys("abdef", INT8),
+            INT8,
+            "tflq.info = {debug_metadata_index = 1}, time_major = []",
+        ),
+        r"time_major is \[\]",
+    ),
+    "statistics of an axis": (
+        text(
+            "tfl.sum",
+            {"a": FLOATS, "c": "tensor<1x!quant.calibrated<f32<-1.0:1.0>>>"},
+            "tensor<2xf32>",
+            "",
+            '%c = "tfl.pseudo_const"() {value = dense<1.0> : tensor<1xf32>} : () -> '
+            "tensor<1x!quant.calibrated<f32<-1.0:1.0>>>",
+        ),
+        "not an integer",
+    ),
     "option without a value": (
         text("tfl.gather", {"a": FLOATS, "b": "tensor<2xi32>"}, "tensor<2x3xf32>", "axis = 0, batch_dims = unit"),
         "batch_dims has no value",
@@ -162,6 +182,19 @@ HANDLED = {
         INT8,
         "begin_mask = 1, end_mask = 1, ellipsis_mask = 0, new_axis_mask = 0, shrink_axis_mask = 0, offset = false",
         "\n".join(constant(f"c{i}", "1", PAIR if i == 1 else "tensor<1xi32>") for i in range(3)),
+    ),
+    "activation of many steps": text(
+        "tfl.add",
+        {"a": INT8, "b": INT8},
+        INT8.replace("0.5", "1.0e-12"),
+        'fused_activation_function = "RELU6"',
+    ),
+    "bytes of wider integers": text(
+        "tfl.dilate",
+        {"a": "tensor<2xui64>", "c": "tensor<1xi32>", "b": "tensor<!quant.uniform<u8:f32, 0.5>>"},
+        "tensor<2x!quant.uniform<u8:f32, 0.5>>",
+        "",
+        constant("c", "1", "tensor<1xi32>"),
     ),
     "handle as a result": text("tfl.var_handle", {}, "tensor<!tfl.resource>", 'container = "", shared_name = "x"'),
     "buckets without boundaries": text("tfl.bucketize", {"a": INT8}, "tensor<3xi32>", "boundaries"),

@@ -24,7 +24,15 @@ from tflq.dialects.declare import QUANTIZED, Operator, Slot, Types, trait_of
 from tflq.dialects.traits import Annotates, Kept, Recurrent
 from tflq.ir.core import Function, Module, Op, Value, family, op_class
 from tflq.ir.facts import walk
-from tflq.ir.types import SCALARS, BareType, ElementType, ScalarType
+from tflq.ir.types import (
+    SCALARS,
+    BareType,
+    CalibratedQuantizedType,
+    ElementType,
+    NoQuantizedType,
+    ScalarType,
+    element_storage,
+)
 from tflq.ir.verifier import Check, fail
 
 # Whether an op is as its class declares it.
@@ -35,7 +43,18 @@ _CLOSED: Final = frozenset({"tosa", "ext", "quant", "fxpmath", "onnx"})
 
 _COMPILED: Final[dict[type[Operator], Declared]] = {}
 
-_INDICES: Final = Types(*(t for t in SCALARS.values() if t.is_integer and t.bits >= 8), QUANTIZED, text="an integer")
+
+_OF_STATISTICS: Final = frozenset({CalibratedQuantizedType, NoQuantizedType})
+
+
+class _Stored(Types):
+    """Types whose elements are stored as integers: not those of statistics, which stand for floats."""
+
+    def admits(self, element: ElementType) -> bool:
+        return super().admits(element) and element_storage(element).is_integer
+
+
+_INDICES: Final = _Stored(*(t for t in SCALARS.values() if t.is_integer and t.bits >= 8), QUANTIZED, text="an integer")
 
 
 def declared(op: Any) -> str | None:
@@ -177,8 +196,12 @@ def _anything(_: object) -> bool:
 
 
 def _elements(values: Sequence[Value | None]) -> tuple[object, ...]:
-    """Plain element types, "quantized" for all others, None for what is left out."""
-    return tuple([v and (e if (e := v.type.element).__class__ is ScalarType else "quantized") for v in values])
+    """Plain element types, those of statistics, "quantized" for all others, None for what is left out."""
+    return tuple([v and (e if (e := v.type.element).__class__ is ScalarType else _kind(e)) for v in values])
+
+
+def _kind(element: ElementType) -> object:
+    return element.__class__ if element.__class__ in _OF_STATISTICS else "quantized"
 
 
 def _mistaken(slot: Slot, element: ElementType, allowed: Types) -> str:

@@ -192,7 +192,10 @@ def _stored(t: Onnx, made: Made, result: Value, op: Op) -> Made:
     stored = scale, zero_point - kept.offset
     y = quantize(t, x, *stored, kept.element)
     fused = fused_activation(op)
-    low, high = activation_range(fused, storage.minimum, storage.maximum, scale, zero_point)
+    try:
+        low, high = activation_range(fused, storage.minimum, storage.maximum, scale, zero_point)
+    except ValueError as why:
+        raise Refused(str(why)) from None
     if (low, high) != (storage.minimum, storage.maximum):
         ends = ((np.float32(n - zero_point) * np.float32(scale)) for n in (low, high))
         clipped = t.clip(dequantize(t, y, *stored), *map(float, ends))

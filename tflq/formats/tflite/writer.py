@@ -274,10 +274,12 @@ def _form(name: str, member: str | None) -> _Form:
 
 
 def _need_numbers(member: str, attributes: Mapping[str, Any]) -> None:
-    """ValueError if an attribute says that it has no value where the table of options has a number."""
+    """ValueError if an attribute has no value, or several, where the table of options has a number."""
     for known in table(member).fields:
-        if known.kind in ("scalar", "enum") and attributes.get(known.name, 0) is None:
-            raise ValueError(f"{known.name} has no value, and {member} has a number there")
+        value = attributes.get(known.name, 0)
+        if known.kind in ("scalar", "enum") and (value is None or isinstance(value, (list, tuple, dict))):
+            stated = "has no value" if value is None else f"is {value}"
+            raise ValueError(f"{known.name} {stated}, and {member} has a number there")
 
 
 @dataclass(frozen=True, slots=True)

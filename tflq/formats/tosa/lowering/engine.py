@@ -67,10 +67,10 @@ def _need_numbers(value: Value) -> None:
 
 
 def _need_type(value: Value, lowered: Value) -> None:
-    """Refused if a result has become floats instead of integers, or the reverse, or integers instead of truth values
-    (`formats/tosa/substitutes.py`)."""
+    """Refused if a result has become floats instead of integers, or the reverse, or wider ones than the bytes that it
+    is, or integers instead of truth values (`substitutes.py`)."""
     stated, found = value.type.storage, lowered.type.storage
-    if stated.is_float != found.is_float:
+    if stated.is_float != found.is_float or (stated == ui8 and found != i8):
         raise Refused(f"it is stated as {stated}, and {found} comes out")
     if value.type.storage == i1 and lowered.type.storage != i1:
         raise Refused("it is of truth values, which the target has as integers alone")
