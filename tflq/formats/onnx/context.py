@@ -17,7 +17,7 @@ from tflq.base.light import NamedTuple
 from tflq.dialects.quant import Scast
 from tflq.dialects.registry import Registry, form_of
 from tflq.dialects.tosa.movement import Identity
-from tflq.formats.lowering import WITHOUT_NUMBERS, need_elements, own
+from tflq.formats.lowering import WITHOUT_NUMBERS, distinct_result, need_elements
 from tflq.formats.onnx.builder import OnnxBuilder
 from tflq.ir.core import Function, Module, Op, Value, constant
 from tflq.ir.types import SCALARS, ScalarType, Shape, f32, f64, i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64
@@ -253,7 +253,7 @@ class State:
         taken.update(arguments)
         results = []
         for name, argument in self.arguments.items():
-            result = own(t.variable(name).get(t, Form(argument.type.storage)), taken, t.identity)
+            result = distinct_result(t.variable(name).get(t, Form(argument.type.storage)), taken, t.identity)
             result.name, result.info = f"{name}_next", {"state": name}
             result.type = argument.type
             results.append(result)

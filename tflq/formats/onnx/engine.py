@@ -16,7 +16,7 @@ from tflq.base.errors import Reason, Refused
 from tflq.base.light import dataclass
 from tflq.dialects.effects import is_handle
 from tflq.dialects.forms import Form
-from tflq.formats.lowering import FunctionWalk, entries, lowered_module, own, refuse
+from tflq.formats.lowering import FunctionWalk, distinct_result, entries, lowered_module, refuse
 from tflq.formats.onnx.context import HELD, Held, Made, Onnx, is_narrow, lowered, need_type
 from tflq.formats.onnx.context import Form as HeldAs
 from tflq.formats.onnx.dialect import (
@@ -116,13 +116,13 @@ class _Function(FunctionWalk["Made"]):
         results = self.become(op, self.t)
         return [results] if isinstance(results, (Value, Held)) else results
 
-    def record(self, value: Value, made: Made) -> None:
-        self.t.record(value, made)
+    def record(self, value: Value, result: Made) -> None:
+        self.t.record(value, result)
 
-    def found(self, value: Value) -> Sequence[Value]:
+    def counterparts(self, value: Value) -> Sequence[Value]:
         return self.t.found(value)
 
-    def stated(self, value: Value) -> TensorType:
+    def stand_in_type(self, value: Value) -> TensorType:
         return value.type.stripped()
 
     def _input(self, value: Value) -> Value:
@@ -147,7 +147,7 @@ class _Function(FunctionWalk["Made"]):
         except Refused as refusal:
             self.refused[Reason(f"result '{value.name}': {refusal}", tensor=value.name)] = None
             return value
-        result = own(result, taken, self.t.identity)
+        result = distinct_result(result, taken, self.t.identity)
         result.name = value.name
         if value.type.shape is not None:
             result.type = TensorType(value.type.shape, result.type.element)

@@ -16,7 +16,7 @@ from tflq.base.light import dataclass, field
 from tflq.dialects.effects import is_handle
 from tflq.dialects.forms import Form
 from tflq.dialects.tosa.movement import Variable
-from tflq.formats.lowering import FunctionWalk, entries, lowered_module, own, refuse
+from tflq.formats.lowering import FunctionWalk, distinct_result, entries, lowered_module, refuse
 from tflq.formats.tosa.lowering.context import LACKING, NO_STATE, ONE, NarrowTosa, Scope, Tosa, lowered, narrow
 from tflq.formats.tosa.rules import Target, default_rules
 from tflq.ir.core import Function, Module, Op, Value
@@ -139,7 +139,7 @@ class _Function(FunctionWalk[Value]):
         self.t.location = None
         taken: set[Value] = set(inputs)
         outputs = [self._output(value, taken) for value in self.source.outputs if not is_handle(value)]
-        outputs += [own(self.t.held[name], taken, self.t.identity) for name in scope.returned]
+        outputs += [distinct_result(self.t.held[name], taken, self.t.identity) for name in scope.returned]
         return self.function(inputs, outputs)
 
     def lowered(self, op: Op) -> Sequence[Value]:
@@ -149,11 +149,11 @@ class _Function(FunctionWalk[Value]):
     def record(self, value: Value, made: Value) -> None:
         self.t.set(value, made)
 
-    def found(self, value: Value) -> Sequence[Value]:
+    def counterparts(self, value: Value) -> Sequence[Value]:
         made = self.t.found(value)
         return [] if made is None else [made]
 
-    def stated(self, value: Value) -> TensorType:
+    def stand_in_type(self, value: Value) -> TensorType:
         return self.t.type(value)
 
     def _input(self, value: Value) -> Value:
@@ -188,7 +188,7 @@ class _Function(FunctionWalk[Value]):
             result.name = ""
             result = self.t.rescale(result, ONE, ui8, input_zp=-128, rounding_mode="SINGLE_ROUND")
         else:
-            result = own(result, taken, self.t.identity)
+            result = distinct_result(result, taken, self.t.identity)
         taken.add(result)
         result.name = value.name
         result.info = {"quantized": value.type.element} if is_quantized(value.type.element) else {}
