@@ -39,7 +39,7 @@ from tflq.numerics.unary import erf, erfc
 
 
 def width(type: TensorType) -> int:
-    """How many bits an integer has."""
+    """Width of an integer in bits."""
     storage = type.storage
     if storage.bits > 64:
         raise NotImplementedError(f"integers of {storage.bits} bits are not evaluated")
@@ -53,7 +53,7 @@ def integers(type: TensorType, array: np.ndarray) -> np.ndarray:
     return -wide if type.storage.kind == "bool" else wide
 
 
-def held_integers(type: TensorType, numbers: np.ndarray) -> np.ndarray:
+def wrapped_integers(type: TensorType, numbers: np.ndarray) -> np.ndarray:
     """The array of a type for int64 or uint64, modulo its width."""
     inside = wrapped(numbers, width(type))
     return inside != 0 if type.storage.kind == "bool" else inside.astype(type.storage.dtype)
@@ -65,13 +65,13 @@ def held_integers(type: TensorType, numbers: np.ndarray) -> np.ndarray:
 
 @evaluator(arith.ExtSI, arith.TruncI, arith.IndexCast)
 def _by_sign(op: arith.ExtSI | arith.TruncI | arith.IndexCast, x: np.ndarray) -> np.ndarray:
-    return held_integers(op.output.type, integers(op.input.type, x))
+    return wrapped_integers(op.output.type, integers(op.input.type, x))
 
 
 @evaluator(arith.ExtUI, arith.IndexCastUI)
 def _by_zeros(op: arith.ExtUI | arith.IndexCastUI, x: np.ndarray) -> np.ndarray:
     source = op.input.type
-    return held_integers(op.output.type, unsigned(integers(source, x), width(source)))
+    return wrapped_integers(op.output.type, unsigned(integers(source, x), width(source)))
 
 
 @evaluator(arith.ExtF, arith.TruncF)
@@ -95,7 +95,7 @@ def _to_float(op: arith.SIToFP | arith.UIToFP, x: np.ndarray) -> np.ndarray:
 def _to_integer(op: arith.FPToSI | arith.FPToUI, x: np.ndarray) -> np.ndarray:
     kind, bits = op.output.type, width(op.output.type)
     low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if isinstance(op, arith.FPToSI) else (0, (1 << bits) - 1)
-    return held_integers(kind, saturated(floats(op.input.type, x), low, high))
+    return wrapped_integers(kind, saturated(floats(op.input.type, x), low, high))
 
 
 @evaluator(arith.Bitcast)
@@ -187,10 +187,10 @@ def _fma(op: math.Fma, *arrays: np.ndarray) -> np.ndarray:
         product = a * b
         total = product + c
         part = total - product
-        lost = (product - (total - part)) + (c - part)
+        error = (product - (total - part)) + (c - part)
     bits = np.asarray(total).view(np.int64)
-    inexact = np.isfinite(total) & (lost != 0) & (bits & 1 == 0)
-    toward = np.where((lost > 0) == (total > 0), 1, -1)
+    inexact = np.isfinite(total) & (error != 0) & (bits & 1 == 0)
+    toward = np.where((error > 0) == (total > 0), 1, -1)
     odd = np.where(inexact, bits + toward, bits).view(np.float64)
     return held_floats(kind, odd)
 
@@ -209,7 +209,7 @@ _QUESTIONS: Final[dict[type[Op], Callable[..., Any]]] = {
 
 
 @evaluator(*_QUESTIONS)
-def _asked(op: math.Question, x: np.ndarray) -> np.ndarray:
+def _classify(op: math.Question, x: np.ndarray) -> np.ndarray:
     return np.asarray(_QUESTIONS[type(op)](floats(op.input.type, x)))
 
 
@@ -326,14 +326,14 @@ _OF_WIDTH: Final[dict[type[Op], Callable[..., Any]]] = {
 def _of_low_bits(op: Op, *arrays: np.ndarray) -> np.ndarray:
     kind = op.result.type
     with np.errstate(over="ignore"):
-        return held_integers(kind, _OF_LOW_BITS[type(op)](*(integers(kind, array) for array in arrays)))
+        return wrapped_integers(kind, _OF_LOW_BITS[type(op)](*(integers(kind, array) for array in arrays)))
 
 
 @evaluator(*_OF_WIDTH)
 def _of_width(op: Op, *arrays: np.ndarray) -> np.ndarray:
     kind = op.result.type
     with np.errstate(over="ignore"):
-        return held_integers(kind, _OF_WIDTH[type(op)](*(integers(kind, array) for array in arrays), width(kind)))
+        return wrapped_integers(kind, _OF_WIDTH[type(op)](*(integers(kind, array) for array in arrays), width(kind)))
 
 
 @evaluator(arith.AddUIExtended)
@@ -341,7 +341,7 @@ def _with_carry(op: arith.AddUIExtended, a: np.ndarray, b: np.ndarray) -> list[n
     kind = op.sum.type
     with np.errstate(over="ignore"):
         total, overflow = signless.added_unsigned(integers(kind, a), integers(kind, b), width(kind))
-    return [held_integers(kind, total), overflow]
+    return [wrapped_integers(kind, total), overflow]
 
 
 @evaluator(arith.MulSIExtended, arith.MulUIExtended)
@@ -350,14 +350,14 @@ def _in_two_parts(op: arith.MulSIExtended | arith.MulUIExtended, a: np.ndarray, 
     product = signless.product_signed if isinstance(op, arith.MulSIExtended) else signless.product_unsigned
     with np.errstate(over="ignore"):
         parts = product(integers(kind, a), integers(kind, b), width(kind))
-    return [held_integers(kind, part) for part in parts]
+    return [wrapped_integers(kind, part) for part in parts]
 
 
 # `fxpmath`: real numbers in float64, rounded once to what the result's type holds; integers exactly.
 
 
 def _steps(type: TensorType) -> Any:
-    """How a quantized tensor stores numbers; its parameters broadcast to it."""
+    """The steps in which a quantized tensor stores numbers; its parameters broadcast to the tensor."""
     element = type.element
     if not is_quantized(element):
         raise NotImplementedError(f"nothing says the parameters of {type}")

@@ -31,8 +31,11 @@ from tflq.ir.types import BareType, TensorType
 def _body(
     op: Op, run: Run, arguments: Sequence[np.ndarray], shape: tuple[int, ...], points: Sequence[np.ndarray] = ()
 ) -> list[np.ndarray]:
-    """What the body of `op` yields for arguments, at points whose places are `points`: arrays that broadcast to the
-    shape. `run` knows the values outside. NotImplementedError names an op that cannot be computed so."""
+    """The results of the body of `op` for arguments, at all points at once: arrays that broadcast to the shape.
+
+    points: the places of the points. run: knows the values outside. NotImplementedError names an op that cannot be
+    computed so.
+    """
     outer = run.scope
 
     def compute(step: Op, operands: list[np.ndarray | None]) -> list[np.ndarray]:
@@ -281,7 +284,7 @@ def _tensors_concat(op: tensor.Concat, *arrays: np.ndarray) -> np.ndarray:
 def _completed(op: Operator, numbers: Sequence[np.ndarray], *keys: str) -> list[list[int]]:
     """Lists of integers that an op has as attributes, with operands where these say so."""
     rest = iter(numbers)
-    return [[int(next(rest)) if n == tensor.GIVEN else n for n in tensor.places(op, key)] for key in keys]
+    return [[int(next(rest)) if n == tensor.DYNAMIC else n for n in tensor.places(op, key)] for key in keys]
 
 
 def _slices(op: Operator, numbers: Sequence[np.ndarray], shape: tuple[int, ...]) -> tuple[np.ndarray, ...]:
@@ -301,13 +304,13 @@ def _extract_slice(op: tensor.ExtractSlice, x: np.ndarray, *numbers: np.ndarray)
 def _without_ones(shape: tuple[int, ...], type: TensorType) -> tuple[int, ...]:
     """A shape without the dims of size 1 that a type leaves out."""
     wanted = list(type.shape or ())
-    kept: list[int] = []
+    sizes: list[int] = []
     for place, size in enumerate(shape):
         left = len(shape) - place
-        takes = len(kept) < len(wanted) and wanted[len(kept)] in (None, size)
-        if takes and (size != 1 or left <= len(wanted) - len(kept) or wanted[len(kept)] == 1):
-            kept.append(size)
-    return tuple(kept)
+        takes = len(sizes) < len(wanted) and wanted[len(sizes)] in (None, size)
+        if takes and (size != 1 or left <= len(wanted) - len(sizes) or wanted[len(sizes)] == 1):
+            sizes.append(size)
+    return tuple(sizes)
 
 
 @evaluator(tensor.InsertSlice)
@@ -325,6 +328,6 @@ def _pad(op: tensor.Pad, arrays: list[np.ndarray], run: Run) -> list[np.ndarray]
     shape = tuple(a + n + b for a, n, b in zip(low, x.shape, high, strict=True))
     out = np.array(_at_all_places(op, run, shape), x.dtype)
     inside = tuple(slice(max(a, 0), a + n + min(b, 0)) for a, n, b in zip(low, x.shape, high, strict=True))
-    taken = tuple(slice(max(-a, 0), n + min(b, 0)) for a, n, b in zip(low, x.shape, high, strict=True))
-    out[inside] = x[taken]
+    source = tuple(slice(max(-a, 0), n + min(b, 0)) for a, n, b in zip(low, x.shape, high, strict=True))
+    out[inside] = x[source]
     return [out]

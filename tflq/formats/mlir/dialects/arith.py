@@ -31,7 +31,7 @@ from tflq.ir.verifier import constraint
 
 
 def _widths(op: Operator) -> tuple[int, int]:
-    """Those of operand and result; a boolean is one bit."""
+    """Widths of operand and result in bits; a boolean is one bit."""
     source, target = (value.type.storage for value in (op.operand(0), op.result))
     return (1 if source.kind == "bool" else source.bits), (1 if target.kind == "bool" else target.bits)
 
