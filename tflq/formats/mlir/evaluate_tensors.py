@@ -10,11 +10,11 @@ import numpy as np
 
 from tflq.analysis.evaluate.registry import (
     Run,
+    array_dtype,
+    array_of,
     evaluate_block,
     evaluate_one,
     evaluator,
-    held_array,
-    held_dtype,
     of_arrays,
     running,
 )
@@ -45,7 +45,7 @@ def _body(
             raise NotImplementedError(f"{step.name} inside of a body is not evaluated")
         return evaluate_one(step, operands, run)
 
-    return evaluate_block(op.regions[0].block, arguments, compute, lambda v: outer[v] if v in outer else held_array(v))
+    return evaluate_block(op.regions[0].block, arguments, compute, lambda v: outer[v] if v in outer else array_of(v))
 
 
 def _of_scalars(op: Op) -> bool:
@@ -182,17 +182,17 @@ def _shape(type: TensorType, sizes: Sequence[Any]) -> tuple[int, ...]:
 
 @evaluator(tensor.Empty)
 def _empty(op: tensor.Empty, *sizes: np.ndarray) -> np.ndarray:
-    return np.zeros(_shape(op.result.type, sizes), held_dtype(op.result.type))
+    return np.zeros(_shape(op.result.type, sizes), array_dtype(op.result.type))
 
 
 @evaluator(tensor.Splat)
 def _splat(op: tensor.Splat, x: np.ndarray, *sizes: np.ndarray) -> np.ndarray:
-    return np.full(_shape(op.result.type, sizes), x, held_dtype(op.result.type))
+    return np.full(_shape(op.result.type, sizes), x, array_dtype(op.result.type))
 
 
 @evaluator(tensor.FromElements)
 def _from_elements(op: tensor.FromElements, *elements: np.ndarray) -> np.ndarray:
-    flat = np.array([np.asarray(e).item() for e in elements], held_dtype(op.result.type))
+    flat = np.array([np.asarray(e).item() for e in elements], array_dtype(op.result.type))
     return flat.reshape(_shape(op.result.type, ()))
 
 
@@ -220,7 +220,7 @@ def _cast(op: tensor.Cast, x: np.ndarray) -> np.ndarray:
 
 @evaluator(tensor.Bitcast)
 def _bitcast(op: tensor.Bitcast, x: np.ndarray) -> np.ndarray:
-    return np.ascontiguousarray(x).view(held_dtype(op.dest.type)).reshape(x.shape)
+    return np.ascontiguousarray(x).view(array_dtype(op.dest.type)).reshape(x.shape)
 
 
 @evaluator(tensor.Reshape)

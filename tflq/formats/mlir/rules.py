@@ -16,7 +16,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from tflq.analysis.evaluate.registry import evaluate_op, held_array
+from tflq.analysis.evaluate.registry import array_of, evaluate_op
 from tflq.base.errors import Reason, Refused, UnsupportedError, operators
 from tflq.dialects.builder import Builder, Operand, refined
 from tflq.dialects.declare import Operator
@@ -205,7 +205,7 @@ class Translation:
         """The translation of a value, which broadcasts to the value's shape."""
         now = self._env.get(value)
         if now is None and value.is_constant and isinstance(value.type.element, ScalarType):
-            now = self._env[value] = constant(held_array(value), value.type.element)
+            now = self._env[value] = constant(array_of(value), value.type.element)
         return value if now is None else now
 
     def whole(self, value: Value) -> Value:
@@ -214,7 +214,7 @@ class Translation:
         if now.type.shape == shape or shape is None or is_quantized(now.type.element):
             return now
         if now.is_constant and None not in shape:
-            return constant(np.broadcast_to(held_array(now), _static(shape)), now.type.storage, compact=False)
+            return constant(np.broadcast_to(array_of(now), _static(shape)), now.type.storage, compact=False)
         if None not in shape:
             dims = self.b.constant(np.array(shape, np.int32), i32)
             return self.b.emit(BroadcastTo, [now, dims], TensorType(shape, now.type.element))
@@ -228,7 +228,7 @@ class Translation:
         if not now.is_constant or is_quantized(now.type.element):
             return None
         shape = value.type.shape
-        return np.broadcast_to(held_array(now), _static(shape)) if shape is not None and None not in shape else None
+        return np.broadcast_to(array_of(now), _static(shape)) if shape is not None and None not in shape else None
 
     def is_known(self, value: Value) -> bool:
         """Whether a value is a constant, whatever its size."""
@@ -292,7 +292,7 @@ class Translation:
         if not elementwise and not all(v.type.is_static for v in op.results):
             return None
         operands = op.present_operands
-        arrays = [held_array(self.value(v)) if elementwise else self.known(v) for v in operands]
+        arrays = [array_of(self.value(v)) if elementwise else self.known(v) for v in operands]
         if any(array is None for array in arrays):
             return None
         try:

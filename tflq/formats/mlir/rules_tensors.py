@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tflq.analysis.evaluate.registry import held_array, held_dtype
+from tflq.analysis.evaluate.registry import array_dtype, array_of
 from tflq.base.errors import Refused
 from tflq.dialects.tfl import movement as tfl
 from tflq.dialects.tfl.indexing import Gather, GatherND
@@ -105,7 +105,7 @@ def _aligned(t: Translation, value: Value, where: AffineMap, space: Shape) -> Va
     order = sorted(range(len(dims)), key=lambda place: dims[place] or 0)
     shape = [x.type.shape[dims.index(d)] if d in dims else 1 for d in range(len(space))]  # type: ignore[index]
     if x.is_constant:
-        return constant(held_array(x).transpose(order).reshape([n or 0 for n in shape]), x.type.storage)
+        return constant(array_of(x).transpose(order).reshape([n or 0 for n in shape]), x.type.storage)
     reach = t.b.reach(x)
     if order != list(range(len(order))):
         x = t.b.transpose(x, order)
@@ -150,7 +150,7 @@ def _out(t: Translation, yielded: Value, where: AffineMap, space: Shape) -> Valu
 def _empty(op: Empty, t: Translation) -> Value:
     """Zeros: something writes its elements before they are read."""
     kind = plain_type(op.result.type)
-    return constant(np.zeros((), held_dtype(kind)), kind.storage)
+    return constant(np.zeros((), array_dtype(kind)), kind.storage)
 
 
 @of_tensors(Splat)
