@@ -28,7 +28,7 @@ def file_of(module: Module, function: int = 0, *, given: bool = False) -> bytes:
     from tflq.formats.onnx.engine import lower
     from tflq.formats.onnx.write import onnx_model
 
-    model = onnx_model(lower(module, given=given), function)
+    model = onnx_model(lower(module, state_required=given), function)
     onnx.checker.check_model(model, full_check=True)
     data: bytes = model.SerializeToString()
     return data
