@@ -1,5 +1,5 @@
-"""The parts of TOSA and its files that the IR expresses otherwise: operands that are attributes, element types, constants,
-attribute tables.
+"""The parts of TOSA and its files that the IR expresses otherwise: operands that are attributes, element types,
+constants, attribute tables.
 
 TOSA 1.0 passes zero points, multipliers, shifts and shapes as compile-time-constant operands: tensors of one element
 per value (`tosa.const`, CONST) or shapes (`tosa.const_shape`, CONST_SHAPE). `operands` makes them from an op, `slots`
