@@ -43,7 +43,7 @@ class FunctionWalk(ABC, Generic[Result]):
     inlined: set[int] = field(default_factory=set)
     """The lists of ops that took the place of a call."""
     copies: int = 0
-    """How many ops calls have repeated."""
+    """The number of ops that calls have repeated."""
 
     @abstractmethod
     def lowered(self, op: Op) -> Sequence[Result]:

@@ -112,10 +112,10 @@ class Run:
 Running: TypeAlias = Callable[[Any, list[np.ndarray], Run], list[np.ndarray]]
 
 evaluator: Final[Registry[Evaluator]] = Registry("tflq.analysis.evaluate")
-"""What each op computes on arrays."""
+"""The evaluator of each op on arrays."""
 
 running: Final[Registry[Running]] = Registry("tflq.analysis.evaluate")
-"""The same of ops that also take the `Run`."""
+"""The evaluator of each op that also takes the `Run`."""
 
 
 def of_arrays(function: Callable[..., Any]) -> Evaluator:

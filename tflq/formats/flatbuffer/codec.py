@@ -31,7 +31,7 @@ from tflq.formats.flatbuffer.layout import SCALAR_CODES, SCALAR_SIZES, TFLITE, F
 LONG_VECTOR: Final = 1024
 """Longer vectors become numpy views."""
 _LONG_PARAMETERS: Final = {"float32": 32, "int64": 32}
-"""The same for the types of scales and zero points."""
+"""Such lengths for the types of scales and zero points."""
 
 NUMPY_TYPES: Final = {name: np.dtype(f"<{code}") for name, code in SCALAR_CODES.items()}
 

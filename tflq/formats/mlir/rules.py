@@ -155,7 +155,7 @@ class Translation:
         self._at = 0
 
     def run(self) -> dict[Value, Value]:
-        """Replaces the ops of the function. Returns what its results have become."""
+        """Replaces the ops of the function. Returns the translations of its results."""
         function = self._function
         for value in function.inputs:
             value.type = self._edge(value, "input")

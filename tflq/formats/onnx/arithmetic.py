@@ -44,7 +44,7 @@ _NAMES: Final[dict[type[Operator], str]] = {
     arithmetic.Maximum: "maximum",
     arithmetic.Minimum: "minimum",
 }
-"""What the builder calls them."""
+"""The builder's method for each operator."""
 
 
 @lowering(tosa.Add, tosa.Sub, tosa.Maximum, tosa.Minimum, arithmetic.Maximum, arithmetic.Minimum)

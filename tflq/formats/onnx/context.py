@@ -246,7 +246,7 @@ class State:
         self.handles: dict[Value, str] = {}
         """The names of the variables that values are handles of."""
         self.arguments: dict[str, Value] = {}
-        """Those that are read or written: arguments of the function, with their first value."""
+        """The arguments of the function for variables that are read or written, with their first value."""
 
     def sides(self, t: Onnx, used: set[Value]) -> tuple[list[Value], list[Value]]:
         """The arguments and the results that stand for them."""
@@ -286,7 +286,7 @@ class Onnx(OnnxBuilder):
         self.searched: Final = Searches(module) if searches is None else searches
         self.scope = Scope(self.ops)
 
-    # --- what values have become ---------------------------------------------------------------------------------
+    # --- the tensors of values -----------------------------------------------------------------------------------
 
     def tensor(self, operand: Value) -> OnnxTensor:
         """The tensor of an operand. Refused if the operand has not been lowered."""

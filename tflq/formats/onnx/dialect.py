@@ -18,9 +18,9 @@ from tflq.ir.types import ElementType, f32, f64, i1, i8, i16, i32, i64, ui8, ui1
 from tflq.ir.types import Shape as Extent
 
 NUMBERS = (i32, i64, f32, f64)
-"""What ONNX Runtime computes with."""
+"""The element types that ONNX Runtime computes with."""
 STORED = (i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64, f32, f64)
-"""What tensors hold."""
+"""The element types of tensors."""
 
 
 class _Binary(Operator):

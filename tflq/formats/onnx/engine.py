@@ -192,7 +192,7 @@ _OF_TYPE: Final = {
     f64: "float64 in float32",
     ui32: "uint32 in int32",
 }
-"""How OpenVINO computes numbers of these types."""
+"""The types that OpenVINO computes otherwise, with the difference."""
 _INDEXED: Final = (Gather, GatherND, ScatterND, ArgMax, ArgMin, NonZero, TopK, ShapeOf)
 """They take or give indices in int64, which are small."""
 
@@ -202,11 +202,11 @@ class Runtimes:
     """The runtimes that compute a model exactly; for the report."""
 
     key: ClassVar[str] = "onnx"
-    """What the report calls it."""
+    """The key in the report."""
     names: tuple[str, ...]
     opset: int
     remedy: str = ""
-    """What makes it exact in more of them."""
+    """A change of options that makes it exact in more runtimes."""
     lost: tuple[str, ...] = ()
     """The operators of the source of which OpenVINO computes something otherwise, and how."""
 

@@ -42,7 +42,7 @@ from tflq.numerics.float_product import Byte, fitted_scales, mean_scale
 from tflq.transforms.pass_manager import Decisions, Note
 
 pattern: Final[Registry[Lowering]] = Registry("tflq.formats.onnx.qdq")
-"""What computes an operator between casts, where that is not its lowering on float32."""
+"""The lowering of an operator between casts, where it is not the lowering on float32."""
 
 _SIGN: Final = 128
 

@@ -503,7 +503,7 @@ def by_doubles(t: Onnx, s: Scaling) -> OnnxTensor | None:
 
 
 FORMS: Final[tuple[By, ...]] = (by_lines, by_limbs, by_integers, by_doubles)
-"""How a requantization can be computed, the best one first."""
+"""The forms of a requantization, the best one first."""
 
 
 # The rescalings that TOSA lacks.

@@ -172,7 +172,7 @@ class _Check:
         self.provided: dict[Signature, frozenset[str]] = {}
         """By signature of what was checked, the profiles and extensions of the target that have it."""
         self._typed: dict[tuple[object, ...], list[str]] = {}
-        """What is wrong with the element types of ops, by name, number of results, types of tensors and constants."""
+        """Faults in the element types of ops, by name, number of results, types of tensors and constants."""
         self._fitting: set[tuple[Shape, ScalarType]] = set()
         """Shapes and element types of tensors that the level has."""
 

@@ -162,7 +162,7 @@ def _array(name: str, value: Any, element: ScalarType) -> Constant:
 
 
 _small = lru_cache(maxsize=4096)(_array)
-"""Those of integers are few."""
+"""Constants of integers are few, so they are cached."""
 
 
 def constant_type(op: Op, slot: Slot) -> ScalarType:

@@ -30,7 +30,7 @@ from tflq.numerics.convolution import exact_bounds
 from tflq.transforms.pass_manager import Decision, Decisions, Pass, PassResult
 
 _GENERATED = re.compile(r"(t|layer_|%)\d+")
-"""What our writer and LLVM's serializer call a tensor without a name."""
+"""Names of our writer and LLVM's serializer for a tensor without a name."""
 
 
 class RaiseTosa(Pass):

@@ -46,7 +46,7 @@ from tflq.ir.verifier import verify
 
 Row = tuple[Mapping[str, Any], str]
 _VARIABLE: Final = {"VariableReadAttribute": "VARIABLE_READ", "VariableWriteAttribute": "VARIABLE_WRITE"}
-"""What an IDENTITY with one of these attribute tables is."""
+"""The operator that an IDENTITY with one of these attribute tables is."""
 _UNSIGNED_ZERO_POINTS: Final = {"input_zp": "input_unsigned", "output_zp": "output_unsigned"}
 _VERSION: Final = (1, 0)
 

@@ -159,7 +159,7 @@ class Bitcast(Elementwise, name="arith.bitcast"):
 
 
 COMPARE_FLOAT: Final = tuple("false oeq ogt oge olt ole one ord ueq ugt uge ult ule une uno true".split())
-"""What arith.cmpf tests, by the number that its attribute `predicate` holds."""
+"""The tests of arith.cmpf, by the number that its attribute `predicate` holds."""
 COMPARE_INTEGER: Final = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
 
 

@@ -74,7 +74,7 @@ def activated(k: Kernels, op: Convolution, result: Value) -> Value:
 # Requantized convolutions.
 
 _ADDED: Final = 2
-"""How many parts are added in float32 with one rounding."""
+"""The number of parts that are added in float32 with one rounding."""
 
 
 def requantized_convolve(

@@ -346,7 +346,7 @@ class Kernels(KernelBuilder):
             state_version(emitted)
 
     def claim(self, old: Value, new: Value) -> None:
-        """Records what a value has become. A value that has a name or is returned becomes a tensor of its own."""
+        """Records the lowered value. A value that has a name or is returned becomes a tensor of its own."""
         twin = self.twins.get(new)
         if self.restricted and old.name and twin is not None and not (twin.value.name or twin.value.is_constant):
             twin.value.name = f"{old.name}/{new.type.storage.dtype.name}{twin.offset:+d}"

@@ -291,7 +291,7 @@ def _clz(op: Clz, k: Kernels) -> Value | None:
 
 
 _MOST: Final = 1 << 13
-"""How many limbs have a sum below 2^24."""
+"""The number of limbs whose sum is below 2^24."""
 
 
 def _sum(op: ReduceSum, k: Kernels) -> Value | None:

@@ -241,21 +241,21 @@ class Tosa(TosaBuilder):
         return self._lowered.get(operand)
 
     def set(self, operand: Value, lowered: Value) -> None:
-        """Records what a value has become, and gives it the name, if it has none yet."""
+        """Records the lowered value, and gives it the name, if it has none yet."""
         if operand.name and not lowered.name and lowered.producer is not None:
             lowered.name = operand.name
         self._lowered[operand] = lowered
 
     def storage(self, value: Value) -> ScalarType:
-        """The element type of what a value becomes."""
+        """The element type of a lowered value."""
         return signed(value.type.element)
 
     def type(self, value: Value) -> TensorType:
-        """The type of what a value becomes."""
+        """The type of a lowered value."""
         return value.type.with_element(signed(value.type.element))
 
     def zero_point(self, operand: Value, zero_point: int = 0) -> int:
-        """The zero point of what an operand has become."""
+        """The zero point of a lowered operand."""
         return zero_point - self.offset(operand)
 
     def offset(self, operand: Value) -> int:

@@ -121,7 +121,7 @@ _TYPES: Final[Mapping[type[Op], tuple[ScalarType, ...]]] = {
     ReduceAny: (i1,),
     ReduceAll: (i1,),
 }
-"""What TOSA reduces."""
+"""The element types of TOSA's reductions."""
 _KERNELS: Final[Mapping[type[Op], type[Operator]]] = {
     Sum: ReduceSum,
     TflReduceMax: ReduceMax,

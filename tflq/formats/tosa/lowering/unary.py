@@ -72,7 +72,7 @@ _SAME: Final[dict[type[Operator], type[Operator]]] = {
 """TOSA's operator for each of TFLite's that it has."""
 
 _TOSA: Final = (*_SAME.values(), tosa.Erf, tosa.Pow, tosa.Reciprocal)
-"""Those that text can have among operators of TFLite."""
+"""The operators of TOSA that text can have among operators of TFLite."""
 
 
 @floating(*_SAME, *_TOSA)
