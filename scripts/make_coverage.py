@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from tflq.formats.backend import of_target  # noqa: E402
-from tflq.formats.options import asked  # noqa: E402
+from tflq.formats.options import options_from_arguments  # noqa: E402
 from tflq.tools.coverage import PATHS, SHIPPED, TARGETS, CoverageRow, dump_rows  # noqa: E402
 from tflq.tools.coverage.table import coverage  # noqa: E402
 
@@ -51,7 +51,7 @@ Types: `qi8` one scale per tensor, `qi8/axis0` one per index of an axis, `qi4/bl
 
 def tables() -> dict[str, list[CoverageRow]]:
     """The rows of each target."""
-    return {name: list(coverage(asked(of_target(name, static=True).name, name))) for name in TARGETS}
+    return {name: list(coverage(options_from_arguments(of_target(name, static=True).name, name))) for name in TARGETS}
 
 
 def page(tables: Mapping[str, list[CoverageRow]]) -> str:

@@ -18,7 +18,7 @@ sys.path.insert(0, str(ROOT))
 from scripts.short_text import shortened  # noqa: E402
 from tflq.analysis.evaluate.registry import evaluate_function  # noqa: E402
 from tflq.formats.backend import backend  # noqa: E402
-from tflq.formats.options import asked  # noqa: E402
+from tflq.formats.options import options_from_arguments  # noqa: E402
 from tflq.formats.pipeline import narrowing, passes_of  # noqa: E402
 from tflq.formats.sources import read, read_any_form  # noqa: E402
 from tflq.formats.tflite.writer import write  # noqa: E402
@@ -118,7 +118,7 @@ def passes(source: bytes, format: str) -> Iterator[str]:
 
 def converted(source: bytes, format: str, folder: str) -> tuple[Module, list[str]]:
     """A model converted with every table that pays, whatever its size: the module and the names of the passes."""
-    options, module, passed = asked(format, None), read(source), []
+    options, module, passed = options_from_arguments(format, None), read(source), []
     dump = Dump(folder, module)
     for step in Pipeline([*narrowing(options, "tfl"), *passes_of(options, "tfl")], "tfl").steps(module):
         module = step.module

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tflq.analysis.evaluate.registry import Run, evaluate_function, held_array
+from tflq.analysis.evaluate.registry import Run, array_of, evaluate_function
 from tflq.ir.core import Module, Op, Value
 from tflq.ir.text.parser import parse_module
 from tflq.ir.types import TensorType, named_scalar
@@ -46,4 +46,4 @@ def of_text(text: str, *arrays: np.ndarray | np.generic) -> list[np.ndarray]:
 def evaluated(module: Module, *arrays: np.ndarray | np.generic) -> list[np.ndarray]:
     function = next(f for f in module.functions if not f.info.get("declaration"))
     env = evaluate_function(function, dict(zip(function.inputs, map(np.asarray, arrays), strict=True)), Run(module))
-    return [env[v] if v in env else held_array(v) for v in function.outputs]
+    return [env[v] if v in env else array_of(v) for v in function.outputs]

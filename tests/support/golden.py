@@ -17,7 +17,7 @@ from scripts.short_text import with_sums
 from support.harness import argument, const
 from tflq.base.errors import UnsupportedError
 from tflq.conversion.convert import integer_form
-from tflq.formats.options import asked
+from tflq.formats.options import options_from_arguments
 from tflq.formats.pipeline import narrowing, passes_of
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.text.printer import print_module
@@ -323,7 +323,7 @@ def text_of(case: Case) -> str:
 
 
 def _lowered(case: Case, format: Any) -> str:
-    options = asked(format, None)
+    options = options_from_arguments(format, None)
     passes = [*narrowing(options, "tfl"), *passes_of(options, "tfl")]
     try:
         return print_module(Pipeline(passes, "tfl").run(case.module()).module)

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from tflq.analysis.evaluate.registry import evaluate_function, held_array
+from tflq.analysis.evaluate.registry import array_of, evaluate_function
 from tflq.ir.core import Function, Module, Op, Value
 
 LEVELS: Final = ("ORT_DISABLE_ALL", "ORT_ENABLE_BASIC", "ORT_ENABLE_ALL")
@@ -28,7 +28,7 @@ def file_of(module: Module, function: int = 0, *, given: bool = False) -> bytes:
     from tflq.formats.onnx.engine import lower
     from tflq.formats.onnx.write import onnx_model
 
-    model = onnx_model(lower(module, given=given), function)
+    model = onnx_model(lower(module, state_required=given), function)
     onnx.checker.check_model(model, full_check=True)
     data: bytes = model.SerializeToString()
     return data
@@ -63,7 +63,7 @@ def assert_same(function: Function, batches: Sequence[Sequence[np.ndarray]]) -> 
     data = file_of(Module([function]))
     for arrays in batches:
         env = evaluate_function(function, dict(zip(function.inputs, arrays, strict=True)))
-        wanted = [held_array(v) if v.is_constant else env[v] for v in function.outputs]
+        wanted = [array_of(v) if v.is_constant else env[v] for v in function.outputs]
         for level in LEVELS:
             made = run_file(data, {v.name: a for v, a in zip(function.inputs, arrays, strict=True)}, level)
             for want, got in zip(wanted, made, strict=True):

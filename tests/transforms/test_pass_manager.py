@@ -12,7 +12,7 @@ from tflq.base.errors import VerificationError
 from tflq.base.light import dataclass
 from tflq.dialects.tosa.elementwise import Add, Sub
 from tflq.dialects.traits import InPlace, View
-from tflq.formats.options import asked
+from tflq.formats.options import options_from_arguments
 from tflq.formats.pipeline import form_of, narrowing, passes_of
 from tflq.formats.tflite.reader import read
 from tflq.ir.core import Function, Module, Op
@@ -152,7 +152,7 @@ def test_what_is_kept_is_true_after_each_pass(models: Path, name: str, format: s
     """Passes that say that nothing changed, or labels alone, leave nothing else behind; those that change ops in step
     leave the truth behind."""
     module = read(str(models / f"{name}.tflite"))
-    options = asked(format, None, batch=1 if name == "two_signatures" else None)
+    options = options_from_arguments(format, None, batch=1 if name == "two_signatures" else None)
     form = form_of(module)
     passes = [*narrowing(options, form), *passes_of(options, form)]
     for step in Pipeline(passes, form).steps(module):

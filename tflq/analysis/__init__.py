@@ -1,1 +1,1 @@
-"""What can be known of values without running a model."""
+"""Analyses of values without running a model."""

@@ -60,10 +60,11 @@ _FILTER_WIDTH, _FILTER_DEPTH = 4, 32
 
 @dataclass(frozen=True, slots=True)
 class Scratch:
-    """Bytes of each tensor: `shared` ones live while the operator runs, `kept` ones as long as the interpreter."""
+    """Bytes of each tensor: `shared` ones live while the operator runs, `persistent` ones as long as the
+    interpreter."""
 
     shared: tuple[int, ...] = ()
-    kept: tuple[int, ...] = ()
+    persistent: tuple[int, ...] = ()
 
 
 _NONE: Final = Scratch()
@@ -75,7 +76,7 @@ def bytes_of(value: Value) -> int:
 
 
 def scratch_of(op: Op) -> Scratch | None:
-    """What an operator's kernel asks for; None if that is not known."""
+    """The scratch memory of an operator's kernel; None if it is not known."""
     kind: Any = type(op)
     size = _size_for(kind)
     return size(op) if callable(size) else size
@@ -83,7 +84,7 @@ def scratch_of(op: Op) -> Scratch | None:
 
 @cache
 def _size_for(kind: type) -> Callable[[Any], Scratch | None] | Scratch | None:
-    """What says it for the operators of a class, or what is the same for all of them."""
+    """The scratch memory of all operators of a class, or the function that gives it for one."""
     if kind in _SIZES:
         return _SIZES[kind]
     if issubclass(kind, Operator) and kind.has(Recurrent):
@@ -140,23 +141,23 @@ def _transposed(op: TransposeConv) -> Scratch | None:
     element = op.input.type.storage
     if element == f32 and op.filter.type.storage == i8:
         return None
-    kept = [4 * height * width * math.prod(weights[:3]), bytes_of(op.filter)]
+    persistent = [4 * height * width * math.prod(weights[:3]), bytes_of(op.filter)]
     if element != f32:
         bias = op.bias.type.storage if op.bias is not None else i64
-        kept.append(_sized(_dims(op.output), bias if element == i16 else i32))
-    return Scratch((), tuple(kept))
+        persistent.append(_sized(_dims(op.output), bias if element == i16 else i32))
+    return Scratch((), tuple(persistent))
 
 
 def _batch_matmul(op: BatchMatMul) -> Scratch:
     left, right = bytes_of(op.lhs), bytes_of(op.rhs)
-    shared, kept = ([left], [right]) if op.rhs.is_constant else ([left, right], [])
+    shared, persistent = ([left], [right]) if op.rhs.is_constant else ([left, right], [])
     if op.lhs.type.storage == f32 and op.rhs.type.storage == i8:
         lhs, rhs = _dims(op.lhs), _dims(op.rhs)
         rows, units = lhs[-1] if op.adj_x else lhs[-2], rhs[-2] if op.adj_y else rhs[-1]
         factors = 4 * math.prod(lhs[:-2]) * rows
         shared += [math.prod(lhs), factors, 4 * units * rows, factors]
-        kept.append(4 * math.prod(rhs[:-2]) * units)
-    return Scratch(tuple(shared), tuple(kept))
+        persistent.append(4 * math.prod(rhs[:-2]) * units)
+    return Scratch(tuple(shared), tuple(persistent))
 
 
 def _fully_connected(op: FullyConnected) -> Scratch | None:
@@ -250,8 +251,8 @@ class Arena:
 
     def to_json(self) -> dict[str, Any]:
         """The fields and `bytes` as JSON values."""
-        stated = {"bytes": self.bytes, "shared": self.shared, "kept": self.kept}
-        return {**stated, "dynamic": self.dynamic or None, "beside": list(self.beside)}
+        sizes = {"bytes": self.bytes, "shared": self.shared, "kept": self.kept}
+        return {**sizes, "dynamic": self.dynamic or None, "beside": list(self.beside)}
 
 
 def arenas(module: Module) -> list[Arena]:
@@ -309,7 +310,7 @@ def _sharing(kind: type) -> View | InPlace | None:
 
 class _Plan:
     """The tensors of one function: the `spans` that the planner places, their `numbers` by value, and the bytes of
-    those that are `kept`."""
+    those that are `persistent`."""
 
     def __init__(self, function: Function, known: Prepared) -> None:
         self._function = function
@@ -317,7 +318,7 @@ class _Plan:
         self.spans: list[_Span] = []
         self.numbers: dict[Value, int] = {}
         self.beside: dict[str, None] = {}
-        self._kept: list[int] = []
+        self._persistent: list[int] = []
         self._ends = {*function.inputs, *function.outputs}
         self._readers = Counter(v for op in function.ops for v in op.present_operands)
         self._readers.update(function.outputs)
@@ -330,18 +331,18 @@ class _Plan:
         self._walk()
 
     @property
-    def kept(self) -> int:
-        return _end([_Span(size, 0) for size in self._kept])
+    def persistent(self) -> int:
+        return _end([_Span(size, 0) for size in self._persistent])
 
     def _standing(self) -> list[Value]:
         """Inputs that have a place of their own, and the variables."""
         used = dict.fromkeys((*self._function.inputs, *self._readers))
-        self._kept += [bytes_of(v) for v in (*filter(is_variable, used), *self._known.kept)]
+        self._persistent += [bytes_of(v) for v in (*filter(is_variable, used), *self._known.persistent)]
         return [v for v in used if v in self._ends and self._function.inputs.count(v) and self._is_placed(v)]
 
     def _is_placed(self, value: Value) -> bool:
-        kept = value.is_constant or is_variable(value) or value in self._known.kept
-        return not kept and value not in self._known.computed
+        outside = value.is_constant or is_variable(value) or value in self._known.persistent
+        return not outside and value not in self._known.computed
 
     def _add(self, value: Value, first: int) -> None:
         root = self._roots.get(value)
@@ -403,15 +404,15 @@ class _Plan:
             self.beside[op.code if isinstance(op, Custom) else _opcode(op)] = None
             return
         self.spans += [_Span(size, number, number) for size in scratch.shared]
-        self._kept += scratch.kept
+        self._persistent += scratch.persistent
 
 
 def _arena(function: Function, known: Prepared) -> Arena:
     plan = _Plan(function, known)
     beside = tuple(plan.beside)
     if known.dynamic is not None:
-        return Arena(None, plan.kept, _where(function, known.dynamic), beside)
-    return Arena(_end(plan.spans), plan.kept, "", beside)
+        return Arena(None, plan.persistent, _where(function, known.dynamic), beside)
+    return Arena(_end(plan.spans), plan.persistent, "", beside)
 
 
 def _where(function: Function, op: Op) -> str:
@@ -440,9 +441,12 @@ def _place(spans: Sequence[_Span]) -> list[int]:
     others = (i for i, span in enumerate(spans) if not span.always and span.size)
     for i in sorted(others, key=lambda i: (-spans[i].size, spans[i].first, -i)):
         span, until = spans[i], min(spans[i].last, last)
-        met = {*alive.get(span.first, ()), *(j for n in range(span.first + 1, until + 1) for j in begun.get(n, ()))}
-        taken = sorted((places[j], places[j] + spans[j].size) for j in met)
-        places[i] = _gap(taken, span.size, end)
+        overlapping = {
+            *alive.get(span.first, ()),
+            *(j for n in range(span.first + 1, until + 1) for j in begun.get(n, ())),
+        }
+        occupied = sorted((places[j], places[j] + spans[j].size) for j in overlapping)
+        places[i] = _gap(occupied, span.size, end)
         begun.setdefault(span.first, []).append(i)
         for n in range(span.first, until + 1):
             alive.setdefault(n, []).append(i)
@@ -453,10 +457,10 @@ def _aligned(at: int) -> int:
     return -(-at // _ALIGNMENT) * _ALIGNMENT
 
 
-def _gap(taken: Sequence[tuple[int, int]], size: int, at: int) -> int:
+def _gap(occupied: Sequence[tuple[int, int]], size: int, at: int) -> int:
     """Where a tensor goes, from a place on, between others that are sorted by where they begin."""
     best, fit = None, None
-    for begin, end in taken:
+    for begin, end in occupied:
         aligned = _aligned(at)
         if aligned + size <= begin and (fit is None or begin - aligned < fit):
             best, fit = aligned, begin - at

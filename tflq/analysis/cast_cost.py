@@ -1,4 +1,4 @@
-"""What casts between reals and quantized values cost: the number that the solver makes small.
+"""The cost of casts between reals and quantized values: the number that the solver makes small.
 
     cost of a module = the elements that all its casts read, each cast counted once
 

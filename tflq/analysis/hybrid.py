@@ -1,4 +1,4 @@
-"""How far operators on floats are from hybrid kernels, which take float activations and quantized constant weights.
+"""The distance of operators on floats from hybrid kernels, which take float activations and quantized weights.
 
 Such a kernel rounds activations to 8 bits as it runs, by a scale per row of the input or per item of the batch. A form
 without such kernels keeps them float, which is nearer to the real value. An activation is rounded by half a step of
@@ -43,7 +43,8 @@ def rounding(op: Op, name: str, weights: np.ndarray, axis: int, floats: str) -> 
 
 
 def rounding_of(op: Op, floats: str) -> str:
-    """The same of an operator with one operand of weights; empty if its hybrid kernel rounds nothing."""
+    """The sentence of `rounding` for an operator with one operand of weights; empty if its hybrid kernel rounds
+    nothing."""
     if not isinstance(op, (Conv2D, DepthwiseConv2D, FullyConnected, BatchMatMul)):
         return ""
     axis = (-2 if op.adj_y else -1) if isinstance(op, BatchMatMul) else -isinstance(op, DepthwiseConv2D)
@@ -67,14 +68,16 @@ def table_as_read(table: Value) -> np.ndarray:
 
 def rows_misread(ids: Value, table: Value) -> bool:
     """Whether EMBEDDING_LOOKUP may give rows of a constant table in which elements of others show."""
-    given, read = as_read(table), table_as_read(table)
-    wrong = (given != read).reshape(len(given), -1).any(1) if given.size else np.zeros(len(given), bool)
+    expected, read = as_read(table), table_as_read(table)
+    wrong = (expected != read).reshape(len(expected), -1).any(1) if expected.size else np.zeros(len(expected), bool)
     return bool((wrong[ids.array] if ids.is_constant else wrong).any())
 
 
 def as_read(weights: Value) -> np.ndarray:
-    """What a quantized constant stands for to a kernel, which ignores zero points and reads bytes of uint8 as int8:
-    stored * scale in float32, per layer, per axis or per block."""
+    """The numbers that a kernel reads from a quantized constant: stored * scale in float32, per layer, axis or block.
+
+    The kernel ignores zero points and reads bytes of uint8 as int8.
+    """
     stored = np.ascontiguousarray(weights.array)
     scale, _ = parameters(weights.type)
     return (stored.view(np.int8) if weights.type.storage == ui8 else stored).astype(np.float32) * scale

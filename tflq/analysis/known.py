@@ -1,5 +1,4 @@
-"""What is known of a model before it runs: elements of tensors, results that are computed early, ranges of integers,
-and what is done with variables.
+"""Facts of a model before it runs: elements of tensors, early results, ranges of integers, accesses of variables.
 
 SHAPE of an open batch is [?, 224, 224, 3]. An op that moves such elements moves the question marks with them (the
 evaluator runs on the flags as it does on the elements), and one that computes with a question mark gives one.
@@ -83,7 +82,7 @@ class Known:
         )
 
     def join(self, other: Known) -> Known | None:
-        """What holds of both."""
+        """The elements that are known in both; None if shapes or types differ."""
         if self.array.shape != other.array.shape or self.array.dtype != other.array.dtype:
             return None
         return Known.of(self.array, self.flags | other.flags | (self.array != other.array))
@@ -108,12 +107,12 @@ def elements_of(op: Op, shapes: Sequence[Shape], known: Sequence[Known | None]) 
         return None
     try:
         with np.errstate(all="ignore"):
-            found = _compute(op, operands)
+            results = _compute(op, operands)
     except (ValueError, IndexError, ZeroDivisionError, NotImplementedError, OverflowError):
         return None
-    if found is None or any(k.array.size > LIMIT for k in found):
+    if results is None or any(k.array.size > LIMIT for k in results):
         return None
-    return found
+    return results
 
 
 def _shape_of(op: Op, dims: Shape) -> list[Known] | None:
@@ -138,13 +137,13 @@ def _compute(op: Op, operands: list[Known]) -> list[Known] | None:
 
 
 def _flags(op: Operator, operands: list[Known], compute: Callable[..., Any]) -> list[np.ndarray] | None:
-    """Which elements of the results are open; None if that depends on elements that are."""
+    """Flags of the open elements of the results; None if the flags depend on open elements."""
     moved = op.trait(MovesElements)
     if moved is not None:
         if not all(k.complete or moved.moves(i) for i, k in enumerate(operands)):
             return None
-        made = compute(op, *(k.flags if moved.moves(i) else k.array for i, k in enumerate(operands)))
-        return [np.asarray(m, bool) for m in (made if isinstance(made, list) else [made])]
+        results = compute(op, *(k.flags if moved.moves(i) else k.array for i, k in enumerate(operands)))
+        return [np.asarray(m, bool) for m in (results if isinstance(results, list) else [results])]
     if op.has(Broadcasts, Elementwise) or isinstance(op, BroadcastArgs):
         return [functools.reduce(np.logical_or, [k.flags for k in operands])]
     if isinstance(op, Reduction) and operands[1].complete:
@@ -162,20 +161,20 @@ _UNSIZED: Final = (SCALARS["!tfl.string"], SCALARS["!tfl.variant"])
 
 @dataclass(frozen=True)
 class Prepared:
-    """Of one function: the results that are `computed` before it runs, those that are `kept` from the first run on, and
-    the first op whose result is `dynamic`."""
+    """Of one function: the results that are `computed` before it runs, those that are `persistent` from the first run
+    on, and the first op whose result is `dynamic`."""
 
     computed: frozenset[Value] = frozenset()
-    kept: frozenset[Value] = frozenset()
+    persistent: frozenset[Value] = frozenset()
     dynamic: Op | None = None
 
 
 def prepared(module: Module) -> list[Prepared]:
-    """What is known of each function. An op that runs a function with dynamic results has some itself."""
-    found: dict[int, Prepared] = {}
+    """The facts of each function. An op that runs a function with dynamic results has dynamic results, too."""
+    known: dict[int, Prepared] = {}
     for index in range(len(module.functions)):
-        _prepare(module, index, found, ())
-    return [found[index] for index in range(len(module.functions))]
+        _prepare(module, index, known, ())
+    return [known[index] for index in range(len(module.functions))]
 
 
 def first_dynamic(module: Module, function: Function) -> Op | None:
@@ -183,39 +182,39 @@ def first_dynamic(module: Module, function: Function) -> Op | None:
     return _look(module, function, {}, ()).dynamic
 
 
-def _prepare(module: Module, index: int, found: dict[int, Prepared], within: Sequence[int]) -> Prepared:
-    if index in found or index in within or index >= len(module.functions):
-        return found.get(index, Prepared())
-    found[index] = _look(module, module.functions[index], found, (*within, index))
-    return found[index]
+def _prepare(module: Module, index: int, known: dict[int, Prepared], within: Sequence[int]) -> Prepared:
+    if index in known or index in within or index >= len(module.functions):
+        return known.get(index, Prepared())
+    known[index] = _look(module, module.functions[index], known, (*within, index))
+    return known[index]
 
 
-def _look(module: Module, function: Function, found: dict[int, Prepared], within: Sequence[int]) -> Prepared:
+def _look(module: Module, function: Function, known: dict[int, Prepared], within: Sequence[int]) -> Prepared:
     computed: set[Value] = set()
-    kept: set[Value] = set()
+    persistent: set[Value] = set()
     dynamic: Op | None = None
     for op in function.ops:
         kind: Any = type(op)
-        early, once, sized, calls = _asked_of(kind)
+        early, once, sized, calls = _early_traits(kind)
         if early is not None and (
             isinstance(early, ReadsShapes) or all(v is None or _is_known(v, computed) for v in op.operands)
         ):
             computed.update(op.results)
         if once is not None and all(_is_constant(slot.value(op)) for slot in once.slots):
-            kept.update(op.results)
+            persistent.update(op.results)
         if dynamic is None:
-            called = () if calls is None else [_prepare(module, each, found, within) for each in callees(op)]
+            called = () if calls is None else [_prepare(module, each, known, within) for each in callees(op)]
             if (
                 any(v.type.storage in _UNSIZED for v in op.results)
                 or (sized is not None and _is_dynamic(op, sized, computed))
                 or (op.results and any(each.dynamic is not None for each in called))
             ):
                 dynamic = op
-    return Prepared(frozenset(computed), frozenset(kept), dynamic)
+    return Prepared(frozenset(computed), frozenset(persistent), dynamic)
 
 
 @functools.cache
-def _asked_of(
+def _early_traits(
     kind: type,
 ) -> tuple[ComputedEarly | None, KeptIfConstant | None, SizedBy | None, Calls | None]:
     """The traits of a class of ops that say what the interpreter knows early."""
@@ -327,7 +326,7 @@ def value_range(value: Value) -> Range:
 def weight_sums(weights: Value, axis: tuple[int, ...]) -> np.ndarray:
     """`channel_sums` of constant weights, int64, over dims that follow each other: kept with their buffer, which each
     form of a layer refers to."""
-    shape, kept = weights.array.shape, tuple(d for i, d in enumerate(weights.array.shape) if i not in axis)
+    shape, remaining = weights.array.shape, tuple(d for i, d in enumerate(weights.array.shape) if i not in axis)
     first, behind = min(axis), max(axis) + 1
     dims = tuple([math.prod(part) for part in (shape[:first], shape[first:behind], shape[behind:])])
 
@@ -335,27 +334,27 @@ def weight_sums(weights: Value, axis: tuple[int, ...]) -> np.ndarray:
         return channel_sums(weights.array.reshape(dims), (1,))
 
     if weights.buffer is None or "sparsity" in weights.info:
-        return compute().reshape(kept)
-    return weights.buffer.once((channel_sums, weights.type.storage, dims), compute).reshape(kept)
+        return compute().reshape(remaining)
+    return weights.buffer.once((channel_sums, weights.type.storage, dims), compute).reshape(remaining)
 
 
 class Ranges:
-    """The ranges of values whose ops do not change meanwhile, each found once. `sums`: those of sums, leading zeros and
-    differences to a greatest value are followed, too."""
+    """The ranges of values whose ops do not change meanwhile, each computed once. `sums`: those of sums, leading zeros
+    and differences to a greatest value are followed, too."""
 
     def __init__(self, *, sums: bool = False) -> None:
         self.rules: Final[Mapping[type[Op], _Rule]] = _RULES_OF_SUMS if sums else _RULES
         self._known: dict[Value, tuple[int, Range]] = {}
 
     def of(self, value: Value, depth: int = _DEPTH) -> Range:
-        """As `value_range`; at least `depth` ops are followed."""
+        """The range of a value, see `value_range`; at least `depth` ops are followed."""
         known = self._known.get(value)
         if known is None or known[0] < depth:
-            known = self._known[value] = depth, _found(value, depth, self)
+            known = self._known[value] = depth, _range_of(value, depth, self)
         return known[1]
 
 
-def _found(value: Value, depth: int, ranges: Ranges) -> Range:
+def _range_of(value: Value, depth: int, ranges: Ranges) -> Range:
     storage = value.type.storage
     if storage.is_float:
         return _UNKNOWN
@@ -397,10 +396,10 @@ def _rescale(op: Rescale, of: Callable[[Value], Range]) -> Range:
     for x in (int(low) - op.input_zp, int(high) - op.input_zp):
         if several and -_TWO_32 < x < _TWO_32:  # the product fits int64, whose shift by 63 leaves the sign
             scaled = (x * op.multiplier.astype(np.int64)) >> np.minimum(op.shift.astype(np.int64), 63)
-            made = [int(scaled.min()), int(scaled.max())]
+            scaled_ends = [int(scaled.min()), int(scaled.max())]
         else:
-            made = [x * m >> s for m, s in zip(op.multiplier.tolist(), op.shift.tolist(), strict=True)]
-        ends += made
+            scaled_ends = [x * m >> s for m, s in zip(op.multiplier.tolist(), op.shift.tolist(), strict=True)]
+        ends += scaled_ends
     return max(min(ends) + op.output_zp - 2, storage.minimum), min(max(ends) + op.output_zp + 2, storage.maximum)
 
 
@@ -428,11 +427,11 @@ def _sum(op: ReduceSum, of: Callable[[Value], Range]) -> Range:
 
 
 def _difference(op: Sub, of: Callable[[Value], Range]) -> Range:
-    """What its own greatest is taken off is at most 0."""
+    """The range of a difference; at most 0 where the greatest element of x is subtracted from x."""
     (low, high), (least, most) = of(op.input1), of(op.input2)
     greatest = _before_widening(op.input2).producer
-    own = isinstance(greatest, ReduceMax) and greatest.input is _before_widening(op.input1)
-    return low - most, min(high - least, 0) if own else high - least
+    of_input = isinstance(greatest, ReduceMax) and greatest.input is _before_widening(op.input1)
+    return low - most, min(high - least, 0) if of_input else high - least
 
 
 def _before_widening(value: Value) -> Value:
@@ -480,8 +479,8 @@ _RULES_OF_SUMS: Final[Mapping[type[Op], _Rule]] = {**_RULES, Clz: _clz, ReduceSu
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """That an operator reads or assigns a variable. `once`: the function, by index, that CALL_ONCE runs to do so; None
-    in every run."""
+    """An access of an operator that reads or assigns a variable. `once`: the function, by index, that CALL_ONCE runs
+    for it; None for an access in every run."""
 
     name: str
     op: ReadVariable | AssignVariable
@@ -489,7 +488,7 @@ class Access:
 
     @property
     def value(self) -> Value:
-        """What is read or assigned."""
+        """The value that is read or assigned."""
         return self.op.value
 
     @property
@@ -505,8 +504,8 @@ def variable_name(op: VarHandle) -> str:
 def accesses(
     module: Module, index: int, handles: Sequence[str | None] = (), callers: tuple[int, ...] = ()
 ) -> Iterator[Access]:
-    """What a function and those that it calls do with variables, in order. handles: the names of the variables that its
-    arguments are handles of. callers: the functions that are being followed."""
+    """Accesses of variables by a function and those that it calls, in order. handles: the names of the variables that
+    its arguments are handles of. callers: the functions that are being followed."""
     if index in callers or not 0 <= index < len(module.functions):
         return
     function = module.functions[index]
@@ -528,7 +527,7 @@ def accesses(
 
 
 class Accesses:
-    """What a module does with variables, by name and by handle."""
+    """Accesses of a module's variables, by name and by handle."""
 
     def __init__(self, module: Module) -> None:
         self._named: dict[str, dict[tuple[Value, int | None], Access]] = {}
@@ -540,14 +539,14 @@ class Accesses:
         self._ordered: dict[str, list[Access]] = {}
 
     def named(self, name: str) -> Sequence[Access]:
-        """Those of a variable: what it is initialized with, what is read from it, what is assigned to it."""
+        """The accesses of a variable: initializations, reads and assignments."""
         if name not in self._ordered:
-            found = self._named.get(name, {}).values()
-            self._ordered[name] = sorted(found, key=lambda access: (access.once is None, access.written))
+            listed = self._named.get(name, {}).values()
+            self._ordered[name] = sorted(listed, key=lambda access: (access.once is None, access.written))
         return self._ordered[name]
 
     def of(self, handle: Value) -> list[Access]:
-        """Those of the variables that a value is a handle of."""
+        """The accesses of the variables that a value is a handle of."""
         return [access for name in self._names.get(handle, ()) for access in self.named(name)]
 
 

@@ -1,4 +1,4 @@
-"""What runs of a model saw of its values, at points with keys; the files of it; and the ranges that follow.
+"""Statistics of a model's values in runs, at points with keys; their files; and the ranges that follow.
 
 The file is JSON: the statistics of each point, by its key. Version 1:
 
@@ -54,7 +54,7 @@ _OF_TWO: Final = ("digest", *_PER_SAMPLE, "histogram", *_COUNTS)
 
 @dataclass(frozen=True, slots=True)
 class PointStatistics:
-    """What was seen at a point. Without finite elements there is no least and no largest.
+    """The statistics of a point. Without finite elements there is no least and no largest.
 
     Attributes:
         count: The number of finite elements.
@@ -99,7 +99,7 @@ class PointStatistics:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """What a run saw.
+    """The statistics of a run.
 
     Attributes:
         points: The statistics of each point, by its key.
@@ -110,16 +110,16 @@ class Statistics:
     samples: tuple[str, ...] = ()
 
 
-def keys_of(function: Function, values: Sequence[Value], taken: set[str]) -> dict[Value, str]:
+def keys_of(function: Function, values: Sequence[Value], used: set[str]) -> dict[Value, str]:
     """A key for the point of each value of a function: the name of its tensor, or the place of what makes it. Where
-    another point, of those in `taken` too, has that, a number is added."""
+    another point, of those in `used` too, has that, a number is added."""
     keys: dict[Value, str] = {}
     for value in values:
         name = value.name or f"{function.name or 'main'}/{_place(function, value)}"
         key, count = name, 1
-        while key in taken:
+        while key in used:
             key, count = f"{name}#{count}", count + 1
-        taken.add(key)
+        used.add(key)
         keys[value] = key
     return keys
 
@@ -149,12 +149,12 @@ class Joining:
             key = next(key for key in chain(self._points, part.points) if key in different)
             what = f"not all statistics have the point '{key}'"
             raise OptionError(Reason(what, value=key, remedy="merge statistics of one model"))
-        for key, own in self._points.items():
-            own.add(part.points[key])
+        for key, total in self._points.items():
+            total.add(part.points[key])
         self._samples += part.samples
 
     def result(self) -> Statistics:
-        points = {key: own.result() for key, own in (self._points or {}).items()}
+        points = {key: total.result() for key, total in (self._points or {}).items()}
         return Statistics(points, tuple(self._samples))
 
 
@@ -179,8 +179,8 @@ class _Sum:
             self._along_axis(part)
             low, high = self.ends or (part.minimum, part.maximum)
             self.ends = min(low, part.minimum), max(high, part.maximum)
-        for known, own in zip(self.of_samples, (part.sample_minima, part.sample_maxima), strict=True):
-            known += own
+        for known, ends in zip(self.of_samples, (part.sample_minima, part.sample_maxima), strict=True):
+            known += ends
         for place, count in part.bins.items():
             self.bins[place] = self.bins.get(place, 0) + count
 
@@ -284,8 +284,11 @@ class _Document(TypedDict, total=False):
 
 
 def read_statistics(path: FilePath) -> Statistics:
-    """Reads a file of statistics, or ai-edge-quantizer's. FileError if it cannot be read; OptionError, with line and
-    field, if it is neither, is of a version that is not known, or has a fault."""
+    """Reads a file of statistics, or ai-edge-quantizer's.
+
+    FileError if it cannot be read. OptionError, with line and field, if it is neither, is of an unknown version, or has
+    a fault.
+    """
     kind = _Document | _CalibrationResult | _Ranges
     document = read_json(path, kind, "a file of statistics", remedy="calibrate anew")
     if "format" not in document:
@@ -321,7 +324,7 @@ _WHOLE: Final = 100
 
 
 class Method(NamedTuple):
-    """How a range follows from statistics: a method of `numerics.ranges`; the percentile, where it is that."""
+    """The method by which a range follows from statistics, of `numerics.ranges`; and the percentile, if it is that."""
 
     name: str = "minmax"
     percent: float = 0.0
@@ -397,8 +400,10 @@ def write_in_form(path: FilePath, statistics: Statistics, form: Form, range: str
 
 
 def check_form(form: Form, range: str, *, histogram: bool = True) -> None:
-    """OptionError for a form or a range that is not known, a range that the form does not need, or one that needs a
-    histogram where there will be none."""
+    """OptionError for an unknown form or range, a range that the form does not need, or one without its histogram.
+
+    histogram: whether there will be one.
+    """
     check_choice("format", form, FORMS)
     if Method.of(range).needs_bins and not histogram:
         raise OptionError(

@@ -233,11 +233,11 @@ def ops(target: str | None, operator: str | None, *, fresh: bool, as_json: bool)
 def _asked(target: str | None, operator: str, *, quiet: bool) -> tuple[str, list[CoverageRow]]:
     """A target's name, and its rows from the engine."""
     from tflq.formats.backend import of_target
-    from tflq.formats.options import asked
+    from tflq.formats.options import options_from_arguments
     from tflq.tools.coverage.table import coverage
 
     form = of_target(target, static=True)
-    options = asked(form.name, target)
+    options = options_from_arguments(form.name, target)
     with output.progress("asking the engine", silent=quiet):
         return options.kernels.name if form.builtins else str(target), list(coverage(options, operator))
 

@@ -166,10 +166,10 @@ def _models(path: Path, folder: Path) -> list[tuple[Path, Path]]:
 
 def _content(source: str) -> Source:
     """The source, readable in other processes, too; one that is not there is an error of its own conversion."""
-    from tflq.formats.sources import held
+    from tflq.formats.sources import reusable_source
 
     try:
-        return held(source)
+        return reusable_source(source)
     except FileError:
         return source
 

@@ -112,9 +112,9 @@ def verify(a: Path, b: Path, *, as_json: bool, page: Path | None, force: bool, *
         read = a, b, options["report"], *files_of(options["inputs"])
         check_outputs([("--html", page)], inputs=read, force=force)
     import tflq
-    from tflq.formats.sources import held
+    from tflq.formats.sources import reusable_source
 
-    original = held(a)  # a pipe is read once, for the page, too
+    original = reusable_source(a)  # a pipe is read once, for the page, too
     with output.progress("opening the models", silent=as_json, total=0) as show:
         result = tflq.verify(original, b, progress=show, **options)
     if page is not None:

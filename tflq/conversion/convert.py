@@ -18,9 +18,18 @@ from tflq.conversion.remarks import of_model, of_rules, of_target
 from tflq.conversion.report import Report
 from tflq.dialects.tfl.state import Custom
 from tflq.formats.backend import DEFAULT, backend, named_by, suffixes
-from tflq.formats.options import Fallback, Mac, Options, Prefer, Semantics, State, asked, check_for_source_of_tosa
+from tflq.formats.options import (
+    Fallback,
+    Mac,
+    Options,
+    Prefer,
+    Semantics,
+    State,
+    check_for_source_of_tosa,
+    options_from_arguments,
+)
 from tflq.formats.pipeline import form_of, narrowing, passes_of, to_integer_form
-from tflq.formats.sources import Source, held, read, size_of
+from tflq.formats.sources import Source, read, reusable_source, size_of
 from tflq.ir.core import Module
 from tflq.transforms.pass_manager import Decisions, Dump, LargeTables, Pipeline, Step, check_folder, forget
 
@@ -331,7 +340,7 @@ def observed(
     check_path("destination", destination)
     check_flags(force=force)
     format = _format(format, destination)
-    options = asked(format, target, **asked_for)
+    options = options_from_arguments(format, target, **asked_for)
     path = None if destination is None else tidy(destination)
     if rules != ():
         from tflq.conversion.extensions import checked
@@ -341,7 +350,7 @@ def observed(
     check_outputs([("the destination", path)], inputs=inputs, force=force)
     if dump_ir is not None:
         check_folder(dump_ir, beside=[path], inputs=inputs, force=force)
-    source = held(source)
+    source = reusable_source(source)
     with stage(f"reading {source}" if isinstance(source, (str, os.PathLike)) else "reading"):
         module = read(source)
     expect(sum(len(function.ops) for function in module.functions))
@@ -437,7 +446,7 @@ def expected_places(
     source: Source, path: FilePath, *, format: str, target: str | None, **asked_for: Any
 ) -> Destinations:
     """Where the files of a conversion would go: narrowing alone decides which entries it has."""
-    options = asked(format, target, **asked_for)
+    options = options_from_arguments(format, target, **asked_for)
     module = read(source)
     form = form_of(module)
     return destinations(Pipeline(narrowing(options, form), form).run(module).module, format, path)

@@ -77,21 +77,21 @@ class Backend:
         """Whether a file of a target is for this format."""
         return False
 
-    def target(self, asked: FilePath | None) -> Any:
-        """What a target allows. OptionError for one of another format."""
-        check_choice("target", asked, self.targets, optional=True)
+    def target(self, name: FilePath | None) -> Any:
+        """The capabilities of a target; None without targets. OptionError for a target of another format."""
+        check_choice("target", name, self.targets, optional=True)
 
-    def check_options(self, **asked: Any) -> None:
+    def check_options(self, **options: Any) -> None:
         """OptionError for options of a conversion that do nothing for this format."""
         usual = {"mac": "integer", "prefer": "speed", "reset_signature": False, "cache": None}
-        file, state = f"a .{self.suffixes[0]} file", asked["state"]
+        file, state = f"a .{self.suffixes[0]} file", options["state"]
         if state not in (None, *self.states):
             whose = "ONNX" if state == "inputs" else "TFLite"
             remedy = f"{file} takes {' or '.join(map(repr, self.states))}"
             raise OptionError(Reason(f"state '{state}' is for {whose} files", value=state, remedy=remedy))
         if self.builtins:
             return
-        for name, value in asked.items():
+        for name, value in options.items():
             if name in usual and value != usual[name]:
                 shown = f"{name} '{value}'" if isinstance(value, str) else name
                 what = f"{shown} is for TFLite files; {file} has no use for it"
@@ -138,8 +138,8 @@ def suffixes() -> dict[str, str]:
 def _loaded(name: str) -> Backend:
     if name in _BACKENDS:
         module, _, kind = _BACKENDS[name].partition(":")
-        found: Backend = getattr(import_module(module), kind)()
-        return found
+        result: Backend = getattr(import_module(module), kind)()
+        return result
     entry = _outside()[name]
     named, remedy = f"the entry point '{name}' of group {_GROUP}", "mend or uninstall the package that has it"
     try:

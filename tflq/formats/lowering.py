@@ -24,8 +24,8 @@ from tflq.ir.facts import walk
 from tflq.ir.rewriting import split_dead
 from tflq.ir.types import SCALARS, ScalarType, TensorType
 
-Made = TypeVar("Made")
-"""What a value becomes."""
+Result = TypeVar("Result")
+"""The lowered form of a value."""
 _STAND_IN: Final = "refused"
 
 WITHOUT_NUMBERS: Final = frozenset(t for t in SCALARS.values() if t.kind in ("opaque", "complex"))
@@ -33,8 +33,8 @@ WITHOUT_NUMBERS: Final = frozenset(t for t in SCALARS.values() if t.kind in ("op
 
 
 @dataclass(eq=False)
-class FunctionWalk(ABC, Generic[Made]):
-    """One function's walk. What an op and a value become, a stage says."""
+class FunctionWalk(ABC, Generic[Result]):
+    """The walk of one function. A stage defines the lowered form of an op and of a value."""
 
     source: Function
     emitter: Emitter
@@ -43,23 +43,23 @@ class FunctionWalk(ABC, Generic[Made]):
     inlined: set[int] = field(default_factory=set)
     """The lists of ops that took the place of a call."""
     copies: int = 0
-    """How many ops calls have repeated."""
+    """The number of ops that calls have repeated."""
 
     @abstractmethod
-    def lowered(self, op: Op) -> Sequence[Made]:
-        """What the results of an op become. Refused if it has no form."""
+    def lowered(self, op: Op) -> Sequence[Result]:
+        """The lowered results of an op. Refused if the op has no form."""
 
     @abstractmethod
-    def record(self, value: Value, made: Made | Value) -> None:
-        """Records what a value has become."""
+    def record(self, value: Value, result: Result | Value) -> None:
+        """Records the lowered form of a value."""
 
     @abstractmethod
-    def found(self, value: Value) -> Sequence[Value]:
-        """What an operand has become; nothing if it has not been lowered."""
+    def counterparts(self, value: Value) -> Sequence[Value]:
+        """The values in the place of an operand; none if the operand has not been lowered."""
 
     @abstractmethod
-    def stated(self, value: Value) -> TensorType:
-        """The type of what stands in for a value."""
+    def stand_in_type(self, value: Value) -> TensorType:
+        """The type of a value's stand-in."""
 
     def lower(self, ops: Sequence[Op]) -> None:
         """Lowers ops in order."""
@@ -75,7 +75,7 @@ class FunctionWalk(ABC, Generic[Made]):
         need_few_parts(self.copies)
         self.lower(ops)
 
-    def _results(self, op: Op) -> Sequence[Made | Value]:
+    def _results(self, op: Op) -> Sequence[Result | Value]:
         start = len(self.emitter.ops)
         try:
             _need_ranks(op)
@@ -94,9 +94,9 @@ class FunctionWalk(ABC, Generic[Made]):
 
     def _stand_in(self, op: Op, reason: Reason) -> Sequence[Value]:
         """Results of an op that has no form, until it is known whether something needs them."""
-        operands = [found for value in op.present_operands for found in self.found(value)]
+        operands = [new for value in op.present_operands for new in self.counterparts(value)]
         info = {"reason": reason, "pure": is_pure(op)}
-        return self.emitter.op(_STAND_IN, operands, [self.stated(v) for v in op.results], info=info).results
+        return self.emitter.op(_STAND_IN, operands, [self.stand_in_type(v) for v in op.results], info=info).results
 
 
 def needed(ops: Sequence[Op], results: Iterable[Value]) -> list[Op]:
@@ -119,10 +119,10 @@ def _need_ranks(op: Op) -> None:
             raise Refused(f"the rank of its operand '{value.name}' is not known")
 
 
-def own(result: Value, taken: set[Value], copy: Callable[[Value], Value]) -> Value:
+def distinct_result(result: Value, used: set[Value], copy: Callable[[Value], Value]) -> Value:
     """The result; a copy of it if it is a result already, an argument or a constant."""
-    result = copy(result) if result in taken or result.producer is None else result
-    taken.add(result)
+    result = copy(result) if result in used or result.producer is None else result
+    used.add(result)
     return result
 
 
@@ -153,6 +153,6 @@ def lowered_module(source: Module, functions: Sequence[Function], renamed: Mappi
         return replace(s, function=places.index(s.function), inputs=side(s.inputs), outputs=side(s.outputs), info={})
 
     signatures = None if source.signatures is None else [moved(s) for s in source.signatures]
-    made = Module(list(functions), signatures, description=source.description, source=source.source)
-    made.warnings = list(source.warnings)
-    return made
+    module = Module(list(functions), signatures, description=source.description, source=source.source)
+    module.warnings = list(source.warnings)
+    return module

@@ -1,4 +1,4 @@
-"""What a caller asks of a conversion: the arguments of `tflq.convert`, checked."""
+"""The options of a conversion: the arguments of `tflq.convert`, checked."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Prefer = Literal["speed", "size", "memory"]
 
 @dataclass(frozen=True)
 class Options:
-    """What a caller asks of a conversion: see `tflq.convert`.
+    """The options of a conversion: see `tflq.convert`.
 
     backend: the format of the result. kernels: the target of a TFLite file. target: the target of another format.
     least_table: what a table of two operands must save, in nanoseconds a run; most_tables: how many of them there may
@@ -65,7 +65,7 @@ class Options:
     rules: Mapping[str | type[Op], Sequence[Rule]] = field(default_factory=dict)
 
 
-def asked(
+def options_from_arguments(
     format: str,
     target: FilePath | None,
     *,
@@ -128,10 +128,10 @@ def _check_mac(mac: Mac, target: Kernels) -> None:
         raise OptionError(Reason(what, value=mac, remedy="leave it out"))
 
 
-def changed(**given: Any) -> dict[str, Any]:
-    """Those keywords of `tflq.convert` that differ from their defaults; `format` and `target` are not looked at."""
-    usual = {**(asked.__kwdefaults__ or {}), "rules": ()}
-    return {name: value for name, value in given.items() if value not in (usual[name], None, (), [], {})}
+def changed(**arguments: Any) -> dict[str, Any]:
+    """The keywords of `tflq.convert` that differ from their defaults. `format` and `target` must not be among them."""
+    usual = {**(options_from_arguments.__kwdefaults__ or {}), "rules": ()}
+    return {name: value for name, value in arguments.items() if value not in (usual[name], None, (), [], {})}
 
 
 def check_for_source_of_tosa(options: Options, target: FilePath | None) -> None:

@@ -28,7 +28,7 @@ def form_of(module: Module) -> Form:
 
 
 def narrowing(options: Options, form: Form) -> list[Pass]:
-    """Which part of the source is converted, and for which shapes."""
+    """The passes that narrow the source to the part and the shapes to convert."""
     passes: list[Pass] = []
     if options.signature is not None:
         passes.append(ExtractSignature(options.signature))

@@ -17,8 +17,8 @@ from tflq.formats.tflite.tensors import without_fields, without_tensors
 from tflq.ir.core import Module, Value
 from tflq.ir.types import UniformQuantizedSubChannelType
 
-Held: TypeAlias = FilePath | bytes | bytearray | memoryview
-Source: TypeAlias = Held | IO[bytes]
+ReusableSource: TypeAlias = FilePath | bytes | bytearray | memoryview
+Source: TypeAlias = ReusableSource | IO[bytes]
 
 
 def read(source: Source, *, copy: bool = False) -> Module:
@@ -51,7 +51,7 @@ def read(source: Source, *, copy: bool = False) -> Module:
 
 
 def read_network(source: Source) -> Module:
-    """As `read`; also a text of logical kernels (`quant.region`), which no conversion takes."""
+    """Reads a source like `read`, or a text of logical kernels (`quant.region`), which no conversion takes."""
     from tflq.ir.text.lexer import REGION_OP
 
     module, text = _read(source)
@@ -74,13 +74,13 @@ def _checked(module: Module, text: str | None) -> Module:
 
 
 def read_any_form(source: Source) -> Module:
-    """As `read`; a text may be in any form, such as the integer form."""
+    """Reads a source like `read`; a text may be in any form, such as the integer form."""
     return _read(source)[0]
 
 
 def _read(source: Source, *, copy: bool = False) -> tuple[Module, str | None]:
     """The module; and if it came as text, what messages call the text."""
-    source = held(source, copy=copy)
+    source = reusable_source(source, copy=copy)
     content = source.data if isinstance(source, _Named) else source
     schema = identify(content)
     if schema is TOSA:
@@ -94,12 +94,12 @@ def _read(source: Source, *, copy: bool = False) -> tuple[Module, str | None]:
 
 
 @overload
-def held(source: FilePath, *, copy: Literal[True]) -> _Named: ...
+def reusable_source(source: FilePath, *, copy: Literal[True]) -> _Named: ...
 @overload
-def held(source: FilePath | bytes, *, copy: Literal[True]) -> bytes | _Named: ...
+def reusable_source(source: FilePath | bytes, *, copy: Literal[True]) -> bytes | _Named: ...
 @overload
-def held(source: Source, *, copy: bool = False) -> Held | _Named: ...
-def held(source: Source, *, copy: bool = False) -> Held | _Named:
+def reusable_source(source: Source, *, copy: bool = False) -> ReusableSource | _Named: ...
+def reusable_source(source: Source, *, copy: bool = False) -> ReusableSource | _Named:
     """A source that can be read again: for a file object its content, under its name; so for a path that can be read
     once only, and with `copy` for any path."""
     if isinstance(source, _Named):
@@ -122,7 +122,7 @@ def held(source: Source, *, copy: bool = False) -> Held | _Named:
 
 
 def size_of(source: Source) -> int:
-    """Number of bytes of a source that is `held`."""
+    """Number of bytes of a source from `reusable_source`."""
     if isinstance(source, (str, os.PathLike)):
         return os.stat(source).st_size
     return memoryview(source.data if isinstance(source, _Named) else source).nbytes  # type: ignore[arg-type]
@@ -178,14 +178,14 @@ _BEGINNINGS = (b"module", b"func.func", b"!", b"#", b"//")
 _HEAD = 4096
 
 
-def is_text(source: Held) -> bool:
+def is_text(source: ReusableSource) -> bool:
     """Whether a source that is not a flatbuffer is text: by the suffix of its path, or by how it begins."""
     if isinstance(source, (str, os.PathLike)) and os.path.splitext(source)[1] == ".mlir":
         return True
     return _bytes(source, _HEAD).lstrip().startswith(_BEGINNINGS)
 
 
-def read_text(source: Held, name: str) -> Module:
+def read_text(source: ReusableSource, name: str) -> Module:
     """The module of a text, in any form, as `tflq opt` prints it. InvalidModelError if it is not valid; `name`: what
     messages call the text."""
     from tflq.dialects.quant import verify_casts
@@ -246,7 +246,7 @@ def _beyond_files(value: Value) -> bool:
     return bool(without_fields(element))
 
 
-def _bytes(source: Held, count: int = -1) -> bytes:
+def _bytes(source: ReusableSource, count: int = -1) -> bytes:
     """The first bytes, or all."""
     if isinstance(source, (str, os.PathLike)):
         with file_errors(source), open(source, "rb") as file:

@@ -17,8 +17,8 @@ from tflq.dialects.effects import is_variable
 from tflq.dialects.forms import is_tosa
 from tflq.dialects.tfl.state import Custom
 from tflq.formats.backend import of_target
-from tflq.formats.options import asked
-from tflq.formats.sources import Source, held, read_network, size_of
+from tflq.formats.options import options_from_arguments
+from tflq.formats.sources import Source, read_network, reusable_source, size_of
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedSubChannelType, UniformQuantizedType
 
@@ -37,7 +37,7 @@ class Inspection:
     """
 
     def __init__(self, source: Source, target: FilePath | None = None) -> None:
-        self._source = held(source)
+        self._source = reusable_source(source)
         self.target = target
         self.module: Module = read_network(self._source)
 
@@ -124,7 +124,7 @@ def inspect(source: Source, *, target: FilePath | None = None) -> Inspection:
         print([row for row in found.report.rows if row.outcome == "float"])
         ```
     """
-    asked(of_target(target).name, target)
+    options_from_arguments(of_target(target).name, target)
     return Inspection(source, target)
 
 

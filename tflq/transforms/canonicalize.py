@@ -174,7 +174,7 @@ class Fold(Pass):
         return bool(folded)
 
     def _evaluate(self, op: Op) -> list[np.ndarray] | None:
-        from tflq.analysis.evaluate.registry import evaluate_op, held_array, takes_bits
+        from tflq.analysis.evaluate.registry import array_of, evaluate_op, takes_bits
 
         if not all(value.type.is_static and _is_held(value) for value in op.results):
             return None
@@ -184,7 +184,7 @@ class Fold(Pass):
         if any(_size(value) > max(self.limit, source) for value in op.results):
             return None
         try:
-            arrays = evaluate_op(op, [None if value is None else held_array(value) for value in op.operands])
+            arrays = evaluate_op(op, [None if value is None else array_of(value) for value in op.operands])
         except (NotImplementedError, ArithmeticError, IndexError, ValueError):  # not implemented, or undefined
             return None
         if arrays is None or any(a.shape != v.type.shape for a, v in zip(arrays, op.results, strict=True)):
@@ -209,9 +209,9 @@ def _is_held(value: Value) -> bool:
 
 
 def _size(value: Value) -> int:
-    from tflq.analysis.evaluate.registry import held_dtype
+    from tflq.analysis.evaluate.registry import array_dtype
 
-    return math.prod(value.type.sizes) * held_dtype(value.type).itemsize
+    return math.prod(value.type.sizes) * array_dtype(value.type).itemsize
 
 
 def _become(value: Value, array: np.ndarray) -> None:

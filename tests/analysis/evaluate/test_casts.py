@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from tflq.analysis.evaluate.registry import evaluate_op, floats, held_floats
+from tflq.analysis.evaluate.registry import evaluate_op, float_array, floats
 from tflq.ir.core import Op, Value
 from tflq.ir.text.parser import parse_module
 from tflq.ir.text.printer import print_module
@@ -48,7 +48,7 @@ def test_every_stored_integer_is_dequantized_step_by_step(
     numbers, point = nearest(stored.astype(np.float64), element), nearest(np.asarray(float(zero)), element)
     want = nearest(nearest(numbers - point, element) * scales, element)
     np.testing.assert_array_equal(floats(plain, got).astype(np.float64), want)
-    np.testing.assert_array_equal(got, held_floats(plain, want))
+    np.testing.assert_array_equal(got, float_array(plain, want))
 
 
 @pytest.mark.parametrize("attributes", [{}, {"rounding": "half_away"}, {"sum_rounding": "half_even"}])

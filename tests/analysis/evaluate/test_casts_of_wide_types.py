@@ -10,7 +10,7 @@ from support.harness import interpret
 from support.running import reference
 
 import tflq
-from tflq.analysis.evaluate.registry import held_array
+from tflq.analysis.evaluate.registry import array_of
 from tflq.formats.tosa.lowering.engine import lower
 from tflq.formats.tosa.rules import Target
 from tflq.ir.text.parser import parse_module
@@ -37,7 +37,7 @@ func.func @main() -> tensor<{count}x{expressed}> {{
 def folded(text: str, passes: str) -> np.ndarray:
     module = parse_module(text)
     parse_pipeline(passes).run(module)
-    return held_array(module.main.outputs[0])
+    return array_of(module.main.outputs[0])
 
 
 @pytest.mark.parametrize("expressed", EXPRESSED)

@@ -61,7 +61,7 @@ def test_a_state_is_given_in_every_run_where_no_initializer_has_its_first_value(
 
 
 def test_the_report_says_what_a_state_needs_in_openvino() -> None:
-    module, given = lower(counting()), lower(counting(), given=True)
+    module, given = lower(counting()), lower(counting(), state_required=True)
     assert runtimes(module).to_json() == {
         "opset": 18,
         "exact_in": ["onnxruntime"],

@@ -12,7 +12,7 @@ from support.harness import interpret
 from support.running import reference
 
 import tflq
-from tflq.formats.options import Options, asked
+from tflq.formats.options import Options, options_from_arguments
 from tflq.formats.tflite.writer import write
 from tflq.ir.types import i64
 from tflq.tools.coverage.table import converted, operators, samples_of, unquantized
@@ -22,7 +22,7 @@ EXACT = ("integer", "table")
 
 @pytest.mark.parametrize("name", [name for name in operators() if name not in unquantized()])
 def test_integer_rows_are_exact(name: str) -> None:
-    options = asked("tosa", None)
+    options = options_from_arguments("tosa", None)
     for key, model in samples_of(name):
         row, result = converted(key, model, options)
         if result is None or row.path not in EXACT:

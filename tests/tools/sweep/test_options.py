@@ -17,7 +17,7 @@ from tflq.base.errors import OptionError
 from tflq.cli import convert, sweep
 from tflq.cli.main import run
 from tflq.cli.options import OF_ONE_MODEL
-from tflq.formats.options import Fallback, Mac, Prefer, Semantics, State, asked, changed
+from tflq.formats.options import Fallback, Mac, Prefer, Semantics, State, changed, options_from_arguments
 from tflq.ir.types import UniformQuantizedType, i8
 from tflq.tools.sweep.baseline import options_of
 from tflq.tools.sweep.store import read_results
@@ -25,7 +25,7 @@ from tflq.tools.sweep.sweeping import run_sweep
 from tflq.tools.sweep.task import Result, Settings, Task, by_content
 
 MODELS = Path(__file__).parents[3] / "models"
-RESULT = {*(asked.__kwdefaults__ or {}), "rules"} - {"cache", *OF_ONE_MODEL}
+RESULT = {*(options_from_arguments.__kwdefaults__ or {}), "rules"} - {"cache", *OF_ONE_MODEL}
 """The keywords of `tflq.convert` that change a result, of any model."""
 
 
@@ -52,7 +52,7 @@ def test_convert_and_sweep_declare_the_same() -> None:
     for name in RESULT:
         assert declared[0][name] == declared[1][name]
     keywords = inspect.signature(run_sweep).parameters
-    for name, default in (asked.__kwdefaults__ or {}).items():
+    for name, default in (options_from_arguments.__kwdefaults__ or {}).items():
         assert name not in RESULT or keywords[name].default == default
 
 

@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from tflq.analysis.evaluate.registry import evaluator, floats, held_floats, of_arrays
+from tflq.analysis.evaluate.registry import evaluator, float_array, floats, of_arrays
 from tflq.dialects.quant import (
     Dcast,
     Qcast,
@@ -311,8 +311,8 @@ def _tfl_cast(op: casts.Cast, x: np.ndarray) -> np.ndarray:
     dtype = op.result.type.storage.dtype
     if x.dtype.kind != "f" or dtype != np.int32:
         return x.astype(dtype)
-    held = x < 2.0**31
-    return np.where(held, np.maximum(np.where(held, x, 0), -(2.0**31)).astype(np.int64), (1 << 31) - 1).astype(dtype)
+    fits = x < 2.0**31
+    return np.where(fits, np.maximum(np.where(fits, x, 0), -(2.0**31)).astype(np.int64), (1 << 31) - 1).astype(dtype)
 
 
 # Casts of f16 and bf16 compute in float32 and round each step, half to even. Their quotients and products are then what
@@ -330,7 +330,7 @@ def _rounded_to(type: TensorType, x: np.ndarray) -> np.ndarray:
     """Numbers, rounded to a type; those of f16 and bf16 stay in float32."""
     if type.element in (f32, f64):
         return x.astype(type.storage.dtype, copy=False)
-    return floats(type, held_floats(type, x)).astype(np.float32)
+    return floats(type, float_array(type, x)).astype(np.float32)
 
 
 @evaluator(Dcast)
@@ -340,11 +340,11 @@ def _dcast(op: Dcast, x: np.ndarray) -> np.ndarray:
     if target.element in (f16, bf16):  # as lower-quant-ops: each number, and each step, rounded
         widest = (n.astype(np.int64 if n.dtype.kind == "i" else np.uint64) for n in (x, zero_point))
         number, zero = (_rounded_to(target, rounded_to_odd(n)) for n in widest)
-        return held_floats(target, _rounded_to(target, number - zero) * scale)
+        return float_array(target, _rounded_to(target, number - zero) * scale)
     if x.dtype.itemsize > 4 or zero_point.dtype.itemsize > 4:  # in doubles: the difference may be more than int64 holds
-        return held_floats(target, (x.astype(np.float64) - zero_point) * scale)
+        return float_array(target, (x.astype(np.float64) - zero_point) * scale)
     wide = np.int64 if x.dtype.itemsize == 4 else np.int32
-    return held_floats(target, (x.astype(wide) - zero_point).astype(scale.dtype) * scale)
+    return float_array(target, (x.astype(wide) - zero_point).astype(scale.dtype) * scale)
 
 
 @evaluator(Qcast)

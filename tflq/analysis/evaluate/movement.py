@@ -240,8 +240,8 @@ def _gather_axis(op: tfl_gathering.Gather, x: np.ndarray, indices: np.ndarray) -
         return x.take(indices, axis)
     rows = x.reshape(-1, *x.shape[batch:])
     picks = indices.reshape(len(rows), *indices.shape[batch:])
-    taken = np.stack([row.take(pick, axis - batch) for row, pick in zip(rows, picks, strict=True)])
-    return taken.reshape(*x.shape[:batch], *taken.shape[1:])
+    result = np.stack([row.take(pick, axis - batch) for row, pick in zip(rows, picks, strict=True)])
+    return result.reshape(*x.shape[:batch], *result.shape[1:])
 
 
 @evaluator(tfl_gathering.GatherND)

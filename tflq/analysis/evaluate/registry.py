@@ -23,14 +23,14 @@ from tflq.ir.core import Block, Function, Module, Op, Value
 from tflq.ir.types import FunctionType, ScalarType, TensorType, bf16
 
 
-def held_dtype(type: TensorType) -> np.dtype:
+def array_dtype(type: TensorType) -> np.dtype:
     """The type of the arrays that hold values of a type. TypeError if numpy has no such type."""
     if isinstance(type.element, FunctionType):
         return np.dtype(object)
     return np.dtype(np.uint16) if type.storage is bf16 else type.storage.dtype
 
 
-def held_array(value: Value) -> np.ndarray:
+def array_of(value: Value) -> np.ndarray:
     """The elements of a constant. TypeError if the value is not constant."""
     if value.type.storage is not bf16 or value.buffer is None or not value.type.is_static:
         return value.array
@@ -48,7 +48,7 @@ def floats(type: TensorType, array: np.ndarray) -> np.ndarray:
     return np.asarray(array)
 
 
-def held_floats(type: TensorType, numbers: np.ndarray) -> np.ndarray:
+def float_array(type: TensorType, numbers: np.ndarray) -> np.ndarray:
     """The array of a type for floats, rounded to it: to nearest, ties to even."""
     if type.storage is bf16:
         from tflq.numerics.signless import bfloat16_bits
@@ -69,7 +69,7 @@ Evaluator: TypeAlias = Callable[..., Any]
 
 @dataclass
 class Run:
-    """What the functions of a module share while they are evaluated: each other, and the variables by name. `others`
+    """The state that the functions of a module share while they are evaluated, such as variables by name. `others`
     evaluates ops that no dialect declares, by name. `schedule` is the order in which reductions of the `stablehlo`
     dialect combine values (`evaluate.stablehlo_reduction`)."""
 
@@ -89,7 +89,7 @@ class Run:
         return self._called(self.module.functions[index], arrays)
 
     def call_named(self, name: str, arrays: list[np.ndarray]) -> list[np.ndarray]:
-        """The same, by the function's name. NotImplementedError if it has no body, or calls itself."""
+        """The results of a function by its name. NotImplementedError if it has no body, or calls itself."""
         functions = [] if self.module is None else self.module.functions
         function = next((f for f in functions if f.name == name), None)
         if function is None:
@@ -106,16 +106,16 @@ class Run:
 
     def _called(self, function: Function, arrays: list[np.ndarray]) -> list[np.ndarray]:
         env = evaluate_function(function, dict(zip(function.inputs, arrays, strict=True)), self)
-        return [env[v] if v in env else held_array(v) for v in function.outputs]
+        return [env[v] if v in env else array_of(v) for v in function.outputs]
 
 
 Running: TypeAlias = Callable[[Any, list[np.ndarray], Run], list[np.ndarray]]
 
 evaluator: Final[Registry[Evaluator]] = Registry("tflq.analysis.evaluate")
-"""What each op computes on arrays."""
+"""The evaluator of each op on arrays."""
 
 running: Final[Registry[Running]] = Registry("tflq.analysis.evaluate")
-"""The same of ops that also take the `Run`."""
+"""The evaluator of each op that also takes the `Run`."""
 
 
 def of_arrays(function: Callable[..., Any]) -> Evaluator:
@@ -140,7 +140,7 @@ def takes_bits(op: Op) -> bool:
 
 def _typed(op: Op, out: Any) -> list[np.ndarray]:
     results = out if isinstance(out, list) else [out]
-    return [np.asarray(r, held_dtype(v.type)) for r, v in zip(results, op.results, strict=True)]
+    return [np.asarray(r, array_dtype(v.type)) for r, v in zip(results, op.results, strict=True)]
 
 
 def evaluate_one(op: Op, arrays: Sequence[np.ndarray | None], run: Run) -> list[np.ndarray]:
@@ -169,7 +169,7 @@ def evaluate_function(
     outer, run.scope = run.scope, env
     try:
         for op in function.ops:
-            results = evaluate_one(op, _operands(op, env, held_array), run)
+            results = evaluate_one(op, _operands(op, env, array_of), run)
             env.update(zip(op.results, results, strict=True))
     finally:
         run.scope = outer

@@ -273,7 +273,7 @@ def _reverse(op: hlo.Reverse, x: np.ndarray) -> np.ndarray:
 
 @evaluator(ConstFakeQuant, ConstFakeQuantPerAxis)
 def _const_fake_quant(op: ConstFakeQuant | ConstFakeQuantPerAxis, x: np.ndarray) -> np.ndarray:
-    """As TensorFlow's ops, which take float32. With `is_signed` the steps are the same."""
+    """Rounds float32 like TensorFlow's ops. `is_signed` makes no difference to the steps."""
     if op.inputs.type.element != f32:
         raise NotImplementedError(f"{op.name} of {op.inputs.type} has no evaluator")
     low, high = np.asarray(op.min, np.float32), np.asarray(op.max, np.float32)

@@ -147,8 +147,11 @@ def _init_units(op: Accumulating, index: int) -> int | None:
 def dilated_and_padded(
     x: np.ndarray, padding: Sequence[tuple[int, int]], dilations: Sequence[int], fill: np.ndarray | np.generic
 ) -> np.ndarray:
-    """An array with `dilation - 1` elements `fill` between two of its own along each dimension, and with `padding`
-    before and after; negative padding cuts off."""
+    """An array with `dilation - 1` elements `fill` between two elements of x along each dimension, and `padding`
+    around.
+
+    Negative padding cuts off.
+    """
     spread = [(n - 1) * d + 1 if n else 0 for n, d in zip(x.shape, dilations, strict=True)]
     sizes = [max(0, n + low + high) for n, (low, high) in zip(spread, padding, strict=True)]
     out = np.empty(sizes, x.dtype)
@@ -234,12 +237,12 @@ def _convolution(op: Convolution, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     total = np.zeros((parts, x.shape[1], w.shape[1], *counts), _accumulator(x, w, op))
     with np.errstate(all="ignore"):
         for number, offset in enumerate(product(*map(range, spread.sizes))):
-            taken_at = [n - 1 - o if flag else o for o, n, flag in zip(offset, spread.sizes, reversal, strict=True)]
-            place: tuple[Any, ...] = places(taken_at, spread, counts)
+            at = [n - 1 - o if flag else o for o, n, flag in zip(offset, spread.sizes, reversal, strict=True)]
+            place: tuple[Any, ...] = places(at, spread, counts)
             for feature in range(w.shape[2]):
-                taken = x[:, :, feature][(..., *place)][:, :, None]
+                inputs = x[:, :, feature][(..., *place)][:, :, None]
                 weights = w[:, :, feature, number].reshape(parts, 1, -1, *(1,) * rank)
-                total = rounded_to(kind, total + rounded_to(kind, taken * weights))
+                total = rounded_to(kind, total + rounded_to(kind, inputs * weights))
     joined = np.moveaxis(total, 0, 1).reshape((total.shape[1], parts * total.shape[2], *counts))
     order = (*numbers.output[:2], *numbers.output[2])
     return stored(kind, joined.transpose(np.argsort(order)))
@@ -324,11 +327,11 @@ def _split(op: Reduce | ReduceWindow, arrays: Sequence[np.ndarray]) -> tuple[lis
 def _reduced(op: Reduce, arrays: Sequence[np.ndarray], schedule: Schedule) -> list[np.ndarray]:
     inputs, inits = _split(op, arrays)
     dims = sorted(op.dimensions)
-    kept = [i for i in range(inputs[0].ndim) if i not in dims]
-    sizes = [inputs[0].shape[i] for i in kept]
+    remaining = [i for i in range(inputs[0].ndim) if i not in dims]
+    sizes = [inputs[0].shape[i] for i in remaining]
     values = int(np.prod([inputs[0].shape[i] for i in dims], dtype=np.int64))
     note_order(op, values)
-    return accumulate(op, [x.transpose(*dims, *kept).reshape(values, *sizes) for x in inputs], inits, schedule)
+    return accumulate(op, [x.transpose(*dims, *remaining).reshape(values, *sizes) for x in inputs], inits, schedule)
 
 
 def _of_windows(op: ReduceWindow, arrays: Sequence[np.ndarray], schedule: Schedule) -> list[np.ndarray]:
@@ -366,7 +369,7 @@ def _scattered(op: SelectAndScatter, arrays: Sequence[np.ndarray], schedule: Sch
 
 
 def _selected(op: SelectAndScatter, x: np.ndarray, sources: tuple[int, ...], spread: Window) -> np.ndarray:
-    """Which place of the operand, as the number of its element, each window selects; −1 if it holds none."""
+    """The number of the operand's element that each window selects; −1 if a window holds none."""
     grids = np.meshgrid(*map(np.arange, sources), indexing="ij") if sources else []
     chosen = np.full(sources, -1, np.int64)
     best = np.zeros(sources, x.dtype)
@@ -384,9 +387,9 @@ def _selected(op: SelectAndScatter, x: np.ndarray, sources: tuple[int, ...], spr
         if not x.size:
             continue
         value = x.reshape(-1)[number]
-        (kept,) = apply(op.regions[0], [best, value])
-        taken = inside & ((chosen < 0) | ~kept.astype(bool))
-        chosen, best = np.where(taken, number, chosen), np.where(taken, value, best)
+        (keeps,) = apply(op.regions[0], [best, value])
+        replaces = inside & ((chosen < 0) | ~keeps.astype(bool))
+        chosen, best = np.where(replaces, number, chosen), np.where(replaces, value, best)
     return chosen
 
 

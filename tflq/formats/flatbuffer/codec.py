@@ -31,7 +31,7 @@ from tflq.formats.flatbuffer.layout import SCALAR_CODES, SCALAR_SIZES, TFLITE, F
 LONG_VECTOR: Final = 1024
 """Longer vectors become numpy views."""
 _LONG_PARAMETERS: Final = {"float32": 32, "int64": 32}
-"""The same for the types of scales and zero points."""
+"""Such lengths for the types of scales and zero points."""
 
 NUMPY_TYPES: Final = {name: np.dtype(f"<{code}") for name, code in SCALAR_CODES.items()}
 
@@ -49,7 +49,7 @@ def _vector_struct(code: str, count: int) -> struct.Struct:
 
 @dataclass(slots=True)
 class _Plan:
-    """How to read a table with one particular vtable. Indices count what `unpack_from` returns."""
+    """The steps that read a table with one particular vtable. Indices count the results of `unpack_from`."""
 
     unpack_from: Callable[[memoryview, int], tuple[Any, ...]]
     defaults: dict[str, Any] = field(default_factory=dict)
@@ -304,8 +304,8 @@ class Encoder:
         places = list(ends)
         count = len(places)
         self.end = self.reserve(4 * count, 4) + 4
-        own = range(self.end - 4, self.end - 4 - 4 * count, -4)
-        self.chunks.append(_vector_pack("I", count)(count, *map(sub, own, places)))
+        references = range(self.end - 4, self.end - 4 - 4 * count, -4)
+        self.chunks.append(_vector_pack("I", count)(count, *map(sub, references, places)))
         return self.end
 
     def string(self, text: str) -> int:
@@ -354,8 +354,8 @@ class Encoder:
         """A table and everything below it; its `end`. None, and numbers at their default, are left out."""
         slots: dict[int, Any] = {}
         schema = self.schema
-        for own, slot, kind, default, entry in schema.table(name).entries:
-            value = values.get(own)
+        for field_name, slot, kind, default, entry in schema.table(name).entries:
+            value = values.get(field_name)
             if value is None:
                 continue
             if kind == "scalar" or kind == "enum":
@@ -373,7 +373,7 @@ class Encoder:
         return self.of_slots(name, slots)
 
     def of_slots(self, name: str, values: Mapping[int, Any]) -> int:
-        """As `pack`, by the name of the table."""
+        """Packs a table, like `pack`, by the name of the table."""
         present = name, *values
         shape = self._templates.get(present)
         if shape is None:
@@ -381,7 +381,7 @@ class Encoder:
         return self.pack(shape, values)
 
     def reference(self, field: Field, value: Any) -> int:
-        """What an offset field refers to; its `end`."""
+        """Writes the object that an offset field refers to. Returns its `end`."""
         if field.kind == "string":
             return self.string(value)
         if isinstance(value, Written):

@@ -313,14 +313,14 @@ class OpcodeTable:
     def _key(builtin: str, custom_code: str | None, version: int) -> tuple[str, str | None, int]:
         return op_name(builtin), (custom_code or "") if builtin == "CUSTOM" else None, version
 
-    def index(self, name: str, custom_code: str | None, version: int, kept: int | None = None) -> int:
-        """The row of an operator: the one it was read with, else the first that fits, else a new one.
+    def index(self, name: str, custom_code: str | None, version: int, source_index: int | None = None) -> int:
+        """The row of an operator: `source_index`, with which it was read, else the first that fits, else a new one.
 
         ValueError if there is no such builtin operator.
         """
         key = (name, custom_code, version)
-        if kept is not None and kept < len(self.keys) and self.keys[kept] == key:
-            return kept
+        if source_index is not None and source_index < len(self.keys) and self.keys[source_index] == key:
+            return source_index
         first = self.first.get(key)
         return self._add(key) if first is None else first
 

@@ -1,5 +1,6 @@
-"""The check of every offset, count and union of a flatbuffer, before anything else reads its bytes; what a file is, by
-which schema it is read, and the archive that may follow a model.
+"""The check of every offset, count and union of a flatbuffer, before anything else reads its bytes.
+
+Also the kind of a file, the schema by which it is read, and the archive that may follow a model.
 
 The format (flatbuffers "Internals" page; the C++ `flatbuffers::Verifier` checks the same): little-endian; the file
 starts with the root's uoffset and the identifier at byte 4. A table starts with an soffset to its vtable,
@@ -181,9 +182,9 @@ class _Walk:
         """Where references at `place` lead. At least a uint32 there is inside the file."""
         offset = self.u32[place >> 2].astype(np.int64)
         target = place + offset
-        own, outside, odd = offset < 4, target > self.size - 4, target & 3 != 0
-        if (own | outside | odd).any():
-            self._reject(wave, own, field, "reference to itself", some)
+        to_itself, outside, odd = offset < 4, target > self.size - 4, target & 3 != 0
+        if (to_itself | outside | odd).any():
+            self._reject(wave, to_itself, field, "reference to itself", some)
             self._reject(wave, outside, field, "reference outside the file", some)
             self._reject(wave, odd, field, "reference is misaligned", some)
         return target
@@ -399,7 +400,7 @@ def folder_error(path: str) -> FileError:
 
 
 def _named(head: bytes, data: bytes | memoryview) -> tuple[str, str] | None:
-    """What a file is, and what to do with it."""
+    """The kind of a file that is no model, and the remedy. None if the kind is not known."""
     if head.startswith(_ZIP):
         return _of_zip(data)
     for magic, what, remedy in _MAGICS:
@@ -427,7 +428,7 @@ def _is_text(head: bytes) -> bool:
 
 
 def _of_zip(data: bytes | memoryview) -> tuple[str, str]:
-    """What an archive holds."""
+    """The kind of content of an archive, and the remedy."""
     import zipfile
 
     try:
@@ -441,8 +442,8 @@ def _of_zip(data: bytes | memoryview) -> tuple[str, str]:
         return "this is a model of PyTorch, not a TFLite model", "convert it with ai-edge-torch"
     models = [name for name in names if name.lower().endswith((".tflite", "_tflite"))]
     if models:
-        held = ", ".join(f"'{name}'" for name in models[:4]) + (", ..." if len(models) > 4 else "")
-        return f"this is a zip archive or a .task bundle that holds {held}", "unzip it, and give one of these"
+        listed = ", ".join(f"'{name}'" for name in models[:4]) + (", ..." if len(models) > 4 else "")
+        return f"this is a zip archive or a .task bundle that holds {listed}", "unzip it, and give one of these"
     return "this is a zip archive, not a TFLite model", "unzip it, and give the .tflite file in it, if there is one"
 
 

@@ -32,22 +32,22 @@ def is_annotation(op: Op) -> bool:
 
 
 def _without(function: Function, ops: list[Op], replacements: dict[Value, Value]) -> list[Op]:
-    kept: list[Op] = []
+    remaining: list[Op] = []
     for op in ops:
         for block in own_blocks(op):
             block.ops = _without(function, block.ops, replacements)
         if not is_annotation(op):
-            kept.append(op)
+            remaining.append(op)
             continue
         (annotated,), result = op.present_operands, op.result
         source = final(annotated, replacements)
         if result in function.outputs and result.name and not _renamed(source, result, function, replacements):
-            kept.append(Op(Identity.op_name, [source], [result], {}, op.location))
+            remaining.append(Op(Identity.op_name, [source], [result], {}, op.location))
         elif result.producer is op and move_name(source, result):
             replacements[source] = result
         elif result.producer is op:
             replacements[result] = source
-    return kept
+    return remaining
 
 
 def _renamed(source: Value, result: Value, function: Function, replacements: dict[Value, Value]) -> bool:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tflq.analysis.evaluate.registry import evaluator, floats, held_dtype, held_floats, of_arrays
+from tflq.analysis.evaluate.registry import array_dtype, evaluator, float_array, floats, of_arrays
 from tflq.formats.mlir.dialects import arith, math
 from tflq.formats.mlir.dialects.fxpmath import (
     Matmul,
@@ -39,7 +39,7 @@ from tflq.numerics.unary import erf, erfc
 
 
 def width(type: TensorType) -> int:
-    """How many bits an integer has."""
+    """Width of an integer in bits."""
     storage = type.storage
     if storage.bits > 64:
         raise NotImplementedError(f"integers of {storage.bits} bits are not evaluated")
@@ -53,7 +53,7 @@ def integers(type: TensorType, array: np.ndarray) -> np.ndarray:
     return -wide if type.storage.kind == "bool" else wide
 
 
-def held_integers(type: TensorType, numbers: np.ndarray) -> np.ndarray:
+def integer_array(type: TensorType, numbers: np.ndarray) -> np.ndarray:
     """The array of a type for int64 or uint64, modulo its width."""
     inside = wrapped(numbers, width(type))
     return inside != 0 if type.storage.kind == "bool" else inside.astype(type.storage.dtype)
@@ -65,20 +65,20 @@ def held_integers(type: TensorType, numbers: np.ndarray) -> np.ndarray:
 
 @evaluator(arith.ExtSI, arith.TruncI, arith.IndexCast)
 def _by_sign(op: arith.ExtSI | arith.TruncI | arith.IndexCast, x: np.ndarray) -> np.ndarray:
-    return held_integers(op.output.type, integers(op.input.type, x))
+    return integer_array(op.output.type, integers(op.input.type, x))
 
 
 @evaluator(arith.ExtUI, arith.IndexCastUI)
 def _by_zeros(op: arith.ExtUI | arith.IndexCastUI, x: np.ndarray) -> np.ndarray:
     source = op.input.type
-    return held_integers(op.output.type, unsigned(integers(source, x), width(source)))
+    return integer_array(op.output.type, unsigned(integers(source, x), width(source)))
 
 
 @evaluator(arith.ExtF, arith.TruncF)
 def _between_floats(op: arith.ExtF | arith.TruncF, x: np.ndarray) -> np.ndarray:
     if isinstance(op, arith.TruncF) and op.rounding not in (None, 0):
         raise NotImplementedError("arith.truncf is evaluated to nearest, ties to even")
-    return held_floats(op.output.type, floats(op.input.type, x))
+    return float_array(op.output.type, floats(op.input.type, x))
 
 
 @evaluator(arith.SIToFP, arith.UIToFP)
@@ -88,19 +88,19 @@ def _to_float(op: arith.SIToFP | arith.UIToFP, x: np.ndarray) -> np.ndarray:
         numbers = unsigned(numbers, width(op.input.type))
     if op.output.type.element in (f32, f64):  # numpy converts to these at once
         return numbers.astype(op.output.type.storage.dtype)
-    return held_floats(op.output.type, rounded_to_odd(numbers))
+    return float_array(op.output.type, rounded_to_odd(numbers))
 
 
 @evaluator(arith.FPToSI, arith.FPToUI)
 def _to_integer(op: arith.FPToSI | arith.FPToUI, x: np.ndarray) -> np.ndarray:
     kind, bits = op.output.type, width(op.output.type)
     low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if isinstance(op, arith.FPToSI) else (0, (1 << bits) - 1)
-    return held_integers(kind, saturated(floats(op.input.type, x), low, high))
+    return integer_array(kind, saturated(floats(op.input.type, x), low, high))
 
 
 @evaluator(arith.Bitcast)
 def _bits(op: arith.Bitcast, x: np.ndarray) -> np.ndarray:
-    source, target = held_dtype(op.input.type), held_dtype(op.output.type)
+    source, target = array_dtype(op.input.type), array_dtype(op.output.type)
     return np.ascontiguousarray(np.asarray(x, source)).view(target).reshape(np.shape(x))
 
 
@@ -172,7 +172,7 @@ _EXACT: Final[dict[type[Op], Callable[..., Any]]] = {
 def _exact(op: Op, *arrays: np.ndarray) -> np.ndarray:
     kind = op.result.type
     with np.errstate(all="ignore"):
-        return held_floats(kind, _EXACT[type(op)](*(floats(kind, array) for array in arrays)))
+        return float_array(kind, _EXACT[type(op)](*(floats(kind, array) for array in arrays)))
 
 
 @evaluator(math.Fma)
@@ -187,12 +187,12 @@ def _fma(op: math.Fma, *arrays: np.ndarray) -> np.ndarray:
         product = a * b
         total = product + c
         part = total - product
-        lost = (product - (total - part)) + (c - part)
+        error = (product - (total - part)) + (c - part)
     bits = np.asarray(total).view(np.int64)
-    inexact = np.isfinite(total) & (lost != 0) & (bits & 1 == 0)
-    toward = np.where((lost > 0) == (total > 0), 1, -1)
+    inexact = np.isfinite(total) & (error != 0) & (bits & 1 == 0)
+    toward = np.where((error > 0) == (total > 0), 1, -1)
     odd = np.where(inexact, bits + toward, bits).view(np.float64)
-    return held_floats(kind, odd)
+    return float_array(kind, odd)
 
 
 def _is_normal(x: np.ndarray) -> np.ndarray:
@@ -209,7 +209,7 @@ _QUESTIONS: Final[dict[type[Op], Callable[..., Any]]] = {
 
 
 @evaluator(*_QUESTIONS)
-def _asked(op: math.Question, x: np.ndarray) -> np.ndarray:
+def _classify(op: math.Question, x: np.ndarray) -> np.ndarray:
     return np.asarray(_QUESTIONS[type(op)](floats(op.input.type, x)))
 
 
@@ -251,14 +251,14 @@ _IN_DOUBLE: Final[dict[type[Op], Callable[..., Any]]] = {
 def _in_double(op: Op, *arrays: np.ndarray) -> np.ndarray:
     kind = op.result.type
     with np.errstate(all="ignore"):
-        return held_floats(kind, _IN_DOUBLE[type(op)](*(floats(kind, a).astype(np.float64) for a in arrays)))
+        return float_array(kind, _IN_DOUBLE[type(op)](*(floats(kind, a).astype(np.float64) for a in arrays)))
 
 
 @evaluator(math.FPowI)
 def _power(op: math.FPowI, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     with np.errstate(all="ignore"):
         whole = np.power(floats(op.lhs.type, a).astype(np.float64), integers(op.rhs.type, b).astype(np.float64))
-    return held_floats(op.result.type, whole)
+    return float_array(op.result.type, whole)
 
 
 # Integer arithmetic of `arith` and `math`, modulo the width of the type.
@@ -326,14 +326,14 @@ _OF_WIDTH: Final[dict[type[Op], Callable[..., Any]]] = {
 def _of_low_bits(op: Op, *arrays: np.ndarray) -> np.ndarray:
     kind = op.result.type
     with np.errstate(over="ignore"):
-        return held_integers(kind, _OF_LOW_BITS[type(op)](*(integers(kind, array) for array in arrays)))
+        return integer_array(kind, _OF_LOW_BITS[type(op)](*(integers(kind, array) for array in arrays)))
 
 
 @evaluator(*_OF_WIDTH)
 def _of_width(op: Op, *arrays: np.ndarray) -> np.ndarray:
     kind = op.result.type
     with np.errstate(over="ignore"):
-        return held_integers(kind, _OF_WIDTH[type(op)](*(integers(kind, array) for array in arrays), width(kind)))
+        return integer_array(kind, _OF_WIDTH[type(op)](*(integers(kind, array) for array in arrays), width(kind)))
 
 
 @evaluator(arith.AddUIExtended)
@@ -341,7 +341,7 @@ def _with_carry(op: arith.AddUIExtended, a: np.ndarray, b: np.ndarray) -> list[n
     kind = op.sum.type
     with np.errstate(over="ignore"):
         total, overflow = signless.added_unsigned(integers(kind, a), integers(kind, b), width(kind))
-    return [held_integers(kind, total), overflow]
+    return [integer_array(kind, total), overflow]
 
 
 @evaluator(arith.MulSIExtended, arith.MulUIExtended)
@@ -350,14 +350,14 @@ def _in_two_parts(op: arith.MulSIExtended | arith.MulUIExtended, a: np.ndarray, 
     product = signless.product_signed if isinstance(op, arith.MulSIExtended) else signless.product_unsigned
     with np.errstate(over="ignore"):
         parts = product(integers(kind, a), integers(kind, b), width(kind))
-    return [held_integers(kind, part) for part in parts]
+    return [integer_array(kind, part) for part in parts]
 
 
 # `fxpmath`: real numbers in float64, rounded once to what the result's type holds; integers exactly.
 
 
 def _steps(type: TensorType) -> Any:
-    """How a quantized tensor stores numbers; its parameters broadcast to it."""
+    """The steps in which a quantized tensor stores numbers; its parameters broadcast to the tensor."""
     element = type.element
     if not is_quantized(element):
         raise NotImplementedError(f"nothing says the parameters of {type}")
@@ -385,7 +385,7 @@ def _result(op: RealMath, x: np.ndarray) -> np.ndarray:
         x = np.maximum(x, op.clamp_min)
     if op.clamp_max is not None:
         x = np.minimum(x, op.clamp_max)
-    return held_floats(type, x) if floating else np.asarray(_steps(type).stored(x))
+    return float_array(type, x) if floating else np.asarray(_steps(type).stored(x))
 
 
 _BINARY = {RealAddEw: np.add, RealSubEw: np.subtract, RealMulEw: np.multiply, RealDivEw: np.divide}

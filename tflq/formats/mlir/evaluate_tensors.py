@@ -10,11 +10,11 @@ import numpy as np
 
 from tflq.analysis.evaluate.registry import (
     Run,
+    array_dtype,
+    array_of,
     evaluate_block,
     evaluate_one,
     evaluator,
-    held_array,
-    held_dtype,
     of_arrays,
     running,
 )
@@ -31,8 +31,11 @@ from tflq.ir.types import BareType, TensorType
 def _body(
     op: Op, run: Run, arguments: Sequence[np.ndarray], shape: tuple[int, ...], points: Sequence[np.ndarray] = ()
 ) -> list[np.ndarray]:
-    """What the body of `op` yields for arguments, at points whose places are `points`: arrays that broadcast to the
-    shape. `run` knows the values outside. NotImplementedError names an op that cannot be computed so."""
+    """The results of the body of `op` for arguments, at all points at once: arrays that broadcast to the shape.
+
+    points: the places of the points. run: knows the values outside. NotImplementedError names an op that cannot be
+    computed so.
+    """
     outer = run.scope
 
     def compute(step: Op, operands: list[np.ndarray | None]) -> list[np.ndarray]:
@@ -42,7 +45,7 @@ def _body(
             raise NotImplementedError(f"{step.name} inside of a body is not evaluated")
         return evaluate_one(step, operands, run)
 
-    return evaluate_block(op.regions[0].block, arguments, compute, lambda v: outer[v] if v in outer else held_array(v))
+    return evaluate_block(op.regions[0].block, arguments, compute, lambda v: outer[v] if v in outer else array_of(v))
 
 
 def _of_scalars(op: Op) -> bool:
@@ -179,17 +182,17 @@ def _shape(type: TensorType, sizes: Sequence[Any]) -> tuple[int, ...]:
 
 @evaluator(tensor.Empty)
 def _empty(op: tensor.Empty, *sizes: np.ndarray) -> np.ndarray:
-    return np.zeros(_shape(op.result.type, sizes), held_dtype(op.result.type))
+    return np.zeros(_shape(op.result.type, sizes), array_dtype(op.result.type))
 
 
 @evaluator(tensor.Splat)
 def _splat(op: tensor.Splat, x: np.ndarray, *sizes: np.ndarray) -> np.ndarray:
-    return np.full(_shape(op.result.type, sizes), x, held_dtype(op.result.type))
+    return np.full(_shape(op.result.type, sizes), x, array_dtype(op.result.type))
 
 
 @evaluator(tensor.FromElements)
 def _from_elements(op: tensor.FromElements, *elements: np.ndarray) -> np.ndarray:
-    flat = np.array([np.asarray(e).item() for e in elements], held_dtype(op.result.type))
+    flat = np.array([np.asarray(e).item() for e in elements], array_dtype(op.result.type))
     return flat.reshape(_shape(op.result.type, ()))
 
 
@@ -217,7 +220,7 @@ def _cast(op: tensor.Cast, x: np.ndarray) -> np.ndarray:
 
 @evaluator(tensor.Bitcast)
 def _bitcast(op: tensor.Bitcast, x: np.ndarray) -> np.ndarray:
-    return np.ascontiguousarray(x).view(held_dtype(op.dest.type)).reshape(x.shape)
+    return np.ascontiguousarray(x).view(array_dtype(op.dest.type)).reshape(x.shape)
 
 
 @evaluator(tensor.Reshape)
@@ -281,7 +284,7 @@ def _tensors_concat(op: tensor.Concat, *arrays: np.ndarray) -> np.ndarray:
 def _completed(op: Operator, numbers: Sequence[np.ndarray], *keys: str) -> list[list[int]]:
     """Lists of integers that an op has as attributes, with operands where these say so."""
     rest = iter(numbers)
-    return [[int(next(rest)) if n == tensor.GIVEN else n for n in tensor.places(op, key)] for key in keys]
+    return [[int(next(rest)) if n == tensor.DYNAMIC else n for n in tensor.places(op, key)] for key in keys]
 
 
 def _slices(op: Operator, numbers: Sequence[np.ndarray], shape: tuple[int, ...]) -> tuple[np.ndarray, ...]:
@@ -301,13 +304,13 @@ def _extract_slice(op: tensor.ExtractSlice, x: np.ndarray, *numbers: np.ndarray)
 def _without_ones(shape: tuple[int, ...], type: TensorType) -> tuple[int, ...]:
     """A shape without the dims of size 1 that a type leaves out."""
     wanted = list(type.shape or ())
-    kept: list[int] = []
+    sizes: list[int] = []
     for place, size in enumerate(shape):
         left = len(shape) - place
-        takes = len(kept) < len(wanted) and wanted[len(kept)] in (None, size)
-        if takes and (size != 1 or left <= len(wanted) - len(kept) or wanted[len(kept)] == 1):
-            kept.append(size)
-    return tuple(kept)
+        takes = len(sizes) < len(wanted) and wanted[len(sizes)] in (None, size)
+        if takes and (size != 1 or left <= len(wanted) - len(sizes) or wanted[len(sizes)] == 1):
+            sizes.append(size)
+    return tuple(sizes)
 
 
 @evaluator(tensor.InsertSlice)
@@ -325,6 +328,6 @@ def _pad(op: tensor.Pad, arrays: list[np.ndarray], run: Run) -> list[np.ndarray]
     shape = tuple(a + n + b for a, n, b in zip(low, x.shape, high, strict=True))
     out = np.array(_at_all_places(op, run, shape), x.dtype)
     inside = tuple(slice(max(a, 0), a + n + min(b, 0)) for a, n, b in zip(low, x.shape, high, strict=True))
-    taken = tuple(slice(max(-a, 0), n + min(b, 0)) for a, n, b in zip(low, x.shape, high, strict=True))
-    out[inside] = x[taken]
+    source = tuple(slice(max(-a, 0), n + min(b, 0)) for a, n, b in zip(low, x.shape, high, strict=True))
+    out[inside] = x[source]
     return [out]

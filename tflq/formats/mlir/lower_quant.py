@@ -538,8 +538,8 @@ def _split_blocks(b: Builder, x: Value, element: UniformQuantizedSubChannelType)
         parts = [(dim or 0) // sizes[axis], sizes[axis]] if axis in sizes else [dim or 0]
         groups.append(list(range(len(dims), len(dims) + len(parts))))
         dims += parts
-    stated = {"reassociation": groups, "static_output_shape": TypedArray.of(np.array(dims, np.int64), i64)}
-    split = b.emit(ExpandShape, [x], TensorType(tuple(dims), x.type.element), **stated)
+    attributes = {"reassociation": groups, "static_output_shape": TypedArray.of(np.array(dims, np.int64), i64)}
+    split = b.emit(ExpandShape, [x], TensorType(tuple(dims), x.type.element), **attributes)
     return _Work(split, 0, lambda value, result: b.emit(CollapseShape, [value], result, reassociation=groups))
 
 

@@ -156,7 +156,7 @@ class _Raising:
         return modified
 
     def raised(self, op: Op) -> Value | None:
-        """What stands for the result of an operator; None if it stays."""
+        """The value that replaces an operator's result; None if the operator stays."""
         if isinstance(op, FullyConnected):
             return self.product(op)
         if (kind := _BINARIES.get(type(op))) is not None:
@@ -212,21 +212,21 @@ class _Raising:
         if not isinstance(op, Add) or bounds is None:
             return None
         for product, bias in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
-            made = self.only_read_here(product)
-            if not isinstance(made, RealMatmul) or _bounds(made) != _FREE or bias.type.rank != 1:
+            matmul = self.only_read_here(product)
+            if not isinstance(matmul, RealMatmul) or _bounds(matmul) != _FREE or bias.type.rank != 1:
                 continue
             if bias.type.shape == product.type.dims[-1:] and product.type == op.result.type:
-                self.ops.remove(made)
+                self.ops.remove(matmul)
                 self.gone.add(product)
-                return self.b.emit(RealMatmulBias, [*made.operands, bias], op.result.type, **_attributes(bounds))
+                return self.b.emit(RealMatmulBias, [*matmul.operands, bias], op.result.type, **_attributes(bounds))
         return None
 
     def clamped(self, x: Value, bounds: _Bounds) -> Value | None:
         """The real op that makes x, with a clamp more."""
-        made = self.only_read_here(x)
-        if not isinstance(made, RealMath):
+        producer = self.only_read_here(x)
+        if not isinstance(producer, RealMath):
             return None
-        made.attributes = {**made.attributes, **_attributes(combined(_bounds(made), *bounds))}
+        producer.attributes = {**producer.attributes, **_attributes(combined(_bounds(producer), *bounds))}
         self.gone.add(x)
         return x
 
@@ -319,25 +319,25 @@ class _Place:
 
 def _ops(ops: list[Op], place: _Place, refused: list[Reason]) -> list[Op]:
     """The ops with the real ones lowered, also inside of others; the same list if there are none."""
-    kept: list[Op] = []
+    result: list[Op] = []
     changed = False
     for op in ops:
         if isinstance(op, RealMath) and any(not isinstance(v.type.element, ScalarType) for v in op.tensors):
-            start, b = len(kept), Emitter(kept)
+            start, b = len(result), Emitter(result)
             b.location = op.location
             try:
                 replace_result(_Lowering(op, b).result(), op.result)
                 changed = True
             except Refused as refusal:
                 refused.append(place.of(refusal, op))
-                kept[start:] = [op]
+                result[start:] = [op]
             continue
         for block in own_blocks(op):
             inside = _ops(block.ops, place, refused)
             changed |= inside is not block.ops
             block.ops = inside
-        kept.append(op)
-    return kept if changed else ops
+        result.append(op)
+    return result if changed else ops
 
 
 class _Lowering:
@@ -385,7 +385,7 @@ class _Lowering:
         return self.elementwise(SubI, x, self.like(x, zero)) if zero else x
 
     def finished(self, x: Value) -> Value:
-        """What is stored of an i32 in steps of the result: zero point added, clamped, narrowed."""
+        """Stores an i32 in steps of the result: adds the zero point, clamps, narrows."""
         total = self.add(x, self.like(x, self.target.zero_point), self.target.low, self.target.high)
         return self.b.emit(TruncI, [total], self.op.result.type.stored())
 
@@ -422,7 +422,7 @@ class _Lowering:
 
 
 def _per_layer(name: str, value: Value) -> UniformQuantizedType:
-    """How a tensor is quantized. Refused if it has not one scale."""
+    """The quantized type of a tensor. Refused if the tensor has not one scale."""
     element = value.type.element
     if isinstance(element, UniformQuantizedType):
         return element

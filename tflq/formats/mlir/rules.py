@@ -16,7 +16,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from tflq.analysis.evaluate.registry import evaluate_op, held_array
+from tflq.analysis.evaluate.registry import array_of, evaluate_op
 from tflq.base.errors import Reason, Refused, UnsupportedError, operators
 from tflq.dialects.builder import Builder, Operand, refined
 from tflq.dialects.declare import Operator
@@ -155,7 +155,7 @@ class Translation:
         self._at = 0
 
     def run(self) -> dict[Value, Value]:
-        """Replaces the ops of the function. Returns what its results have become."""
+        """Replaces the ops of the function. Returns the translations of its results."""
         function = self._function
         for value in function.inputs:
             value.type = self._edge(value, "input")
@@ -188,7 +188,7 @@ class Translation:
         return plain_type(type)
 
     def _returned(self, value: Value) -> Value:
-        """What stands for a result of the function: a tensor of its own type and name."""
+        """The tensor in the place of a function's result, with the result's type and name."""
         if isinstance(value.type.element, FunctionType) or value.type.shape is None:
             return value
         if self._env.get(value, value) is value:
@@ -202,19 +202,19 @@ class Translation:
     # --- values
 
     def value(self, value: Value) -> Value:
-        """What a value is now; it broadcasts to the value's shape."""
+        """The translation of a value, which broadcasts to the value's shape."""
         now = self._env.get(value)
         if now is None and value.is_constant and isinstance(value.type.element, ScalarType):
-            now = self._env[value] = constant(held_array(value), value.type.element)
+            now = self._env[value] = constant(array_of(value), value.type.element)
         return value if now is None else now
 
     def whole(self, value: Value) -> Value:
-        """What a value is now, with all its elements."""
+        """The translation of a value, with all its elements."""
         now, shape = self.value(value), value.type.shape
         if now.type.shape == shape or shape is None or is_quantized(now.type.element):
             return now
         if now.is_constant and None not in shape:
-            return constant(np.broadcast_to(held_array(now), _static(shape)), now.type.storage, compact=False)
+            return constant(np.broadcast_to(array_of(now), _static(shape)), now.type.storage, compact=False)
         if None not in shape:
             dims = self.b.constant(np.array(shape, np.int32), i32)
             return self.b.emit(BroadcastTo, [now, dims], TensorType(shape, now.type.element))
@@ -228,7 +228,7 @@ class Translation:
         if not now.is_constant or is_quantized(now.type.element):
             return None
         shape = value.type.shape
-        return np.broadcast_to(held_array(now), _static(shape)) if shape is not None and None not in shape else None
+        return np.broadcast_to(array_of(now), _static(shape)) if shape is not None and None not in shape else None
 
     def is_known(self, value: Value) -> bool:
         """Whether a value is a constant, whatever its size."""
@@ -292,7 +292,7 @@ class Translation:
         if not elementwise and not all(v.type.is_static for v in op.results):
             return None
         operands = op.present_operands
-        arrays = [held_array(self.value(v)) if elementwise else self.known(v) for v in operands]
+        arrays = [array_of(self.value(v)) if elementwise else self.known(v) for v in operands]
         if any(array is None for array in arrays):
             return None
         try:
@@ -371,15 +371,15 @@ def _check_types(op: Op) -> None:
 
 def constant(array: np.ndarray, element: ScalarType, *, compact: bool = True) -> Value:
     """A constant; with `compact` a scalar, if all elements are the same bytes."""
-    held = np.ascontiguousarray(array)
+    elements = np.ascontiguousarray(array)
     if np.ndim(array) == 0:
-        held = held.reshape(())
-    if compact and held.size > 1:
-        raw = held.reshape(-1).view(np.uint8).reshape(held.size, -1)
+        elements = elements.reshape(())
+    if compact and elements.size > 1:
+        raw = elements.reshape(-1).view(np.uint8).reshape(elements.size, -1)
         if (raw == raw[0]).all():
-            held = held.reshape(-1)[:1].reshape(())
+            elements = elements.reshape(-1)[:1].reshape(())
     kind = i64 if element == index else element
-    return Value(TensorType(held.shape, kind), buffer=Buffer.of(held, kind))
+    return Value(TensorType(elements.shape, kind), buffer=Buffer.of(elements, kind))
 
 
 def _static(shape: Sequence[int | None]) -> tuple[int, ...]:
@@ -392,18 +392,18 @@ def lower_core(module: Module) -> None:
     defined = {index: f for index, f in enumerate(module.functions) if not f.info.get("declaration")}
     named = {signature.function for signature in module.signatures or ()}
     named |= {index for op in module.ops() for index in callees(op)}
-    kept = [index for index, f in defined.items() if index in named or f.info.get("visibility") != "private"]
-    kept = kept or list(defined)
+    indices = [index for index, f in defined.items() if index in named or f.info.get("visibility") != "private"]
+    indices = indices or list(defined)
     copies = {str(f.name): _detached(f) for f in defined.values()}
     outputs: dict[Value, Value] = {}
-    for number in kept:
+    for number in indices:
         function = module.functions[number]
         outputs |= Translation(function, number, copies, refused, module.source).run()
     if refused:
         remedy = "write it in the ops that docs/core.md lists"
         raise UnsupportedError(f"cannot convert {operators(len(refused))}:", refused, remedy=remedy)
-    numbers = {old: new for new, old in enumerate(kept)}
-    module.functions = [module.functions[index] for index in kept]
+    numbers = {old: new for new, old in enumerate(indices)}
+    module.functions = [module.functions[index] for index in indices]
     for op in module.ops():
         renumber(op, numbers)
     if module.signatures is not None:

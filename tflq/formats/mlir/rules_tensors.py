@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tflq.analysis.evaluate.registry import held_array, held_dtype
+from tflq.analysis.evaluate.registry import array_dtype, array_of
 from tflq.base.errors import Refused
 from tflq.dialects.tfl import movement as tfl
 from tflq.dialects.tfl.indexing import Gather, GatherND
@@ -19,7 +19,7 @@ from tflq.dialects.tfl.shape import Shape as TflShape
 from tflq.dialects.tosa.movement import Identity
 from tflq.formats.mlir.dialects.linalg import Generic, Index
 from tflq.formats.mlir.dialects.tensor import (
-    GIVEN,
+    DYNAMIC,
     Cast,
     CollapseShape,
     Concat,
@@ -100,12 +100,12 @@ def _aligned(t: Translation, value: Value, where: AffineMap, space: Shape) -> Va
         return now
     dims = [dim_of(where, result) for result in range(len(where.results))]
     if None in dims or len(set(dims)) < len(dims):
-        return _taken(t, value, where, space)
+        return _gather_constant(t, value, where, space)
     x = t.whole(value)
     order = sorted(range(len(dims)), key=lambda place: dims[place] or 0)
     shape = [x.type.shape[dims.index(d)] if d in dims else 1 for d in range(len(space))]  # type: ignore[index]
     if x.is_constant:
-        return constant(held_array(x).transpose(order).reshape([n or 0 for n in shape]), x.type.storage)
+        return constant(array_of(x).transpose(order).reshape([n or 0 for n in shape]), x.type.storage)
     reach = t.b.reach(x)
     if order != list(range(len(order))):
         x = t.b.transpose(x, order)
@@ -116,7 +116,7 @@ def _aligned(t: Translation, value: Value, where: AffineMap, space: Shape) -> Va
     return t.b.within(x, reach)
 
 
-def _taken(t: Translation, value: Value, where: AffineMap, space: Sequence[int | None]) -> Value:
+def _gather_constant(t: Translation, value: Value, where: AffineMap, space: Sequence[int | None]) -> Value:
     """The elements of a constant that a map with computed places picks."""
     array = t.known(value)
     if array is None or None in space:
@@ -128,7 +128,7 @@ def _taken(t: Translation, value: Value, where: AffineMap, space: Sequence[int |
 
 
 def _out(t: Translation, yielded: Value, where: AffineMap, space: Shape) -> Value:
-    """What is yielded, with its dims in the order of the result."""
+    """The yielded value, with its dims in the order of the result."""
     assert space is not None
     dims = [dim_of(where, result) for result in range(len(where.results))]
     if sorted(d for d in dims if d is not None) != list(range(len(space))) or len(dims) != len(space):
@@ -150,7 +150,7 @@ def _out(t: Translation, yielded: Value, where: AffineMap, space: Shape) -> Valu
 def _empty(op: Empty, t: Translation) -> Value:
     """Zeros: something writes its elements before they are read."""
     kind = plain_type(op.result.type)
-    return constant(np.zeros((), held_dtype(kind)), kind.storage)
+    return constant(np.zeros((), array_dtype(kind)), kind.storage)
 
 
 @of_tensors(Splat)
@@ -181,9 +181,9 @@ def _cast(op: Cast, t: Translation) -> Value:
 
 @of_tensors(Reshape)
 def _reshape(op: Reshape, t: Translation) -> Value:
-    x, stated = t.whole(op.source), op.result.type.shape
+    x, declared_shape = t.whole(op.source), op.result.type.shape
     shape = t.known(op.shape)
-    sizes: Shape = stated if shape is None else tuple(int(n) for n in shape)
+    sizes: Shape = declared_shape if shape is None else tuple(int(n) for n in shape)
     if sizes is None:
         raise Refused("its result is of unknown rank", "state the rank")
     if sizes.count(None) <= 1 and (None not in sizes or x.type.is_static):
@@ -259,7 +259,7 @@ def _extract(op: Extract, t: Translation) -> Value:
 @of_tensors(ExtractSlice)
 def _extract_slice(op: ExtractSlice, t: Translation) -> Value:
     listed = [places(op, f"static_{kind}") for kind in ("offsets", "sizes", "strides")]
-    if any(GIVEN in numbers for numbers in listed) or min(listed[2], default=1) < 1:
+    if any(DYNAMIC in numbers for numbers in listed) or min(listed[2], default=1) < 1:
         raise Refused("its places are not known before the model runs, or its strides are negative", "state them")
     offsets, sizes, strides = (np.array(numbers, np.int32) for numbers in listed)
     ends = offsets + (sizes - 1) * strides + 1

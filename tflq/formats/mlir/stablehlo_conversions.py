@@ -99,14 +99,14 @@ def _fused(function: Function, op: Reduce | ReduceWindow) -> bool:
         return False
     wide = [v.type.element for v in op.inputs]
     op.operands = [*sources, *inits]
-    kept = [user.result for user in after]
+    results = [user.result for user in after]
     remove_ops(function, set(after))
-    op.results = kept
-    for value in kept:
+    op.results = results
+    for value in results:
         value.producer = op
     sides = (
         rescale_region([v.type.element for v in sources], wide),
-        rescale_region(wide, [v.type.element for v in kept]),
+        rescale_region(wide, [v.type.element for v in results]),
     )
     _state(op, Functions(sides[0], functions.body, sides[1]))
     still = function.users()

@@ -22,7 +22,7 @@ from tflq.dialects.declare import Operator
 from tflq.dialects.tfl import activation, arithmetic, comparison
 from tflq.dialects.tosa import elementwise as tosa
 from tflq.formats.onnx import dialect as onnx
-from tflq.formats.onnx.context import EXACT, Form, Held, Onnx, lowering
+from tflq.formats.onnx.context import EXACT, Form, Onnx, OnnxTensor, lowering
 from tflq.formats.onnx.dialect import ReduceMax, ReduceSum
 from tflq.formats.onnx.rescale import limbs_of, plus, product, shift_left, shift_right, shifted, split
 from tflq.ir.core import Value
@@ -44,16 +44,16 @@ _NAMES: Final[dict[type[Operator], str]] = {
     arithmetic.Maximum: "maximum",
     arithmetic.Minimum: "minimum",
 }
-"""What the builder calls them."""
+"""The builder's method for each operator."""
 
 
 @lowering(tosa.Add, tosa.Sub, tosa.Maximum, tosa.Minimum, arithmetic.Maximum, arithmetic.Minimum)
-def linear(op: Operator, t: Onnx) -> Held:
+def linear(op: Operator, t: Onnx) -> OnnxTensor:
     return t.elementwise(getattr(t, _NAMES[type(op)]), op.present_operands, op.result)
 
 
 @lowering(tosa.Mul)
-def multiply(op: tosa.Mul, t: Onnx) -> Held:
+def multiply(op: tosa.Mul, t: Onnx) -> OnnxTensor:
     """With a shift, (a b + 2^(shift - 1)) >> shift, of limbs."""
     operands = [op.input1, op.input2]
     if not op.shift:
@@ -75,18 +75,18 @@ def multiply(op: tosa.Mul, t: Onnx) -> Held:
 
 
 @lowering(tosa.IntDiv)
-def divide(op: tosa.IntDiv, t: Onnx) -> Held:
+def divide(op: tosa.IntDiv, t: Onnx) -> OnnxTensor:
     """Toward zero, as DIV of integers."""
     return t.elementwise(t.div, [op.input1, op.input2], op.result, i32)
 
 
 @lowering(tosa.Abs)
-def absolute(op: tosa.Abs, t: Onnx) -> Held:
+def absolute(op: tosa.Abs, t: Onnx) -> OnnxTensor:
     return t.elementwise(t.abs, [op.input1], op.result)
 
 
 @lowering(tosa.Negate)
-def negate(op: tosa.Negate, t: Onnx) -> Held:
+def negate(op: tosa.Negate, t: Onnx) -> OnnxTensor:
     """output_zp + input1_zp - x, saturated."""
     x, storage = op.input1, op.result.type.storage
     if storage.is_float:
@@ -99,20 +99,20 @@ def negate(op: tosa.Negate, t: Onnx) -> Held:
 
 
 @lowering(tosa.Clamp)
-def clamp(op: tosa.Clamp, t: Onnx) -> Held:
+def clamp(op: tosa.Clamp, t: Onnx) -> OnnxTensor:
     """Between two numbers, which move with what is taken off the tensor in the form that it has."""
     if op.result.type.storage.is_float:
         return t.elementwise(lambda x: t.clip(x, op.min_val, op.max_val), [op.input], op.result)
-    held = t.held(op.input)
+    tensor = t.tensor(op.input)
     least, most = t.bounds(op.input)
     if op.min_val <= least and most <= op.max_val:
-        return held
-    forms = [form for form in held.forms if form.element in (f32, i32, i64)]
-    wide = Form(t.computing([op.input], op.result), first=held.first)
-    form = min(forms, key=lambda f: (f.first != held.first, f.element != f32)) if forms else wide
+        return tensor
+    forms = [form for form in tensor.forms if form.element in (f32, i32, i64)]
+    wide = Form(t.computing([op.input], op.result), first=tensor.first)
+    form = min(forms, key=lambda f: (f.first != tensor.first, f.element != f32)) if forms else wide
     low, high = (int(bound) - form.offset for bound in (op.min_val, op.max_val))
-    y = t.clip(held.get(t, form), low, high)
-    return t.made(y, op.result, offset=form.offset, first=form.first)
+    y = t.clip(tensor.get(t, form), low, high)
+    return t.bind(y, op.result, offset=form.offset, first=form.first)
 
 
 # TFLite's arithmetic on plain tensors.
@@ -130,7 +130,7 @@ def activated(t: Onnx, y: Value, name: str) -> Value:
 
 
 @lowering(arithmetic.Add, arithmetic.Sub, arithmetic.Mul, arithmetic.Div)
-def kernel_arithmetic(op: arithmetic.Add | arithmetic.Sub | arithmetic.Mul | arithmetic.Div, t: Onnx) -> Held:
+def kernel_arithmetic(op: arithmetic.Add | arithmetic.Sub | arithmetic.Mul | arithmetic.Div, t: Onnx) -> OnnxTensor:
     emit: Emit = getattr(t, _NAMES[type(op)])
 
     def compute(x: Value, y: Value) -> Value:
@@ -140,14 +140,14 @@ def kernel_arithmetic(op: arithmetic.Add | arithmetic.Sub | arithmetic.Mul | ari
 
 
 @lowering(arithmetic.AddN)
-def add_n(op: arithmetic.AddN, t: Onnx) -> Held:
+def add_n(op: arithmetic.AddN, t: Onnx) -> OnnxTensor:
     """In the kernel's order: one after another. Source: kernels/add_n.cc."""
     operands = op.present_operands
     return t.elementwise(lambda *xs: reduce(t.add, xs), operands, op.result, _wrapping(op.result))
 
 
 @lowering(arithmetic.SquaredDifference)
-def squared_difference(op: arithmetic.SquaredDifference, t: Onnx) -> Held:
+def squared_difference(op: arithmetic.SquaredDifference, t: Onnx) -> OnnxTensor:
     def emit(x: Value, y: Value) -> Value:
         difference = t.sub(x, y)
         return t.mul(difference, difference)
@@ -164,7 +164,7 @@ def _wrapping(result: Value) -> ScalarType:
 
 
 @lowering(arithmetic.FloorDiv, arithmetic.FloorMod)
-def floor_division(op: arithmetic.FloorDiv | arithmetic.FloorMod, t: Onnx) -> Held:
+def floor_division(op: arithmetic.FloorDiv | arithmetic.FloorMod, t: Onnx) -> OnnxTensor:
     """Of integers: MOD has the divisor's sign, as the kernel's; DIV goes toward zero, which is one more where what it
     leaves has not the divisor's sign."""
     storage = op.result.type.storage
@@ -185,7 +185,7 @@ def floor_division(op: arithmetic.FloorDiv | arithmetic.FloorMod, t: Onnx) -> He
 
 
 def _float_modulo(t: Onnx, x: Value, y: Value) -> Value:
-    """What the quotient toward zero leaves, which is exact; with another sign than the divisor's, the divisor more."""
+    """The remainder of the quotient toward zero, which is exact; plus the divisor, if their signs differ."""
     rest = t.mod(x, y, fmod=True)
     differ = t.emit(onnx.Xor, [t.below_zero(rest), t.below_zero(y)])
     off = t.both(differ, t.invert(t.equal(rest, t.like(0, rest))))
@@ -193,7 +193,7 @@ def _float_modulo(t: Onnx, x: Value, y: Value) -> Value:
 
 
 @lowering(tosa.Pow, arithmetic.Pow)
-def power(op: tosa.Pow | arithmetic.Pow, t: Onnx) -> Held:
+def power(op: tosa.Pow | arithmetic.Pow, t: Onnx) -> OnnxTensor:
     if not op.result.type.storage.is_float:
         raise Refused("POW of integers")
     return t.elementwise(lambda x, y: t.emit(onnx.Pow, [x, y]), op.present_operands, op.result)
@@ -217,7 +217,7 @@ _COMPARED: Final[dict[type[Operator], tuple[type[Operator], bool]]] = {
 
 
 @lowering(tosa.Comparison | comparison.Comparison)
-def compare(op: tosa.Comparison | comparison.Comparison, t: Onnx) -> Held:
+def compare(op: tosa.Comparison | comparison.Comparison, t: Onnx) -> OnnxTensor:
     kind, contrary = _COMPARED[type(op)]
     operands = op.present_operands
 
@@ -225,21 +225,21 @@ def compare(op: tosa.Comparison | comparison.Comparison, t: Onnx) -> Held:
         if x.type.storage == i1:
             differ = t.emit(onnx.Xor, [x, y])
             return differ if contrary else t.invert(differ)
-        found = t.emit(kind, [x, y])
-        return t.invert(found) if contrary else found
+        truth = t.emit(kind, [x, y])
+        return t.invert(truth) if contrary else truth
 
     element = i1 if operands[0].type.storage == i1 else t.computing(operands)
     return t.elementwise(emit, operands, op.result, element)
 
 
 @lowering(tosa.Select, comparison.SelectV2)
-def select(op: tosa.Select | comparison.SelectV2, t: Onnx) -> Held:
+def select(op: tosa.Select | comparison.SelectV2, t: Onnx) -> OnnxTensor:
     condition, x, y = op.present_operands
     return chosen(t, condition, None, x, y, op.result)
 
 
 @lowering(comparison.Select)
-def select_rows(op: comparison.Select, t: Onnx) -> Held:
+def select_rows(op: comparison.Select, t: Onnx) -> OnnxTensor:
     """A condition of rank 1 chooses whole rows."""
     condition, x, y = op.present_operands
     missing = len(x.type.dims) - len(condition.type.dims)
@@ -247,15 +247,17 @@ def select_rows(op: comparison.Select, t: Onnx) -> Held:
     return chosen(t, condition, rows, x, y, op.result)
 
 
-def chosen(t: Onnx, condition: Value, rows: Sequence[int | None] | None, x: Value, y: Value, result: Value) -> Held:
+def chosen(
+    t: Onnx, condition: Value, rows: Sequence[int | None] | None, x: Value, y: Value, result: Value
+) -> OnnxTensor:
     """WHERE; of truth values by AND and OR."""
     chosen = t.value(condition) if rows is None else t.reshape(t.value(condition), rows)
     if result.type.storage == i1:
         a, b = t.value(x), t.value(y)
-        made = t.either(t.both(chosen, a), t.both(t.invert(chosen), b))
-        return t.made(made, result)
+        choice = t.either(t.both(chosen, a), t.both(t.invert(chosen), b))
+        return t.bind(choice, result)
     element = t.computing([x, y], result)
-    return t.made(t.where(chosen, t.integers(x, element), t.integers(y, element)), result)
+    return t.bind(t.where(chosen, t.integers(x, element), t.integers(y, element)), result)
 
 
 # Bits of integers, and logic.
@@ -275,19 +277,19 @@ _LOGIC: Final[dict[type[Operator], type[Operator]]] = {
 
 
 @lowering(*_LOGIC)
-def logic(op: Operator, t: Onnx) -> Held:
+def logic(op: Operator, t: Onnx) -> OnnxTensor:
     return t.elementwise(
         lambda x, y: t.emit(_LOGIC[type(op)], [x, y]), op.present_operands, op.result, op.result.type.storage
     )
 
 
 @lowering(tosa.LogicalNot, comparison.LogicalNot)
-def invert(op: tosa.LogicalNot | comparison.LogicalNot, t: Onnx) -> Held:
+def invert(op: tosa.LogicalNot | comparison.LogicalNot, t: Onnx) -> OnnxTensor:
     return t.elementwise(t.invert, op.present_operands, op.result, i1)
 
 
 @lowering(tosa.BitwiseNot)
-def complement(op: tosa.BitwiseNot, t: Onnx) -> Held:
+def complement(op: tosa.BitwiseNot, t: Onnx) -> OnnxTensor:
     """-1 - x, or 255 - x of uint8."""
     ones = 255 if op.result.type.storage == ui8 else -1
     element = None if op.result.type.storage.bits < 32 else i32
@@ -295,14 +297,14 @@ def complement(op: tosa.BitwiseNot, t: Onnx) -> Held:
 
 
 @lowering(tosa.LogicalLeftShift)
-def left_shift(op: tosa.LogicalLeftShift, t: Onnx) -> Held:
+def left_shift(op: tosa.LogicalLeftShift, t: Onnx) -> OnnxTensor:
     if op.result.type.storage != i32:
         raise Refused(f"a left shift of {op.result.type.storage}")
     return t.elementwise(lambda x, places: shift_left(t, x, places), [op.input1, op.input2], op.result, i32)
 
 
 @lowering(tosa.LogicalRightShift)
-def logical_right_shift(op: tosa.LogicalRightShift, t: Onnx) -> Held:
+def logical_right_shift(op: tosa.LogicalRightShift, t: Onnx) -> OnnxTensor:
     """BITSHIFT of an unsigned integer."""
     if op.result.type.storage != i32:
         raise Refused(f"a logical right shift of {op.result.type.storage}")
@@ -314,7 +316,7 @@ def logical_right_shift(op: tosa.LogicalRightShift, t: Onnx) -> Held:
 
 
 @lowering(tosa.ArithmeticRightShift, comparison.RightShift)
-def right_shift(op: tosa.ArithmeticRightShift | comparison.RightShift, t: Onnx) -> Held:
+def right_shift(op: tosa.ArithmeticRightShift | comparison.RightShift, t: Onnx) -> OnnxTensor:
     """Rounded down, or half up. In float32 by constants, where it holds the numbers; else in int32, where what is lost
     last is the difference of two shifts."""
     x, places = op.present_operands
@@ -349,7 +351,7 @@ def _float_shift(t: Onnx, x: Value, amounts: np.ndarray, half: np.ndarray) -> Va
 
 
 @lowering(tosa.Clz)
-def leading_zeros(op: tosa.Clz, t: Onnx) -> Held:
+def leading_zeros(op: tosa.Clz, t: Onnx) -> OnnxTensor:
     """32 less the number of powers of two that x reaches; 0 below 0."""
     x = t.integers(op.input)
     shape = x.type.dims
@@ -357,7 +359,7 @@ def leading_zeros(op: tosa.Clz, t: Onnx) -> Held:
     reached = t.cast(t.greater_or_equal(t.reshape(x, (*shape, 1)), powers), f32)
     bits = t.cast(t.reduce(ReduceSum, reached, [len(shape)], keep=False), i32)
     zeros = t.sub(t.like(32, bits), bits)
-    return t.made(t.where(t.below_zero(x), t.like(0, zeros), zeros), op.result)
+    return t.bind(t.where(t.below_zero(x), t.like(0, zeros), zeros), op.result)
 
 
 # Functions of one number, in float32, and of whole numbers where they are whole. Sources: kernels/elementwise.cc,
@@ -391,17 +393,17 @@ _FUNCTIONS: Final[dict[type[Operator], type[Operator]]] = {
 
 
 @lowering(*_FUNCTIONS)
-def function(op: Operator, t: Onnx) -> Held:
+def function(op: Operator, t: Onnx) -> OnnxTensor:
     return _of_floats(t, op, lambda x: t.emit(_FUNCTIONS[type(op)], [x]))
 
 
 @lowering(tosa.Rsqrt, arithmetic.Rsqrt)
-def reciprocal_root(op: tosa.Rsqrt | arithmetic.Rsqrt, t: Onnx) -> Held:
+def reciprocal_root(op: tosa.Rsqrt | arithmetic.Rsqrt, t: Onnx) -> OnnxTensor:
     return _of_floats(t, op, lambda x: t.emit(onnx.Reciprocal, [t.emit(onnx.Sqrt, [x])]))
 
 
 @lowering(arithmetic.Abs, arithmetic.Neg, arithmetic.Square)
-def of_numbers(op: arithmetic.Abs | arithmetic.Neg | arithmetic.Square, t: Onnx) -> Held:
+def of_numbers(op: arithmetic.Abs | arithmetic.Neg | arithmetic.Square, t: Onnx) -> OnnxTensor:
     """Also of int32, which wraps."""
     if op.result.type.storage not in (f32, i32):
         raise Refused(f"{op.short_name.upper()} of {op.result.type.storage}")
@@ -415,7 +417,7 @@ def of_numbers(op: arithmetic.Abs | arithmetic.Neg | arithmetic.Square, t: Onnx)
 
 
 @lowering(arithmetic.ZerosLike)
-def zeros_like(op: arithmetic.ZerosLike, t: Onnx) -> Held:
+def zeros_like(op: arithmetic.ZerosLike, t: Onnx) -> OnnxTensor:
     """x times 0, which is 0 where x is whole; of floats, which may be infinite, x < x."""
 
     def emit(x: Value) -> Value:
@@ -438,23 +440,23 @@ CLAMPS: Final[dict[type[Operator], str]] = {
 
 
 @lowering(*CLAMPS)
-def rectify(op: activation.ScaledActivation, t: Onnx) -> Held:
+def rectify(op: activation.ScaledActivation, t: Onnx) -> OnnxTensor:
     return _of_floats(t, op, lambda x: activated(t, x, CLAMPS[type(op)]))
 
 
 @lowering(activation.LeakyRelu)
-def leaky_relu(op: activation.LeakyRelu, t: Onnx) -> Held:
+def leaky_relu(op: activation.LeakyRelu, t: Onnx) -> OnnxTensor:
     return _of_floats(t, op, lambda x: t.where(t.below_zero(x), t.mul(x, t.like(op.alpha, x)), x))
 
 
 @lowering(activation.Prelu)
-def prelu(op: activation.Prelu, t: Onnx) -> Held:
+def prelu(op: activation.Prelu, t: Onnx) -> OnnxTensor:
     _need_float(op)
     return t.elementwise(lambda x, alpha: t.where(t.below_zero(x), t.mul(x, alpha), x), [op.input, op.alpha], op.result)
 
 
 @lowering(activation.HardSwish)
-def hard_swish(op: activation.HardSwish, t: Onnx) -> Held:
+def hard_swish(op: activation.HardSwish, t: Onnx) -> OnnxTensor:
     def emit(x: Value) -> Value:
         return t.mul(t.mul(x, t.clip(t.add(x, t.like(3, x)), 0, 6)), t.like(1 / 6, x))
 
@@ -462,7 +464,7 @@ def hard_swish(op: activation.HardSwish, t: Onnx) -> Held:
 
 
 @lowering(activation.Gelu)
-def gelu(op: activation.Gelu, t: Onnx) -> Held:
+def gelu(op: activation.Gelu, t: Onnx) -> OnnxTensor:
     def emit(x: Value) -> Value:
         if op.approximate:
             cube = t.mul(t.mul(x, x), x)
@@ -476,29 +478,29 @@ def gelu(op: activation.Gelu, t: Onnx) -> Held:
 
 
 @lowering(activation.Softmax, activation.LogSoftmax)
-def softmax(op: activation.Softmax | activation.LogSoftmax, t: Onnx) -> Held:
+def softmax(op: activation.Softmax | activation.LogSoftmax, t: Onnx) -> OnnxTensor:
     """Of the last dim, less its greatest element."""
     _need_float(op)
     x, last = t.value(op.input), [len(op.input.type.dims) - 1]
     centred = t.sub(x, t.reduce(ReduceMax, x, last))
     if isinstance(op, activation.LogSoftmax):
         total = t.reduce(ReduceSum, t.emit(onnx.Exp, [centred]), last)
-        return t.made(t.sub(centred, t.emit(onnx.Log, [total])), op.result)
+        return t.bind(t.sub(centred, t.emit(onnx.Log, [total])), op.result)
     powers = t.emit(onnx.Exp, [t.mul(centred, t.like(op.beta, x))])
-    return t.made(t.div(powers, t.reduce(ReduceSum, powers, last)), op.result)
+    return t.bind(t.div(powers, t.reduce(ReduceSum, powers, last)), op.result)
 
 
 @lowering(activation.L2Normalization)
-def l2_normalization(op: activation.L2Normalization, t: Onnx) -> Held:
+def l2_normalization(op: activation.L2Normalization, t: Onnx) -> OnnxTensor:
     """Of the last dim, whose norm is at least 1e-6."""
     _need_float(op)
     x = t.value(op.input)
     squares = t.reduce(ReduceSum, t.mul(x, x), [len(op.input.type.dims) - 1])
     norm = t.maximum(t.emit(onnx.Sqrt, [squares]), t.like(1e-6, x))
-    return t.made(activated(t, t.div(x, norm), op.fused_activation_function), op.result)
+    return t.bind(activated(t, t.div(x, norm), op.fused_activation_function), op.result)
 
 
-def _of_floats(t: Onnx, op: Operator, emit: Callable[[Value], Value]) -> Held:
+def _of_floats(t: Onnx, op: Operator, emit: Callable[[Value], Value]) -> OnnxTensor:
     _need_float(op)
     return t.elementwise(emit, op.present_operands, op.result)
 

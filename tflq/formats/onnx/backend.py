@@ -63,13 +63,13 @@ class Qdq(Onnx):
     def suffixes(self) -> tuple[str, ...]:
         return ("onnx",)
 
-    def target(self, asked: FilePath | None) -> Any:
-        """Which operators take the form: by default those for which there is a pattern."""
+    def target(self, name: FilePath | None) -> Any:
+        """The target that lists the operators that take the form: by default those for which there is a pattern."""
         from tflq.base.files import resource
         from tflq.base.light import replace
         from tflq.targets.load import load_target
 
-        target = load_target(resource("rules/qdq.toml") if asked in (None, "qdq") else asked)
+        target = load_target(resource("rules/qdq.toml") if name in (None, "qdq") else name)
         return replace(target, by_parameters=True)
 
     def passes(self, options: Any, form: str) -> Sequence[Pass]:

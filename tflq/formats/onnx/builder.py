@@ -135,7 +135,7 @@ class OnnxBuilder(Emitter):
         return self._stored(self.emit(onnx.Transpose, [x], perm=tuple(int(p) for p in perm)), x)
 
     def _stored(self, y: Value, x: Value) -> Value:
-        """What was moved; a dequantized tensor is stored after it, too, so that it stands between casts."""
+        """y, moved from x; after a dequantized x it is stored again, so that the move stands between casts."""
         cast = x.producer
         if not isinstance(cast, DequantizeLinear) or "axis" in cast.attributes or cast.x.is_constant:
             return y

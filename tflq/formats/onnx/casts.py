@@ -15,13 +15,13 @@ from tflq.dialects.tfl.casts import Cast as TflCast
 from tflq.dialects.tfl.casts import Dequantize
 from tflq.dialects.tosa.movement import Cast
 from tflq.formats.onnx import dialect as onnx
-from tflq.formats.onnx.context import Held, Made, Onnx, lowering
+from tflq.formats.onnx.context import Onnx, OnnxTensor, Result, lowering
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, f32, i1, i32, i64, parameters
 
 
 @lowering(Cast)
-def cast(op: Cast, t: Onnx) -> Made:
+def cast(op: Cast, t: Onnx) -> Result:
     """A float is rounded half to even and saturates."""
     x, to = op.input, op.result.type.storage
     if x.type.storage.is_float and to.is_integer:
@@ -30,7 +30,7 @@ def cast(op: Cast, t: Onnx) -> Made:
 
 
 @lowering(TflCast)
-def kernel_cast(op: TflCast, t: Onnx) -> Made:
+def kernel_cast(op: TflCast, t: Onnx) -> Result:
     """The kernel's: floats lose their fraction; int32 saturates, NaN is its largest."""
     x, to = op.input, op.result.type.storage
     if x.type.storage.is_float and to.is_integer:
@@ -48,7 +48,7 @@ def kernel_cast(op: TflCast, t: Onnx) -> Made:
 
 
 @lowering(Truncate)
-def truncate(op: Truncate, t: Onnx) -> Held:
+def truncate(op: Truncate, t: Onnx) -> OnnxTensor:
     """CAST loses the fraction."""
     return t.elementwise(lambda v: saturated(t, v, op.result.type.storage), [op.input], op.result)
 
@@ -65,17 +65,17 @@ def saturated(t: Onnx, x: Value, to: ScalarType) -> Value:
     return t.where(large, t.constant(to.maximum, i32), t.cast(inside, i32))
 
 
-def _converted(t: Onnx, x: Value, result: Value) -> Made:
+def _converted(t: Onnx, x: Value, result: Value) -> Result:
     """Between integers, which wrap, truth values and floats."""
     to = result.type.storage
     if i1 in (x.type.storage, to) or to.is_float:
         if to == i1 and x.type.storage != i1:
             return t.elementwise(lambda v: t.invert(t.equal(v, t.like(0, v))), [x], result)
-        return t.made(t.cast(t.value(x), to), result)
+        return t.bind(t.cast(t.value(x), to), result)
     low, high = t.bounds(x)
     if to.minimum <= low and high <= to.maximum:
-        return t.held(x)
-    return t.made(t.cast(t.integers(x, i64 if x.type.storage.bits > 32 else i32), to), result)
+        return t.tensor(x)
+    return t.bind(t.cast(t.integers(x, i64 if x.type.storage.bits > 32 else i32), to), result)
 
 
 # Stored integers and the numbers that they stand for.
@@ -109,7 +109,7 @@ def _real(t: Onnx, x: Value, result: Value) -> Value:
 
 
 @lowering(Qcast)
-def quantize(op: Qcast, t: Onnx) -> Held:
+def quantize(op: Qcast, t: Onnx) -> OnnxTensor:
     """clamp(round(x / scale) + zero point); the quotient is rounded half away from zero, as the kernels do, or half to
     even."""
     element = op.result.type.element

@@ -1,6 +1,4 @@
-"""How one op of the integer form becomes operators of ONNX: the forms in which a tensor exists there, and what a
-lowering knows of the function it works on.
-"""
+"""The lowering of one op of the integer form to ONNX: the forms of a tensor there, and the state of the function."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ from tflq.base.light import NamedTuple
 from tflq.dialects.quant import Scast
 from tflq.dialects.registry import Registry, form_of
 from tflq.dialects.tosa.movement import Identity
-from tflq.formats.lowering import WITHOUT_NUMBERS, need_elements, own
+from tflq.formats.lowering import WITHOUT_NUMBERS, distinct_result, need_elements
 from tflq.formats.onnx.builder import OnnxBuilder
 from tflq.ir.core import Function, Module, Op, Value, constant
 from tflq.ir.types import SCALARS, ScalarType, Shape, f32, f64, i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64
@@ -29,13 +27,13 @@ from tflq.transforms.pass_manager import Note, Searches
 # where something reads it in another form: what a CONV gives stays float32 with channels first up to the next one.
 
 
-HELD: Final = (i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64, f32, f64)
+ELEMENT_TYPES: Final = (i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64, f32, f64)
 """The element types that tensors may have."""
 
 
 def need_type(element: ScalarType, name: str = "a tensor") -> None:
     """Refused if no tensor may have the type."""
-    if element not in HELD:
+    if element not in ELEMENT_TYPES:
         raise Refused(f"{name} is {element}, which has no form in ONNX")
 
 
@@ -53,8 +51,10 @@ Again: TypeAlias = Callable[[np.ndarray, bool], "Value | None"]
 
 
 class Form(NamedTuple):
-    """How a tensor's numbers are held: the element type, what is taken off them, whether channels are the second dim
-    instead of the last one."""
+    """A form of a tensor: its element type, the offset that is subtracted from its numbers, and its layout.
+
+    first: whether channels are the second dim instead of the last one.
+    """
 
     element: ScalarType
     offset: int = 0
@@ -62,13 +62,13 @@ class Form(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """How many dims a tensor has, and whether channels are the second one instead of the last one."""
+    """The number of a tensor's dims, and whether channels are the second one instead of the last one."""
 
     rank: int = 0
     first: bool = False
 
 
-class Held:
+class OnnxTensor:
     """One tensor in all its forms. `low`, `high`: bounds of its numbers."""
 
     __slots__ = ("again", "channels", "forms", "high", "low", "source")
@@ -98,27 +98,27 @@ class Held:
         """Whether it exists with channels first only."""
         return all(form.first for form in self.forms)
 
-    def copy(self) -> Held:
-        """The same tensor, whose further forms are its own."""
-        made = Held(Form(f32), next(iter(self.forms.values())), self.low, self.high, self.source)
-        made.forms, made.channels, made.again = dict(self.forms), self.channels, self.again
-        return made
+    def copy(self) -> OnnxTensor:
+        """A copy of the tensor; further forms of one are not forms of the other."""
+        tensor = OnnxTensor(Form(f32), next(iter(self.forms.values())), self.low, self.high, self.source)
+        tensor.forms, tensor.channels, tensor.again = dict(self.forms), self.channels, self.again
+        return tensor
 
-    def within(self, low: int, high: int) -> Held:
-        """The same tensor, whose numbers are within these bounds, too."""
+    def within(self, low: int, high: int) -> OnnxTensor:
+        """Narrows the bounds of the tensor's numbers, and returns the tensor."""
         self.low, self.high = max(self.low, low), min(self.high, high)
         return self
 
     def get(self, b: OnnxBuilder, wanted: Form) -> Value:
         """The tensor in a form, made from the nearest one that there is."""
-        found = self.forms.get(wanted)
-        if found is None:
+        value = self.forms.get(wanted)
+        if value is None:
             need_type(wanted.element)
-            found = self._made(b, wanted) if self.source is None else _constant(b, self.source, wanted)
-            self.forms[wanted] = found
-        return found
+            value = self._convert(b, wanted) if self.source is None else _constant(b, self.source, wanted)
+            self.forms[wanted] = value
+        return value
 
-    def _made(self, b: OnnxBuilder, wanted: Form) -> Value:
+    def _convert(self, b: OnnxBuilder, wanted: Form) -> Value:
         nearest = max(self.forms, key=lambda form: _nearness(form, wanted))
         x = self.forms[nearest]
         if nearest.first != wanted.first:
@@ -136,7 +136,8 @@ class Held:
 
 
 def _nearness(form: Form, wanted: Form) -> tuple[bool, ...]:
-    """How little is to do to get from one form to another: layout costs most, then a cast, then a sum."""
+    """The nearness of one form to another, the greatest for the fewest steps: layout costs most, then a cast, then a
+    sum."""
     return (
         form.first == wanted.first,
         form.element == wanted.element,
@@ -171,9 +172,9 @@ def _constant(b: OnnxBuilder, source: Value, wanted: Form) -> Value:
     return b.stored(wide, wanted.element)
 
 
-def cheapest(held: Held) -> Form:
+def cheapest(tensor: OnnxTensor) -> Form:
     """The form in which a tensor is best moved: one that exists, narrow if there are several."""
-    return min(held.forms, key=lambda form: (form.first, form.element.bits, form.offset != 0))
+    return min(tensor.forms, key=lambda form: (form.first, form.element.bits, form.offset != 0))
 
 
 def channel_row(b: OnnxBuilder, numbers: np.ndarray, element: ScalarType, layout: Layout) -> Value:
@@ -188,14 +189,14 @@ def channel_row(b: OnnxBuilder, numbers: np.ndarray, element: ScalarType, layout
 # Lowerings, and what they know.
 #
 #     @lowering(Add)
-#     def add(op: Add, t: Onnx) -> Value | Held | Sequence[Value | Held]: ...
+#     def add(op: Add, t: Onnx) -> Value | OnnxTensor | Sequence[Value | OnnxTensor]: ...
 #
 # `t.value(operand)` is an operand in its storage type; `t.integers(operand)` the same numbers in int32, and
-# `t.whole(operand)` in float32, if that holds them. A lowering answers with whatever form it has computed: `Held` says
-# which. What ONNX lacks is `Refused`, with a clause that says what; all refusals of a model are reported together.
+# `t.whole(operand)` in float32, if that holds them. A lowering answers with whatever form it has computed: `OnnxTensor`
+# says which. What ONNX lacks is `Refused`, with a clause that says what; all refusals of a model are reported together.
 
 
-Made: TypeAlias = "Value | Held"
+Result: TypeAlias = "Value | OnnxTensor"
 T = TypeVar("T", bound=Op)
 _WIDE = 1 << 62
 
@@ -207,33 +208,33 @@ class Scope:
     repeats: The variables of the body of a loop are its arguments, by name: `arguments`.
     """
 
-    __slots__ = ("arguments", "held", "once", "ops", "outer", "repeats", "variables", "written")
+    __slots__ = ("arguments", "once", "ops", "outer", "repeats", "tensors", "variables", "written")
 
     def __init__(self, ops: list[Op], outer: Scope | None = None, *, repeats: bool = False) -> None:
         self.ops = ops
         self.outer = outer
         self.repeats = repeats
-        self.held: dict[Value, Held] = {}
+        self.tensors: dict[Value, OnnxTensor] = {}
         self.once: dict[Hashable, Value] = {}
-        self.variables: dict[str, Held] = {}
-        """What variables hold at this place."""
+        self.variables: dict[str, OnnxTensor] = {}
+        """The tensor that each variable holds at this place."""
         self.written: dict[str, None] = {}
         """The variables that were written."""
         self.arguments: dict[str, Value] = {}
 
-    def find(self, value: Value) -> Held | None:
-        """What a value has become; None if it has not been lowered."""
-        found = self.held.get(value)
-        if found is None and self.outer is not None:
+    def find(self, value: Value) -> OnnxTensor | None:
+        """The tensor of a value; None if the value has not been lowered."""
+        tensor = self.tensors.get(value)
+        if tensor is None and self.outer is not None:
             outside = self.outer.find(value)
             if outside is not None:
-                found = self.held[value] = outside.copy()
-        return found
+                tensor = self.tensors[value] = outside.copy()
+        return tensor
 
     def shared(self, key: Hashable) -> Value | None:
-        """What several ops share, if one has made it."""
-        found = self.once.get(key)
-        return self.outer.shared(key) if found is None and self.outer is not None else found
+        """The value that several ops share, if one of them has emitted it."""
+        value = self.once.get(key)
+        return self.outer.shared(key) if value is None and self.outer is not None else value
 
 
 class State:
@@ -241,19 +242,19 @@ class State:
 
     def __init__(self) -> None:
         self.starts: dict[str, np.ndarray] = {}
-        """What they start as, where an op says it."""
+        """The first values of variables, where an op gives them."""
         self.handles: dict[Value, str] = {}
         """The names of the variables that values are handles of."""
         self.arguments: dict[str, Value] = {}
-        """Those that are read or written: arguments of the function, with their first value."""
+        """The arguments of the function for variables that are read or written, with their first value."""
 
-    def sides(self, t: Onnx, taken: set[Value]) -> tuple[list[Value], list[Value]]:
+    def sides(self, t: Onnx, used: set[Value]) -> tuple[list[Value], list[Value]]:
         """The arguments and the results that stand for them."""
         arguments = list(self.arguments.values())
-        taken.update(arguments)
+        used.update(arguments)
         results = []
         for name, argument in self.arguments.items():
-            result = own(t.variable(name).get(t, Form(argument.type.storage)), taken, t.identity)
+            result = distinct_result(t.variable(name).get(t, Form(argument.type.storage)), used, t.identity)
             result.name, result.info = f"{name}_next", {"state": name}
             result.type = argument.type
             results.append(result)
@@ -261,7 +262,7 @@ class State:
 
 
 class Onnx(OnnxBuilder):
-    """An `OnnxBuilder` that knows what the values of the integer form have become."""
+    """An `OnnxBuilder` that knows the tensors of the integer form's values."""
 
     def __init__(
         self,
@@ -278,49 +279,49 @@ class Onnx(OnnxBuilder):
         self.lower_ops: Callable[[Sequence[Op]], None] = lambda _: None
         """Lowers the ops of a function in the place of its call."""
         self.notes: list[Note] = []
-        """What the report is told."""
+        """Notes for the report."""
         self.state = State()
         self.ranges = Ranges()
         self._proofs = proofs
         self.searched: Final = Searches(module) if searches is None else searches
         self.scope = Scope(self.ops)
 
-    # --- what values have become ---------------------------------------------------------------------------------
+    # --- the tensors of values -----------------------------------------------------------------------------------
 
-    def held(self, operand: Value) -> Held:
-        """What an operand has become."""
-        found = self.scope.find(operand)
-        if found is None:
+    def tensor(self, operand: Value) -> OnnxTensor:
+        """The tensor of an operand. Refused if the operand has not been lowered."""
+        tensor = self.scope.find(operand)
+        if tensor is None:
             if not operand.is_constant:
                 raise Refused(f"'{operand.name}' is neither computed nor a constant")
-            found = self.scope.held[operand] = self._constant(operand)
-        return found
+            tensor = self.scope.tensors[operand] = self._constant(operand)
+        return tensor
 
     def value(self, operand: Value) -> Value:
         """An operand in its storage type."""
-        return self.held(operand).get(self, Form(operand.type.storage))
+        return self.tensor(operand).get(self, Form(operand.type.storage))
 
     def integers(self, operand: Value, element: ScalarType = i32, zero_point: int = 0) -> Value:
         """An operand less a zero point, in int32 or another type that holds it."""
-        return self.held(operand).get(self, Form(element, zero_point))
+        return self.tensor(operand).get(self, Form(element, zero_point))
 
     def whole(self, operand: Value, zero_point: int = 0, *, first: bool = False) -> Value:
         """An operand less a zero point as whole numbers in float32. Refused if that does not hold them."""
-        held = self.held(operand)
+        tensor = self.tensor(operand)
         if not self.is_exact(operand):
             raise Refused(f"float32 does not hold the numbers of '{operand.name}'")
-        return held.get(self, Form(f32, zero_point, first))
+        return tensor.get(self, Form(f32, zero_point, first))
 
     def bounds(self, operand: Value) -> tuple[int, int]:
         """The least and the greatest number that an operand can hold."""
         low, high = self.ranges.of(operand)
-        held = self.held(operand)
-        return max(low, held.low), min(high, held.high)
+        tensor = self.tensor(operand)
+        return max(low, tensor.low), min(high, tensor.high)
 
     def channel_bounds(self, operand: Value) -> tuple[np.ndarray, np.ndarray]:
-        """The same, int64 [1] or for each channel."""
+        """The least and the greatest number of an operand, int64 [1] or for each channel."""
         low, high = self.bounds(operand)
-        channels = self.held(operand).channels
+        channels = self.tensor(operand).channels
         if channels is None:
             return np.asarray([max(low, -_WIDE)], np.int64), np.asarray([min(high, _WIDE)], np.int64)
         return channels
@@ -336,25 +337,25 @@ class Onnx(OnnxBuilder):
         """Whether float32 holds the numbers of all operands."""
         return all(low >= -EXACT and high <= EXACT for low, high in map(self.bounds, operands))
 
-    def made(self, y: Value, like: Value, *, offset: int = 0, first: bool = False) -> Held:
-        """A tensor that is made in a form: y is the numbers that `like` has, less an offset."""
+    def bind(self, y: Value, like: Value, *, offset: int = 0, first: bool = False) -> OnnxTensor:
+        """Binds a value as one form of a tensor: y has the numbers of `like`, less an offset."""
         low, high = self.ranges.of(like)
-        return Held(Form(y.type.storage, offset, first), y, low, high)
+        return OnnxTensor(Form(y.type.storage, offset, first), y, low, high)
 
-    def record(self, operand: Value, result: Made) -> None:
-        """Records what a value has become. The forms of one with a name say which tensor they hold."""
-        held = result if isinstance(result, Held) else self.made(result, operand)
+    def record(self, operand: Value, result: Result) -> None:
+        """Records the tensor of a value. The forms of a value with a name note which tensor they hold."""
+        tensor = result if isinstance(result, OnnxTensor) else self.bind(result, operand)
         if operand.name and operand.type.storage.numpy:
-            for form, value in held.forms.items():
+            for form, value in tensor.forms.items():
                 if value.producer is not None and not value.name:
                     value.name = operand.name
                     value.info = {"holds": (form.offset, form.first, operand.type.storage.dtype.name)}
-        self.scope.held[operand] = held
+        self.scope.tensors[operand] = tensor
 
-    def found(self, operand: Value) -> list[Value]:
+    def forms_of(self, operand: Value) -> list[Value]:
         """The forms of an operand, if it has been lowered."""
-        held = self.scope.find(operand)
-        return [] if held is None else [*held.forms.values()]
+        tensor = self.scope.find(operand)
+        return [] if tensor is None else [*tensor.forms.values()]
 
     def warn(self, text: str, exception: str, remedy: str) -> None:
         """Warns that the result is not the interpreter's. `exception`: the reason, as `tflq.legalize.caveats` names
@@ -373,22 +374,22 @@ class Onnx(OnnxBuilder):
         finally:
             self.scope, self.ops, self.location = outer, outer.ops, location
 
-    def variable(self, name: str, scope: Scope | None = None) -> Held:
-        """What a declared variable holds at this place, or at the end of another scope."""
+    def variable(self, name: str, scope: Scope | None = None) -> OnnxTensor:
+        """The tensor that a declared variable holds at this place, or at the end of another scope."""
         scope = scope or self.scope
-        found = scope.variables.get(name)
-        if found is None:
+        tensor = scope.variables.get(name)
+        if tensor is None:
             argument = self.state.arguments[name]
             if scope.repeats:
                 argument = scope.arguments[name] = Value(argument.type, name)
             outside = None if scope.repeats or scope.outer is None else self.variable(name, scope.outer)
-            found = self.made(argument, argument) if outside is None else outside.copy()
-            scope.variables[name] = found
-        return found
+            tensor = self.bind(argument, argument) if outside is None else outside.copy()
+            scope.variables[name] = tensor
+        return tensor
 
-    def hold(self, name: str, held: Held) -> None:
+    def hold(self, name: str, tensor: OnnxTensor) -> None:
         """Gives a variable another value."""
-        self.scope.variables[name] = held
+        self.scope.variables[name] = tensor
         self.scope.written[name] = None
 
     # --- elementwise ---------------------------------------------------------------------------------------------
@@ -396,32 +397,32 @@ class Onnx(OnnxBuilder):
     def layout(self, operands: Sequence[Value], result: Value) -> Layout:
         """Of an elementwise op. It is computed with channels first if an operand exists in no other layout."""
         rank = len(result.type.dims)
-        others = [self.held(v) for v in operands if not v.is_constant]
+        others = [self.tensor(v) for v in operands if not v.is_constant]
         return Layout(rank, rank > 2 and any(h.first and h.rank == rank for h in others))
 
     def operand(self, value: Value, element: ScalarType, layout: Layout, zero_point: int = 0) -> Value:
         """An operand of an elementwise op."""
-        held, rank = self.held(value), layout.rank
+        tensor, rank = self.tensor(value), layout.rank
         if not layout.first:
-            return held.get(self, Form(element, zero_point))
-        if held.rank == rank:
-            return held.get(self, Form(element, zero_point, first=True))
+            return tensor.get(self, Form(element, zero_point))
+        if tensor.rank == rank:
+            return tensor.get(self, Form(element, zero_point, first=True))
         shape = value.type.dims
         if value.is_constant:
             aligned = constant(value.array.reshape((1,) * (rank - len(shape)) + value.array.shape), value.type.storage)
             return self._constant(aligned).get(self, Form(element, zero_point, first=True))
-        x = self.reshape(held.get(self, Form(element, zero_point)), (*(1,) * (rank - len(shape)), *shape))
-        return self.made(x, value).get(self, Form(element, 0, first=True))
+        x = self.reshape(tensor.get(self, Form(element, zero_point)), (*(1,) * (rank - len(shape)), *shape))
+        return self.bind(x, value).get(self, Form(element, 0, first=True))
 
     def elementwise(
         self, emit: Callable[..., Value], operands: Sequence[Value], result: Value, element: ScalarType | None = None
-    ) -> Held:
+    ) -> OnnxTensor:
         """The result of an op that computes each element from those of its operands: in float32 where that is exact,
         else in int32 or int64."""
         if element is None:
             element = self.computing(operands, result)
         layout = self.layout(operands, result)
-        return self.made(emit(*(self.operand(v, element, layout) for v in operands)), result, first=layout.first)
+        return self.bind(emit(*(self.operand(v, element, layout) for v in operands)), result, first=layout.first)
 
     def computing(self, operands: Sequence[Value], result: Value | None = None) -> ScalarType:
         """The element type to compute in."""
@@ -436,66 +437,66 @@ class Onnx(OnnxBuilder):
 
     # --- movement ------------------------------------------------------------------------------------------------
 
-    def moved(self, operand: Value, emit: Callable[[Value], Value], result: Value) -> Held:
-        """What `emit` makes of an operand, in the form that is the cheapest: it only moves elements."""
-        held = self.held(operand)
-        form = cheapest(held)
-        x = held.get(self, form._replace(first=False))
-        return self.made(emit(x), result, offset=form.offset).within(held.low, held.high)
+    def moved(self, operand: Value, emit: Callable[[Value], Value], result: Value) -> OnnxTensor:
+        """The result of `emit`, which only moves elements, on an operand in its cheapest form."""
+        tensor = self.tensor(operand)
+        form = cheapest(tensor)
+        x = tensor.get(self, form._replace(first=False))
+        return self.bind(emit(x), result, offset=form.offset).within(tensor.low, tensor.high)
 
     def common(self, operands: Sequence[Value]) -> tuple[list[Value], Form]:
         """Operands whose elements are moved together, in one form."""
-        helds = [self.held(v) for v in operands]
-        shared = set(helds[0].forms).intersection(*(h.forms for h in helds[1:]))
+        tensors = [self.tensor(v) for v in operands]
+        shared = set(tensors[0].forms).intersection(*(h.forms for h in tensors[1:]))
         plain = [form for form in shared if not form.first]
-        form = min(plain, key=lambda f: f.element.bits) if plain else self._joint(operands, helds)
-        return [h.get(self, form) for h in helds], form
+        form = min(plain, key=lambda f: f.element.bits) if plain else self._joint(operands, tensors)
+        return [h.get(self, form) for h in tensors], form
 
-    def _joint(self, operands: Sequence[Value], helds: Sequence[Held]) -> Form:
-        floats = sum(f32 in {form.element for form in h.forms} for h in helds)
+    def _joint(self, operands: Sequence[Value], tensors: Sequence[OnnxTensor]) -> Form:
+        floats = sum(f32 in {form.element for form in h.forms} for h in tensors)
         storage = operands[0].type.storage
         exact = storage.is_integer and self.is_exact(*operands)
-        return Form(f32 if exact and floats * 2 > len(helds) else storage)
+        return Form(f32 if exact and floats * 2 > len(tensors) else storage)
 
     def once(self, key: Hashable, make: Callable[[], Value]) -> Value:
-        """`make()`, made once: what several ops share."""
-        found = self.scope.shared(key)
-        if found is None:
-            found = self.scope.once[key] = make()
-        return found
+        """`make()`, called once for a value that several ops share."""
+        value = self.scope.shared(key)
+        if value is None:
+            value = self.scope.once[key] = make()
+        return value
 
     def remembered(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """`function(*arguments)` of a pure function of `tflq.numerics`, from the cache of proofs if there is one."""
         return function(*arguments) if self._proofs is None else self._proofs(function, *arguments)
 
-    def _constant(self, operand: Value) -> Held:
+    def _constant(self, operand: Value) -> OnnxTensor:
         storage = operand.type.storage
         if not is_narrow(storage):
             need_type(storage, f"'{operand.name}'")
         if storage.is_float or storage == i1:
-            return Held(Form(storage), Value(operand.type.with_element(storage), buffer=operand.buffer), 0, 0)
+            return OnnxTensor(Form(storage), Value(operand.type.with_element(storage), buffer=operand.buffer), 0, 0)
         array = operand.array
         low, high = (int(array.min()), int(array.max())) if array.size else (0, 0)
         plain = constant(array, storage) if storage.bits >= 8 else constant(array)
-        return Held(Form(plain.type.storage), plain, low, high, plain)
+        return OnnxTensor(Form(plain.type.storage), plain, low, high, plain)
 
 
-Lowering: TypeAlias = Callable[[Any, Onnx], "Made | Sequence[Made]"]
+Lowering: TypeAlias = Callable[[Any, Onnx], "Result | Sequence[Result]"]
 lowering: Final[Registry[Lowering]] = Registry("tflq.formats.onnx")
 """The lowering of each op that has a form in ONNX."""
 
 
 @lowering(Scast, Identity)
-def same(op: Scast | Identity, t: Onnx) -> Held:
-    """The same stored integers."""
-    return t.held(op.input)
+def same(op: Scast | Identity, t: Onnx) -> OnnxTensor:
+    """No operator: the stored integers stay."""
+    return t.tensor(op.input)
 
 
 _LACKING: Final = WITHOUT_NUMBERS | {t for t in SCALARS.values() if not t.numpy}
 
 
-def lowered(op: Op, t: Onnx) -> Made | Sequence[Made]:
-    """What an op becomes. Refused if it has no form in ONNX."""
+def lowered(op: Op, t: Onnx) -> Result | Sequence[Result]:
+    """The lowered results of an op. Refused if the op has no form in ONNX."""
     lower = form_of(lowering, op, "ONNX")
     need_elements(op, _LACKING)
     return lower(op, t)

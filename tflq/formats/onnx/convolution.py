@@ -21,7 +21,7 @@ from tflq.base.light import NamedTuple
 from tflq.dialects.tfl import convolution as tfl
 from tflq.dialects.tosa.convolution import Conv2D, Conv3D, DepthwiseConv2D, MatMul, TransposeConv2D
 from tflq.formats.onnx.arithmetic import activated
-from tflq.formats.onnx.context import Form, Held, Layout, Onnx, channel_row, lowering, static, turned
+from tflq.formats.onnx.context import Form, Layout, Onnx, OnnxTensor, channel_row, lowering, static, turned
 from tflq.formats.onnx.dialect import ConvTranspose
 from tflq.ir.core import Op, Value
 from tflq.ir.types import UniformQuantizedSubChannelType, f32, i4, i32, i64, parameters
@@ -61,7 +61,7 @@ Pieces: TypeAlias = list[tuple[int, "Operand"]]
 
 
 @lowering(Conv2D, Conv3D)
-def convolve(op: Conv2D | Conv3D, t: Onnx) -> Held:
+def convolve(op: Conv2D | Conv3D, t: Onnx) -> OnnxTensor:
     """CONV; of windows of one element on images of one MATMUL."""
     spatial = range(1, len(op.weight.type.dims) - 1)
     sizes = [v.type.dims[i] for v in (op.input, op.weight) for i in spatial]
@@ -72,7 +72,7 @@ def convolve(op: Conv2D | Conv3D, t: Onnx) -> Held:
 
 
 @lowering(DepthwiseConv2D)
-def convolve_depthwise(op: DepthwiseConv2D, t: Onnx) -> Held:
+def convolve_depthwise(op: DepthwiseConv2D, t: Onnx) -> OnnxTensor:
     """Weights [height, width, channels, multiplier] as [channels * multiplier, 1, height, width]: all filters have one
     input."""
     *kernel, channels, multiplier = static(op.weight.type.shape)
@@ -88,7 +88,7 @@ def convolve_depthwise(op: DepthwiseConv2D, t: Onnx) -> Held:
 
 
 @lowering(TransposeConv2D)
-def convolve_transposed(op: TransposeConv2D, t: Onnx) -> Held:
+def convolve_transposed(op: TransposeConv2D, t: Onnx) -> OnnxTensor:
     weights = _weights(op, t, lambda w: w.transpose(3, 0, 1, 2), lambda x: t.transpose(x, (3, 0, 1, 2)), 0)
     apply = _transposed(t, op.out_pad, op.stride)
     return _summed(t, op.result, _input(op, t), weights, op.bias, apply, first=True)
@@ -107,7 +107,7 @@ def _transposed(t: Onnx, out_pad: Sequence[int], strides: Sequence[int]) -> Appl
     return apply
 
 
-def _rows(op: Conv2D | Conv3D, t: Onnx) -> Held:
+def _rows(op: Conv2D | Conv3D, t: Onnx) -> OnnxTensor:
     outputs, *_, inputs = static(op.weight.type.shape)
 
     def moved(x: Value) -> Value:
@@ -137,7 +137,7 @@ def _input(op: Convolution, t: Onnx, *, first: bool = True) -> Operand:
     """The operand less its zero point."""
     axis = 1 if first else len(op.input.type.dims) - 1
     if op.input.type.storage.is_float:
-        return Operand(t.held(op.input).get(t, Form(f32, first=first)), 0, 0, axis)
+        return Operand(t.tensor(op.input).get(t, Form(f32, first=first)), 0, 0, axis)
     return _whole(t, op.input, op.input_zp, axis, first=first)
 
 
@@ -197,14 +197,14 @@ def _computed(t: Onnx, x: Operand, inputs: int, taps: int) -> Weights:
 
 
 @lowering(MatMul)
-def matmul(op: MatMul, t: Onnx) -> Held:
+def matmul(op: MatMul, t: Onnx) -> OnnxTensor:
     return _product(t, op.input1, op.input2, (op.a_zp, op.b_zp), op.result)
 
 
-def _product(t: Onnx, left: Value, right: Value, zero_points: tuple[int, int], result: Value) -> Held:
+def _product(t: Onnx, left: Value, right: Value, zero_points: tuple[int, int], result: Value) -> OnnxTensor:
     """[..., M, K] times [..., K, N]."""
     if result.type.storage.is_float:
-        return t.made(t.matmul(t.value(left), t.value(right)), result)
+        return t.bind(t.matmul(t.value(left), t.value(right)), result)
     depth = (left.type.shape or (None,))[-1] or (right.type.shape or (None, None))[-2]
     if depth is None:
         raise Refused("the number of products that are summed is not known")
@@ -235,11 +235,11 @@ def _summed(
     apply: Apply,
     *,
     first: bool,
-) -> Held:
+) -> OnnxTensor:
     """The sum of products and a bias, in float32 alone, or of several sums in integers."""
     if result.type.storage.is_float:
         row = None if bias is None else t.value(bias)
-        return t.made(apply(x.value, weights[0][1].of(slice(0, 1)), row), result, first=first)
+        return t.bind(apply(x.value, weights[0][1].of(slice(0, 1)), row), result, first=first)
     if bias is not None and not bias.is_constant:
         raise Refused(f"the bias '{bias.name}' is computed")
     offsets = np.zeros(1, np.int64) if bias is None else bias.array.astype(np.int64)
@@ -252,11 +252,11 @@ def _summed(
         sum_of = _Sum(t, x, weights[0][1], apply)
         y = sum_of(None if bias is None else offsets.astype(np.float64))
         if y is not None:
-            held = t.made(y, result, first=first)
-            held.low, held.high = ends
-            held.channels = least.astype(np.int64), most.astype(np.int64)
-            held.again = lambda added, falls: sum_of(offsets * (-1.0 if falls else 1.0) + added, falls=falls)
-            return held
+            tensor = t.bind(y, result, first=first)
+            tensor.low, tensor.high = ends
+            tensor.channels = least.astype(np.int64), most.astype(np.int64)
+            tensor.again = lambda added, falls: sum_of(offsets * (-1.0 if falls else 1.0) + added, falls=falls)
+            return tensor
     terms = _terms(t, x, weights)
     element = i32 if min(ends[0], 0) >= -(1 << 31) and max(ends[1], 0) < 1 << 31 else i64
     total: Value | None = None
@@ -271,10 +271,10 @@ def _summed(
     if bias is not None and offsets.any():
         layout = Layout(len(result.type.dims), first)
         total = t.add(total, channel_row(t, offsets, element, layout))
-    held = t.made(total, result, first=first).within(*ends)
+    tensor = t.bind(total, result, first=first).within(*ends)
     if element == i32:
-        held.channels = least.astype(np.int64), most.astype(np.int64)
-    return held
+        tensor.channels = least.astype(np.int64), most.astype(np.int64)
+    return tensor
 
 
 class _Sum(NamedTuple):
@@ -336,7 +336,7 @@ def _terms(t: Onnx, x: Operand, weights: Sequence[tuple[int, Weights]]) -> list[
 
 
 @lowering(tfl.Conv2D)
-def convolve_real(op: tfl.Conv2D, t: Onnx) -> Held:
+def convolve_real(op: tfl.Conv2D, t: Onnx) -> OnnxTensor:
     weights = turned(t, factor(op, t, op.filter), first=True)
     channels, inside = (op.input.type.shape or (None,))[-1], (op.filter.type.shape or (None,))[-1]
     if not channels or not inside:
@@ -345,13 +345,13 @@ def convolve_real(op: tfl.Conv2D, t: Onnx) -> Held:
 
 
 @lowering(tfl.DepthwiseConv2D)
-def convolve_depthwise_real(op: tfl.DepthwiseConv2D, t: Onnx) -> Held:
+def convolve_depthwise_real(op: tfl.DepthwiseConv2D, t: Onnx) -> OnnxTensor:
     """Weights [1, height, width, channels * multiplier] as [channels * multiplier, 1, height, width]."""
     (channels,) = static((op.input.type.shape or (None,))[-1:])
     return _convolved(op, t, t.transpose(factor(op, t, op.filter), (3, 0, 1, 2)), channels)
 
 
-def _convolved(op: tfl.Conv2D | tfl.DepthwiseConv2D, t: Onnx, weights: Value, group: int) -> Held:
+def _convolved(op: tfl.Conv2D | tfl.DepthwiseConv2D, t: Onnx, weights: Value, group: int) -> OnnxTensor:
     strides, dilations = (op.stride_h, op.stride_w), (op.dilation_h_factor, op.dilation_w_factor)
     return _windows(op, t, weights, strides, dilations, group)
 
@@ -363,19 +363,19 @@ def _windows(
     strides: Sequence[int],
     dilations: Sequence[int],
     group: int,
-) -> Held:
+) -> OnnxTensor:
     if op.output.type.storage != f32:
         raise Refused(f"a convolution of plain {op.output.type.storage}")
-    x = t.held(op.input).get(t, Form(f32, first=True))
+    x = t.tensor(op.input).get(t, Form(f32, first=True))
     kernel = static(weights.type.shape)[2:]
     pads = padding(op.input.type.dims[1:-1], kernel, strides, dilations, op.padding)
     bias = None if op.bias is None else real(t, op.bias)
     y = real_sum(op, t.conv(x, weights, bias, strides=strides, pads=pads, dilations=dilations, group=group))
-    return t.made(activated(t, y, op.fused_activation_function), op.output, first=True)
+    return t.bind(activated(t, y, op.fused_activation_function), op.output, first=True)
 
 
 @lowering(tfl.Conv3D)
-def convolve_3d_real(op: tfl.Conv3D, t: Onnx) -> Held:
+def convolve_3d_real(op: tfl.Conv3D, t: Onnx) -> OnnxTensor:
     """Weights [depth, height, width, inputs, outputs]."""
     weights = t.transpose(factor(op, t, op.filter), (4, 3, 0, 1, 2))
     strides = op.stride_d, op.stride_h, op.stride_w
@@ -384,32 +384,32 @@ def convolve_3d_real(op: tfl.Conv3D, t: Onnx) -> Held:
 
 
 @lowering(tfl.TransposeConv)
-def convolve_transposed_real(op: tfl.TransposeConv, t: Onnx) -> Held:
+def convolve_transposed_real(op: tfl.TransposeConv, t: Onnx) -> OnnxTensor:
     """The kernel puts the first element of the result at the padding of the convolution that it is the transpose of."""
     (_, *kernel, _), strides = static(op.filter.type.shape), (op.stride_h, op.stride_w)
-    out, given = static(op.output.type.dims[1:3]), static(op.input.type.dims[1:3])
+    out, size = static(op.output.type.dims[1:3]), static(op.input.type.dims[1:3])
     places = [window(*row, 1, op.padding) for row in zip(out, kernel, strides, strict=True)]
-    if [place and place.output for place in places] != list(given):
-        raise Refused(f"an input of {given} does not make a result of {out}")
+    if [place and place.output for place in places] != list(size):
+        raise Refused(f"an input of {size} does not make a result of {out}")
     before = [place.before for place in places if place is not None]
-    ends = [(n - 1) * s + k - a for n, s, k, a in zip(given, strides, kernel, before, strict=True)]
+    ends = [(n - 1) * s + k - a for n, s, k, a in zip(size, strides, kernel, before, strict=True)]
     pads = [-before[0], out[0] - ends[0], -before[1], out[1] - ends[1]]
-    x = t.held(op.input).get(t, Form(f32, first=True))
+    x = t.tensor(op.input).get(t, Form(f32, first=True))
     weights = t.transpose(factor(op, t, op.filter), (3, 0, 1, 2))
     y = real_sum(op, _transposed(t, pads, strides)(x, weights, None if op.bias is None else real(t, op.bias)))
-    return t.made(activated(t, y, op.fused_activation_function), op.output, first=True)
+    return t.bind(activated(t, y, op.fused_activation_function), op.output, first=True)
 
 
 def padding(
     sizes: Sequence[int | None], kernel: Sequence[int], strides: Sequence[int], dilations: Sequence[int], kind: str
 ) -> list[int]:
-    """What SAME or VALID adds: those before each dim, then those after each."""
+    """The padding of SAME or VALID: numbers before each dim, then numbers after each."""
     before, after = [], []
     for size, extent, step, dilation in zip(sizes, kernel, strides, dilations, strict=True):
-        found = window(size, extent, step, dilation, kind)
-        if found is None or found.output is None or size is None:
+        place = window(size, extent, step, dilation, kind)
+        if place is None or place.output is None or size is None:
             raise Refused("the size of an image is not known before a run")
-        reach = (found.output - 1) * step + (extent - 1) * dilation + 1
+        reach = (place.output - 1) * step + (extent - 1) * dilation + 1
         total = max(reach - size, 0) if kind == "SAME" else 0
         before.append(total // 2)
         after.append(total - total // 2)
@@ -417,7 +417,7 @@ def padding(
 
 
 @lowering(tfl.FullyConnected)
-def fully_connected(op: tfl.FullyConnected, t: Onnx) -> Held:
+def fully_connected(op: tfl.FullyConnected, t: Onnx) -> OnnxTensor:
     """Rows by the transpose of the weights."""
     if op.output.type.storage != f32 or op.weights_format != "DEFAULT":
         raise Refused("a FULLY_CONNECTED of plain integers, or with shuffled weights")
@@ -428,15 +428,15 @@ def fully_connected(op: tfl.FullyConnected, t: Onnx) -> Held:
     y = activated(t, y, op.fused_activation_function)
     if shape is None:
         raise Refused("the rank that it makes is not known")
-    return t.made(t.reshape(y, shape), op.output)
+    return t.bind(t.reshape(y, shape), op.output)
 
 
 @lowering(tfl.BatchMatMul)
-def batch_matmul(op: tfl.BatchMatMul, t: Onnx) -> Held:
+def batch_matmul(op: tfl.BatchMatMul, t: Onnx) -> OnnxTensor:
     if not op.output.type.storage.is_float:
         raise Refused("BATCH_MATMUL of plain integers")
     x, y = _adjoint(t, t.value(op.lhs), op.adj_x), _adjoint(t, factor(op, t, op.rhs), op.adj_y)
-    return t.made(real_sum(op, t.matmul(x, y)), op.output)
+    return t.bind(real_sum(op, t.matmul(x, y)), op.output)
 
 
 def _adjoint(t: Onnx, x: Value, adjoint: bool) -> Value:

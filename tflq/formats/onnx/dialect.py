@@ -1,7 +1,8 @@
-"""ONNX, opset 18: the operators that tflq writes, on the element types that ONNX Runtime computes on a CPU. A class has
-ONNX's name of the operator, and its operands, results and attributes are ONNX's; layouts are NCHW, or with a dim of
-depth before height, with OIHW filters. Integers wrap. Semantics are those of the ONNX specification, except as a class
-says.
+"""ONNX, opset 18: the operators that tflq writes, on the element types that ONNX Runtime computes on a CPU.
+
+A class has ONNX's name of the operator, and its operands, results and attributes are ONNX's. Layouts are NCHW, or with
+a dim of depth before height, with OIHW filters. Integers wrap. Semantics are those of the ONNX specification, except as
+a class says.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from tflq.ir.types import ElementType, f32, f64, i1, i8, i16, i32, i64, ui8, ui1
 from tflq.ir.types import Shape as Extent
 
 NUMBERS = (i32, i64, f32, f64)
-"""What ONNX Runtime computes with."""
+"""The element types that ONNX Runtime computes with."""
 STORED = (i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64, f32, f64)
-"""What tensors hold."""
+"""The element types of tensors."""
 
 
 class _Binary(Operator):
@@ -344,7 +345,7 @@ class Identity(_Moved, name="onnx.identity"):
 
 
 class Reshape(_Moved, name="onnx.reshape"):
-    """The same elements in another shape: -1 is what is left, 0 the dim of the input there, or with allowzero 0."""
+    """The elements in another shape: -1 is what is left, 0 the dim of the input there, or with allowzero 0."""
 
     shape: Value = operand(i64)
     allowzero: int = attribute(INT, default=0)

@@ -16,9 +16,9 @@ from tflq.base.errors import Reason, Refused
 from tflq.base.light import dataclass
 from tflq.dialects.effects import is_handle
 from tflq.dialects.forms import Form
-from tflq.formats.lowering import FunctionWalk, entries, lowered_module, own, refuse
-from tflq.formats.onnx.context import HELD, Held, Made, Onnx, is_narrow, lowered, need_type
-from tflq.formats.onnx.context import Form as HeldAs
+from tflq.formats.lowering import FunctionWalk, distinct_result, entries, lowered_module, refuse
+from tflq.formats.onnx.context import ELEMENT_TYPES, Onnx, OnnxTensor, Result, is_narrow, lowered, need_type
+from tflq.formats.onnx.context import Form as TensorForm
 from tflq.formats.onnx.dialect import (
     ArgMax,
     ArgMin,
@@ -44,46 +44,50 @@ from tflq.transforms.pass_manager import Note, Notes, Pass, PassResult, Searches
 
 @dataclass(frozen=True)
 class LowerToOnnx(Pass):
-    """The integer form becomes operators of ONNX. cache: a folder of proofs, "" for none. given: callers give each
-    state in every run, since its input has no initializer."""
+    """The integer form becomes operators of ONNX. cache: a folder of proofs, "" for none.
+
+    state_required: callers give each state in every run, since its input has no initializer.
+    """
 
     name: ClassVar[str] = "lower-to-onnx"
     title: ClassVar[str] = "lowering to ONNX"
     takes: ClassVar[Form] = "integer"
     makes: ClassVar[Form] = "onnx"
     cache: str = ""
-    given: bool = False
+    state_required: bool = False
 
     def run(self, module: Module) -> PassResult:
         proofs = ProofCache(self.cache) if self.cache else None
-        return PassResult(lower(module, proofs, given=self.given, become=self.lowered), modified=True)
+        return PassResult(lower(module, proofs, state_required=self.state_required, become=self.lowered), modified=True)
 
-    def lowered(self, op: Op, t: Onnx) -> Made | Sequence[Made]:
-        """What an op becomes. Refused if it has no form."""
+    def lowered(self, op: Op, t: Onnx) -> Result | Sequence[Result]:
+        """The lowered results of an op. Refused if the op has no form."""
         return lowered(op, t)
 
 
-Become: TypeAlias = Callable[[Op, Onnx], "Made | Sequence[Made]"]
+Become: TypeAlias = Callable[[Op, Onnx], "Result | Sequence[Result]"]
 
 
-def lower(module: Module, proofs: ProofCache | None = None, *, given: bool = False, become: Become = lowered) -> Module:
-    """The module on ONNX's operators. become: what an op becomes. UnsupportedError lists every operator that has no
+def lower(
+    module: Module, proofs: ProofCache | None = None, *, state_required: bool = False, become: Become = lowered
+) -> Module:
+    """The module on ONNX's operators. become: lowers an op. UnsupportedError lists every operator that has no
     form there."""
     refused: dict[Reason, None] = {}
     renamed: dict[Value, Value] = {}
     sources = [module.functions[i] for i in entries(module)]
     searches = Searches(module)
     walks = [_Function(f, Onnx(module, f, proofs, searches), become, refused, renamed) for f in sources]
-    made = [walk.run() for walk in walks]
+    functions = [walk.run() for walk in walks]
     refuse(refused, "ONNX")
-    for argument in (v for function in made for v in function.inputs if "start" in v.info):
-        argument.info = {**argument.info, "given": given}
-    lowered = lowered_module(module, made, renamed)
+    for argument in (v for function in functions for v in function.inputs if "start" in v.info):
+        argument.info = {**argument.info, "given": state_required}
+    lowered = lowered_module(module, functions, renamed)
     lowered.record.note(Notes([note for walk in walks for note in walk.t.notes]))
     return lowered
 
 
-class _Function(FunctionWalk["Made"]):
+class _Function(FunctionWalk["Result"]):
     """One function's walk."""
 
     def __init__(
@@ -104,32 +108,34 @@ class _Function(FunctionWalk["Made"]):
         inputs = [self._input(value) for value in self.source.inputs]
         self.lower(self.source.ops)
         self.t.location = None
-        taken: set[Value] = set(inputs)
-        outputs = [self._output(value, taken) for value in self.source.outputs]
-        before, after = self.t.state.sides(self.t, taken)
+        used: set[Value] = set(inputs)
+        outputs = [self._output(value, used) for value in self.source.outputs]
+        before, after = self.t.state.sides(self.t, used)
         outputs += after
         return self.function(inputs + before, outputs)
 
-    def lowered(self, op: Op) -> Sequence[Made]:
+    def lowered(self, op: Op) -> Sequence[Result]:
         for value in op.tensors:
             _need_known_type(value)
         results = self.become(op, self.t)
-        return [results] if isinstance(results, (Value, Held)) else results
+        return [results] if isinstance(results, (Value, OnnxTensor)) else results
 
-    def record(self, value: Value, made: Made) -> None:
-        self.t.record(value, made)
+    def record(self, value: Value, result: Result) -> None:
+        self.t.record(value, result)
 
-    def found(self, value: Value) -> Sequence[Value]:
-        return self.t.found(value)
+    def counterparts(self, value: Value) -> Sequence[Value]:
+        return self.t.forms_of(value)
 
-    def stated(self, value: Value) -> TensorType:
+    def stand_in_type(self, value: Value) -> TensorType:
         return value.type.stripped()
 
     def _input(self, value: Value) -> Value:
         """The argument, of its storage type."""
         storage, shape = value.type.storage, value.type.shape
         lacking = (
-            "has no known rank" * (shape is None) if storage in HELD else f"is {storage}, which has no form in ONNX"
+            f"is {storage}, which has no form in ONNX"
+            if storage not in ELEMENT_TYPES
+            else "has no known rank" * (shape is None)
         )
         if lacking:
             self.refused[Reason(f"input '{value.name}' {lacking}", tensor=value.name)] = None
@@ -139,15 +145,15 @@ class _Function(FunctionWalk["Made"]):
         self.t.record(value, argument)
         return argument
 
-    def _output(self, value: Value, taken: set[Value]) -> Value:
+    def _output(self, value: Value, used: set[Value]) -> Value:
         """The result: a separate value of its storage type, under its name."""
         try:
             _need_result(value)
-            result = self.t.held(value).get(self.t, HeldAs(value.type.storage))
+            result = self.t.tensor(value).get(self.t, TensorForm(value.type.storage))
         except Refused as refusal:
             self.refused[Reason(f"result '{value.name}': {refusal}", tensor=value.name)] = None
             return value
-        result = own(result, taken, self.t.identity)
+        result = distinct_result(result, used, self.t.identity)
         result.name = value.name
         if value.type.shape is not None:
             result.type = TensorType(value.type.shape, result.type.element)
@@ -186,21 +192,21 @@ _OF_TYPE: Final = {
     f64: "float64 in float32",
     ui32: "uint32 in int32",
 }
-"""How OpenVINO computes numbers of these types."""
+"""The types that OpenVINO computes otherwise, with the difference."""
 _INDEXED: Final = (Gather, GatherND, ScatterND, ArgMax, ArgMin, NonZero, TopK, ShapeOf)
 """They take or give indices in int64, which are small."""
 
 
 @dataclass(frozen=True, slots=True)
 class Runtimes:
-    """Which runtimes compute a model exactly; for the report."""
+    """The runtimes that compute a model exactly; for the report."""
 
     key: ClassVar[str] = "onnx"
-    """What the report calls it."""
+    """The key in the report."""
     names: tuple[str, ...]
     opset: int
     remedy: str = ""
-    """What makes it exact in more of them."""
+    """A change of options that makes it exact in more runtimes."""
     lost: tuple[str, ...] = ()
     """The operators of the source of which OpenVINO computes something otherwise, and how."""
 
@@ -211,15 +217,15 @@ class Runtimes:
     def exactness(self) -> str:
         titles = {"onnxruntime": "ONNX Runtime", "openvino": "OpenVINO"}
         listed = " and ".join(titles[name] for name in self.names) or "no runtime"
-        lost = f"not in OpenVINO: {', '.join(self.lost)}" if self.lost else ""
-        return "; ".join(part for part in (f"exact in {listed}", lost, self.remedy) if part)
+        inexact = f"not in OpenVINO: {', '.join(self.lost)}" if self.lost else ""
+        return "; ".join(part for part in (f"exact in {listed}", inexact, self.remedy) if part)
 
     def to_json(self) -> dict[str, Any]:
-        found = {"opset": self.opset, "exact_in": list(self.names), "remedy": self.remedy or None}
-        return found | {"lost": list(self.lost)}
+        document = {"opset": self.opset, "exact_in": list(self.names), "remedy": self.remedy or None}
+        return document | {"lost": list(self.lost)}
 
 
-_GIVEN: Final = "with state as inputs that are always given (--state inputs), in OpenVINO, too"
+_REQUIRED_STATE: Final = "with state as inputs that are always given (--state inputs), in OpenVINO, too"
 
 
 def runtimes(module: Module) -> Runtimes:
@@ -232,22 +238,22 @@ def runtimes(module: Module) -> Runtimes:
         for opcode, _, causes in otherwise if names else ():
             opcodes.setdefault(opcode, {}).update(causes)
         return Runtimes(names, OPSET, lost=tuple(f"{opcode} ({', '.join(how)})" for opcode, how in opcodes.items()))
-    return Runtimes(names, OPSET, _GIVEN if any(map(left_out, module.functions)) else "")
+    return Runtimes(names, OPSET, _REQUIRED_STATE if any(map(left_out, module.functions)) else "")
 
 
 def otherwise_notes(module: Module) -> list[Note]:
     """A note on each operator of the source of which OpenVINO computes something otherwise."""
-    found = ((place, ", ".join(causes)) for _, place, causes in _by_operator(module))
-    return [Note(place, f"for ONNX Runtime alone: OpenVINO computes {how}") for place, how in found]
+    otherwise = ((place, ", ".join(causes)) for _, place, causes in _by_operator(module))
+    return [Note(place, f"for ONNX Runtime alone: OpenVINO computes {how}") for place, how in otherwise]
 
 
 def _by_operator(module: Module) -> list[tuple[str, Location | None, dict[str, None]]]:
     """The operators of the source of which OpenVINO computes something otherwise: opcode, place, and how."""
-    found: dict[tuple[str, Location | None], dict[str, None]] = {}
+    by_operator: dict[tuple[str, Location | None], dict[str, None]] = {}
     for op, how in chain.from_iterable(map(only_onnxruntime, module.functions)):
         opcode = op.location.opcode if op.location else op.short_name
-        found.setdefault((opcode, op.location), {})[how] = None
-    return [(*of, causes) for of, causes in found.items()]
+        by_operator.setdefault((opcode, op.location), {})[how] = None
+    return [(*of, causes) for of, causes in by_operator.items()]
 
 
 def exact_in(function: Function) -> list[str]:

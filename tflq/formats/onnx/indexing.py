@@ -26,7 +26,7 @@ from tflq.dialects.tfl.comparison import Where
 from tflq.dialects.tosa.movement import Gather, Scatter
 from tflq.formats.onnx import dialect as onnx
 from tflq.formats.onnx.arithmetic import chosen
-from tflq.formats.onnx.context import EXACT, Held, Onnx, lowering, static
+from tflq.formats.onnx.context import EXACT, Onnx, OnnxTensor, lowering, static
 from tflq.formats.onnx.convolution import real_sum
 from tflq.formats.onnx.movement import numbers, padded
 from tflq.formats.onnx.rescale import BITS, split
@@ -36,7 +36,7 @@ from tflq.numerics.convolution import scattered_in_turn
 
 
 @lowering(tfl.Gather)
-def gather(op: tfl.Gather, t: Onnx) -> Held:
+def gather(op: tfl.Gather, t: Onnx) -> OnnxTensor:
     """GATHER; with dims of batches GATHERND of rows, each with the index of its batch."""
     rank = len(op.input.type.dims)
     axis, batch = op.axis % rank, op.batch_dims
@@ -56,13 +56,13 @@ def gather(op: tfl.Gather, t: Onnx) -> Held:
 
 
 @lowering(tfl.GatherND)
-def gather_nd(op: tfl.GatherND, t: Onnx) -> Held:
+def gather_nd(op: tfl.GatherND, t: Onnx) -> OnnxTensor:
     rows = t.integers(op.indices, i64)
     return t.moved(op.input, lambda x: t.emit(onnx.GatherND, [x, rows]), op.result)
 
 
 @lowering(Gather)
-def gather_rows(op: Gather, t: Onnx) -> Held:
+def gather_rows(op: Gather, t: Onnx) -> OnnxTensor:
     """values [N, K, C], indices [N, W] → [N, W, C]."""
     batch, count = op.indices.type.shape or (None, None)
     if batch == 1:
@@ -76,17 +76,17 @@ def gather_rows(op: Gather, t: Onnx) -> Held:
 
 
 @lowering(Scatter)
-def scatter_rows(op: Scatter, t: Onnx) -> Held:
+def scatter_rows(op: Scatter, t: Onnx) -> OnnxTensor:
     """SCATTERND of rows by batch and index."""
     batch, count = static(op.indices.type.shape)
     numbers = t.constant(np.repeat(sized.arange(batch, dtype=np.int64), count).reshape(batch, count, 1), i64)
     rows = t.concat([numbers, t.reshape(t.integers(op.indices, i64), (batch, count, 1))], 2)
     (values, updates), form = t.common([op.values_in, op.input])
-    return t.made(t.emit(onnx.ScatterND, [values, rows, updates]), op.result, offset=form.offset)
+    return t.bind(t.emit(onnx.ScatterND, [values, rows, updates]), op.result, offset=form.offset)
 
 
 @lowering(tfl.DynamicUpdateSlice)
-def dynamic_update_slice(op: tfl.DynamicUpdateSlice, t: Onnx) -> Held:
+def dynamic_update_slice(op: tfl.DynamicUpdateSlice, t: Onnx) -> OnnxTensor:
     """SCATTERND at the start and all places of the update, as far as they are inside."""
     shape, block = static(op.input.type.shape), static(op.update.type.shape)
     last = t.constant(np.subtract(shape, block), i64)
@@ -96,11 +96,11 @@ def dynamic_update_slice(op: tfl.DynamicUpdateSlice, t: Onnx) -> Held:
     rows = t.add(t.reshape(start, (1, len(block))), t.constant(places.astype(np.int64), i64))
     (values, updates), form = t.common([op.input, op.update])
     flat = t.reshape(updates, (prod(block),))
-    return t.made(t.emit(onnx.ScatterND, [values, rows, flat]), op.result, offset=form.offset)
+    return t.bind(t.emit(onnx.ScatterND, [values, rows, flat]), op.result, offset=form.offset)
 
 
 @lowering(tfl.EmbeddingLookup)
-def embedding_lookup(op: tfl.EmbeddingLookup, t: Onnx) -> Held:
+def embedding_lookup(op: tfl.EmbeddingLookup, t: Onnx) -> OnnxTensor:
     """The rows of a table; of a quantized one, as floats: stored * scale, as the kernel computes them."""
     table, element = op.values, op.values.type.element
     count = table.type.dims[0]
@@ -114,15 +114,15 @@ def embedding_lookup(op: tfl.EmbeddingLookup, t: Onnx) -> Held:
     read = table_as_read(table)
     by_row = isinstance(element, (UniformQuantizedType, UniformQuantizedPerAxisType))
     if not by_row or not np.array_equal(read, as_read(table)):
-        return t.made(t.gather(t.constant(read, f32), ids), op.output)
+        return t.bind(t.gather(t.constant(read, f32), ids), op.output)
     rows = t.cast(t.gather(constant(table.array.view(np.int8)), ids), f32)
     scale, _ = parameters(table.type)
     scales = t.constant(scale, f32)
-    return t.made(t.mul(rows, t.gather(scales, ids) if np.size(scale) > 1 else scales), op.output)
+    return t.bind(t.mul(rows, t.gather(scales, ids) if np.size(scale) > 1 else scales), op.output)
 
 
 @lowering(tfl.OneHot)
-def one_hot(op: tfl.OneHot, t: Onnx) -> Held:
+def one_hot(op: tfl.OneHot, t: Onnx) -> OnnxTensor:
     """`on` where the new axis counts to the index, else `off`."""
     shape = op.indices.type.dims
     rank, (depth,) = len(shape), numbers(op.depth)
@@ -141,7 +141,7 @@ def where(op: Where, t: Onnx) -> Value:
 
 
 @lowering(tfl.MatrixDiag)
-def matrix_diag(op: tfl.MatrixDiag, t: Onnx) -> Held:
+def matrix_diag(op: tfl.MatrixDiag, t: Onnx) -> OnnxTensor:
     """The last dim on a diagonal, zeros elsewhere."""
     (size,) = static(op.input.type.dims[-1:])
     zero = constant(np.zeros((), op.output.type.storage.dtype))
@@ -151,7 +151,7 @@ def matrix_diag(op: tfl.MatrixDiag, t: Onnx) -> Held:
 
 
 @lowering(tfl.MatrixSetDiag)
-def matrix_set_diag(op: tfl.MatrixSetDiag, t: Onnx) -> Held:
+def matrix_set_diag(op: tfl.MatrixSetDiag, t: Onnx) -> OnnxTensor:
     """The operand with another diagonal."""
     rows, columns = static(op.input.type.dims[-2:])
     *outer, _ = op.diagonal.type.dims
@@ -170,7 +170,7 @@ def _as(t: Onnx, operand: Value, shape: Sequence[int | None]) -> Value:
 
 
 @lowering(tfl.ScatterND)
-def scatter_nd(op: tfl.ScatterND, t: Onnx) -> Held:
+def scatter_nd(op: tfl.ScatterND, t: Onnx) -> OnnxTensor:
     """Row r: the sum of the updates whose place is r."""
     shape = numbers(op.shape)
     *outer, depth = static(op.indices.type.shape)
@@ -182,14 +182,14 @@ def scatter_nd(op: tfl.ScatterND, t: Onnx) -> Held:
         if not ((places >= 0) & (places < rows)).all():
             raise Refused(f"an index of '{op.indices.name}' is outside of {tuple(shape)}")
         sized.need_few(rows)
-        made = _gathered(t, updates, scattered_in_turn(places, rows))
+        sums = _gathered(t, updates, scattered_in_turn(places, rows))
     else:
-        made = _where_hit(op, t, updates, strides, rows)
-    (form, x), *_ = made.forms.items()
-    return t.made(t.reshape(x, shape), op.output, offset=form.offset)
+        sums = _where_hit(op, t, updates, strides, rows)
+    (form, x), *_ = sums.forms.items()
+    return t.bind(t.reshape(x, shape), op.output, offset=form.offset)
 
 
-def _gathered(t: Onnx, updates: Value, turns: Sequence[np.ndarray]) -> Held:
+def _gathered(t: Onnx, updates: Value, turns: Sequence[np.ndarray]) -> OnnxTensor:
     """In each turn a row takes one of the updates, or the zeros behind them all."""
     count, inner = updates.type.sizes
     storage, total = updates.type.storage, Value(updates.type)
@@ -203,7 +203,7 @@ def _gathered(t: Onnx, updates: Value, turns: Sequence[np.ndarray]) -> Held:
     return _narrowed(t, reduce(t.add, [t.gather(x, t.vector(turn)) for turn in turns]), total, low, high)
 
 
-def _where_hit(op: tfl.ScatterND, t: Onnx, updates: Value, strides: np.ndarray, rows: int) -> Held:
+def _where_hit(op: tfl.ScatterND, t: Onnx, updates: Value, strides: np.ndarray, rows: int) -> OnnxTensor:
     """A product with the hits [rows, count]: of integers in limbs, where float32 does not hold it."""
     (count, inner), storage, total = updates.type.sizes, updates.type.storage, Value(updates.type)
     low, high = _ends(t, updates, count)
@@ -215,15 +215,15 @@ def _where_hit(op: tfl.ScatterND, t: Onnx, updates: Value, strides: np.ndarray, 
     hit = t.equal(t.constant(np.arange(rows).reshape(-1, 1), f32), place)
     if storage.is_float:
         x = t.reshape(t.value(updates), (1, count, inner))
-        taken = t.where(t.reshape(hit, (rows, count, 1)), x, t.like(0, x))
-        return t.made(real_sum(op, t.reduce(onnx.ReduceSum, taken, [1], keep=False)), total)
+        terms = t.where(t.reshape(hit, (rows, count, 1)), x, t.like(0, x))
+        return t.bind(real_sum(op, t.reduce(onnx.ReduceSum, terms, [1], keep=False)), total)
     hits = t.cast(hit, f32)
     if exact:
         x = t.cast(t.value(updates), f32) if storage == i1 else t.whole(updates)
         return _narrowed(t, t.matmul(hits, x), total, low, high)
     limbs = split(t, t.integers(updates), *t.bounds(updates))
     parts = (t.cast(t.matmul(hits, limb), i32) for limb in limbs)
-    return t.made(reduce(t.add, [t.mul(x, t.constant(1 << i * BITS, i32)) for i, x in enumerate(parts)]), total)
+    return t.bind(reduce(t.add, [t.mul(x, t.constant(1 << i * BITS, i32)) for i, x in enumerate(parts)]), total)
 
 
 def _ends(t: Onnx, updates: Value, count: int) -> tuple[int, int]:
@@ -232,8 +232,8 @@ def _ends(t: Onnx, updates: Value, count: int) -> tuple[int, int]:
     return min(low * count, low), max(high * count, high)
 
 
-def _narrowed(t: Onnx, x: Value, total: Value, low: int, high: int) -> Held:
+def _narrowed(t: Onnx, x: Value, total: Value, low: int, high: int) -> OnnxTensor:
     """A sum as the kernel stores it: integers wrap, truth values are true where one is."""
     storage = total.type.storage
     fits = storage.is_float or storage in (i1, i64) or (storage.minimum <= low and high <= storage.maximum)
-    return t.made(t.cast(x, i1) if storage == i1 else x if fits else t.cast(t.cast(x, i32), storage), total)
+    return t.bind(t.cast(x, i1) if storage == i1 else x if fits else t.cast(t.cast(x, i32), storage), total)

@@ -17,13 +17,13 @@ from tflq.base.errors import Refused
 from tflq.dialects.tfl import movement as tfl
 from tflq.dialects.tosa import movement as tosa
 from tflq.formats.onnx import dialect as onnx
-from tflq.formats.onnx.context import Form, Held, Made, Onnx, lowering, static
+from tflq.formats.onnx.context import Form, Onnx, OnnxTensor, Result, lowering, static
 from tflq.ir.core import Op, Value
 from tflq.ir.types import i1, i32, i64, ui64
 
 
 @lowering(tosa.Reshape, tfl.Reshape, tfl.Squeeze, tfl.ExpandDims)
-def reshape(op: tosa.Reshape | tfl.Reshape | tfl.Squeeze | tfl.ExpandDims, t: Onnx) -> Held:
+def reshape(op: tosa.Reshape | tfl.Reshape | tfl.Squeeze | tfl.ExpandDims, t: Onnx) -> OnnxTensor:
     shape = op.result.type.shape
     if shape is None:
         raise Refused("the rank that it makes is not known")
@@ -31,36 +31,36 @@ def reshape(op: tosa.Reshape | tfl.Reshape | tfl.Squeeze | tfl.ExpandDims, t: On
 
 
 @lowering(tosa.Transpose, tfl.Transpose)
-def transpose(op: tosa.Transpose | tfl.Transpose, t: Onnx) -> Held:
+def transpose(op: tosa.Transpose | tfl.Transpose, t: Onnx) -> OnnxTensor:
     rank = len(op.result.type.dims)
     perms = op.perms if isinstance(op, tosa.Transpose) else numbers(op.perm)
     return t.moved(op.input, lambda x: t.transpose(x, [p % rank for p in perms]), op.result)
 
 
 @lowering(tosa.Concat, tfl.Concatenation)
-def concatenate(op: tosa.Concat | tfl.Concatenation, t: Onnx) -> Held:
+def concatenate(op: tosa.Concat | tfl.Concatenation, t: Onnx) -> OnnxTensor:
     if isinstance(op, tfl.Concatenation) and op.fused_activation_function != "NONE":
         raise Refused(f"the activation {op.fused_activation_function}")
     operands = op.present_operands
     xs, form = t.common(operands)
-    return t.made(t.concat(xs, op.axis), op.result, offset=form.offset)
+    return t.bind(t.concat(xs, op.axis), op.result, offset=form.offset)
 
 
 @lowering(tfl.Pack)
-def pack(op: tfl.Pack, t: Onnx) -> Held:
+def pack(op: tfl.Pack, t: Onnx) -> OnnxTensor:
     operands = op.present_operands
     xs, form = t.common(operands)
     shape = op.result.type.dims
     axis = op.axis % len(shape)
     rows = [t.reshape(x, (*shape[:axis], 1, *shape[axis + 1 :])) for x in xs]
-    return t.made(t.concat(rows, axis), op.result, offset=form.offset)
+    return t.bind(t.concat(rows, axis), op.result, offset=form.offset)
 
 
 @lowering(tfl.Unpack)
-def unpack(op: tfl.Unpack, t: Onnx) -> list[Made]:
+def unpack(op: tfl.Unpack, t: Onnx) -> list[Result]:
     axis = op.axis % len(op.input.type.dims)
 
-    def one(index: int, result: Value) -> Held:
+    def one(index: int, result: Value) -> OnnxTensor:
         shape = result.type.dims
         return t.moved(op.input, lambda x: t.reshape(t.part(x, axis, index, index + 1), shape), result)
 
@@ -68,7 +68,7 @@ def unpack(op: tfl.Unpack, t: Onnx) -> list[Made]:
 
 
 @lowering(tosa.Slice, tfl.Slice)
-def slice_(op: tosa.Slice | tfl.Slice, t: Onnx) -> Held:
+def slice_(op: tosa.Slice | tfl.Slice, t: Onnx) -> OnnxTensor:
     if isinstance(op, tosa.Slice):
         starts, sizes = list(op.start), list(op.size)
     elif not (op.begin.is_constant and op.size.is_constant):
@@ -85,7 +85,7 @@ def slice_(op: tosa.Slice | tfl.Slice, t: Onnx) -> Held:
     return t.moved(op.input, emit, op.result)
 
 
-def _slice_computed(op: tfl.Slice, t: Onnx) -> Held:
+def _slice_computed(op: tfl.Slice, t: Onnx) -> OnnxTensor:
     """A size of -1 is the rest of a dim."""
     starts, sizes = t.integers(op.begin, i64), t.integers(op.size, i64)
     ends = t.where(t.below_zero(sizes), t.like((1 << 63) - 1, sizes), t.add(starts, sizes))
@@ -96,18 +96,18 @@ def _slice_computed(op: tfl.Slice, t: Onnx) -> Held:
 
 
 @lowering(tfl.Split, tfl.SplitV)
-def split(op: tfl.Split | tfl.SplitV, t: Onnx) -> list[Made]:
+def split(op: tfl.Split | tfl.SplitV, t: Onnx) -> list[Result]:
     axis = numbers(op.axis)[0] % len(op.input.type.dims)
     sizes = [static(v.type.dims[axis:][:1])[0] for v in op.results]
 
-    def one(end: int, size: int, result: Value) -> Held:
+    def one(end: int, size: int, result: Value) -> OnnxTensor:
         return t.moved(op.input, lambda x: t.part(x, axis, end - size, end), result)
 
     return [one(*row) for row in zip(np.cumsum(sizes).tolist(), sizes, op.results, strict=True)]
 
 
 @lowering(tfl.StridedSlice)
-def strided_slice(op: tfl.StridedSlice, t: Onnx) -> Held:
+def strided_slice(op: tfl.StridedSlice, t: Onnx) -> OnnxTensor:
     """SLICE of the dims that are cut, then RESHAPE. Of a mask for an ellipsis or new dims the evaluator says what is
     meant."""
     if op.ellipsis_mask or op.new_axis_mask:
@@ -138,17 +138,17 @@ def strided_slice(op: tfl.StridedSlice, t: Onnx) -> Held:
 
 
 @lowering(tosa.Pad)
-def pad(op: tosa.Pad, t: Onnx) -> Held:
+def pad(op: tosa.Pad, t: Onnx) -> OnnxTensor:
     return padded(t, op.input1, np.reshape(op.padding, (-1, 2)), op.pad_const, op.result)
 
 
 @lowering(tfl.Pad)
-def kernel_pad(op: tfl.Pad, t: Onnx) -> Held:
+def kernel_pad(op: tfl.Pad, t: Onnx) -> OnnxTensor:
     return padded(t, op.input, _pairs(op), 0, op.result)
 
 
 @lowering(tfl.PadV2)
-def pad_v2(op: tfl.PadV2, t: Onnx) -> Held:
+def pad_v2(op: tfl.PadV2, t: Onnx) -> OnnxTensor:
     if not op.value.is_constant:
         raise Refused(f"'{op.value.name}', with which it pads, is not a constant")
     return padded(t, op.input, _pairs(op), op.value.array.reshape(()).item(), op.result)
@@ -158,22 +158,22 @@ def _pairs(op: tfl.Padding) -> np.ndarray:
     return np.reshape(numbers(op.paddings), (-1, 2))
 
 
-def padded(t: Onnx, x: Value, pairs: np.ndarray, fill: Any, result: Value) -> Held:
+def padded(t: Onnx, x: Value, pairs: np.ndarray, fill: Any, result: Value) -> OnnxTensor:
     """PAD; the constant is less what is taken off the tensor in its form."""
-    held = t.held(x)
-    form = min((f for f in held.forms if not f.first), key=lambda f: f.element.bits, default=Form(x.type.storage))
+    tensor = t.tensor(x)
+    form = min((f for f in tensor.forms if not f.first), key=lambda f: f.element.bits, default=Form(x.type.storage))
     if form.element == i1:
         form = Form(i32)
     value = fill if form.element.is_float and x.type.storage.is_float else int(fill) - form.offset
     before, after = (pairs[:, i].tolist() for i in (0, 1))
-    made = t.made(t.pad(held.get(t, form), before, after, value), result, offset=form.offset)
+    out = t.bind(t.pad(tensor.get(t, form), before, after, value), result, offset=form.offset)
     if x.type.storage == i1:
-        return t.made(t.cast(next(iter(made.forms.values())), i1), result)
-    return made
+        return t.bind(t.cast(next(iter(out.forms.values())), i1), result)
+    return out
 
 
 @lowering(tfl.MirrorPad)
-def mirror_pad(op: tfl.MirrorPad, t: Onnx) -> Held:
+def mirror_pad(op: tfl.MirrorPad, t: Onnx) -> OnnxTensor:
     """GATHER of each axis that is padded."""
     pairs, shape = _pairs(op), op.input.type.dims
     mode: Literal["reflect", "symmetric"] = "reflect" if op.mode == "REFLECT" else "symmetric"
@@ -190,12 +190,12 @@ def mirror_pad(op: tfl.MirrorPad, t: Onnx) -> Held:
 
 
 @lowering(tosa.Tile)
-def tile(op: tosa.Tile, t: Onnx) -> Held:
+def tile(op: tosa.Tile, t: Onnx) -> OnnxTensor:
     return t.moved(op.input1, lambda x: t.tile(x, op.multiples), op.result)
 
 
 @lowering(tfl.Tile)
-def kernel_tile(op: tfl.Tile, t: Onnx) -> Held:
+def kernel_tile(op: tfl.Tile, t: Onnx) -> OnnxTensor:
     if op.multiples.is_constant:
         return t.moved(op.input, lambda x: t.tile(x, numbers(op.multiples)), op.result)
     repeats, kind = t.integers(op.multiples, i64), op.result.type
@@ -203,18 +203,18 @@ def kernel_tile(op: tfl.Tile, t: Onnx) -> Held:
 
 
 @lowering(tfl.BroadcastTo)
-def broadcast_to(op: tfl.BroadcastTo, t: Onnx) -> Held:
+def broadcast_to(op: tfl.BroadcastTo, t: Onnx) -> OnnxTensor:
     shape = static(op.result.type.shape)
     return t.moved(op.input, lambda x: t.expand(x, shape), op.result)
 
 
 @lowering(tosa.Reverse)
-def reverse(op: tosa.Reverse, t: Onnx) -> Held:
+def reverse(op: tosa.Reverse, t: Onnx) -> OnnxTensor:
     return t.moved(op.input1, lambda x: t.slice(x, [op.axis], [-1], [None], [-1]), op.result)
 
 
 @lowering(tfl.ReverseV2)
-def reverse_v2(op: tfl.ReverseV2, t: Onnx) -> Held:
+def reverse_v2(op: tfl.ReverseV2, t: Onnx) -> OnnxTensor:
     axes = numbers(op.axes)
     count = len(axes)
 
@@ -225,7 +225,7 @@ def reverse_v2(op: tfl.ReverseV2, t: Onnx) -> Held:
 
 
 @lowering(tfl.SpaceToDepth, tfl.DepthToSpace)
-def depth_blocks(op: tfl.SpaceToDepth | tfl.DepthToSpace, t: Onnx) -> Held:
+def depth_blocks(op: tfl.SpaceToDepth | tfl.DepthToSpace, t: Onnx) -> OnnxTensor:
     """RESHAPE, TRANSPOSE, RESHAPE: blocks are dims of their own in between."""
     n, h, w, c = op.input.type.dims
     _, height, width, _ = result = op.result.type.dims
@@ -241,7 +241,7 @@ def depth_blocks(op: tfl.SpaceToDepth | tfl.DepthToSpace, t: Onnx) -> Held:
 
 
 @lowering(tfl.SpaceToBatchND)
-def space_to_batch(op: tfl.SpaceToBatchND, t: Onnx) -> Held:
+def space_to_batch(op: tfl.SpaceToBatchND, t: Onnx) -> OnnxTensor:
     block, pairs = numbers(op.block), np.reshape(numbers(op.paddings), (-1, 2))
     shape, spatial = static(op.input.type.shape), len(block)
     before, after = ([0, *pairs[:, i].tolist(), *[0] * (len(shape) - 1 - spatial)] for i in (0, 1))
@@ -255,13 +255,13 @@ def space_to_batch(op: tfl.SpaceToBatchND, t: Onnx) -> Held:
         moved = t.transpose(t.reshape(x, (shape[0], *blocks, *rest)), order)
         return t.reshape(moved, static(op.result.type.shape))
 
-    held = padded(t, op.input, np.stack([before, after], 1), 0, op.input)
-    form, value = next(iter(held.forms.items()))
-    return t.made(emit(value), op.result, offset=form.offset)
+    tensor = padded(t, op.input, np.stack([before, after], 1), 0, op.input)
+    form, value = next(iter(tensor.forms.items()))
+    return t.bind(emit(value), op.result, offset=form.offset)
 
 
 @lowering(tfl.BatchToSpaceND)
-def batch_to_space(op: tfl.BatchToSpaceND, t: Onnx) -> Held:
+def batch_to_space(op: tfl.BatchToSpaceND, t: Onnx) -> OnnxTensor:
     block, pairs = numbers(op.block), np.reshape(numbers(op.crops), (-1, 2)).tolist()
     shape, spatial = static(op.input.type.shape), len(block)
     batch, rest = shape[0] // prod(block), shape[1 + spatial :]
@@ -280,11 +280,11 @@ def batch_to_space(op: tfl.BatchToSpaceND, t: Onnx) -> Held:
 
 
 @lowering(tfl.ReverseSequence)
-def reverse_sequence(op: tfl.ReverseSequence, t: Onnx) -> Held:
+def reverse_sequence(op: tfl.ReverseSequence, t: Onnx) -> OnnxTensor:
     return by_index(op, t, op.input)
 
 
-def by_index(op: Op, t: Onnx, x: Value) -> Held:
+def by_index(op: Op, t: Onnx, x: Value) -> OnnxTensor:
     """The op's evaluator on the places of the elements says which one goes where. Refused for operands that are not
     constant."""
     others = [v for v in op.present_operands if v is not x]
@@ -301,17 +301,17 @@ def by_index(op: Op, t: Onnx, x: Value) -> Held:
 
 
 def _places(op: Op, x: Value, places: np.ndarray) -> np.ndarray:
-    """What the evaluator makes of int64s: as an op of such a tensor. Refused if it reads beyond its operand."""
+    """The result of the op's evaluator on places, int64. Refused if the op reads beyond its operand."""
     stand_in = Value(x.type.with_element(i64))
     operands: list[Value | None] = [stand_in if v is x else v for v in op.operands]
     result = Value(op.result.type.with_element(i64))
     copy = type(op)(op.name, operands, [result], dict(op.attributes))
     try:
-        found = evaluate_op(copy, [places if v is stand_in else None if v is None else v.array for v in operands])
+        arrays = evaluate_op(copy, [places if v is stand_in else None if v is None else v.array for v in operands])
     except (IndexError, ValueError) as error:
         raise Refused(f"it reads what its operand does not have: {error}") from None
-    assert found is not None
-    return found[0]
+    assert arrays is not None
+    return arrays[0]
 
 
 def numbers(operand: Value) -> list[int]:

@@ -25,7 +25,7 @@ from tflq.dialects.tosa.convolution import AvgPool2D, MaxPool2D
 from tflq.dialects.tosa.movement import Resize
 from tflq.formats.onnx import dialect as onnx
 from tflq.formats.onnx.arithmetic import activated
-from tflq.formats.onnx.context import EXACT, Form, Held, Made, Onnx, lowering, static
+from tflq.formats.onnx.context import EXACT, Form, Onnx, OnnxTensor, Result, lowering, static
 from tflq.formats.onnx.convolution import padding, real_sum
 from tflq.formats.onnx.movement import numbers
 from tflq.formats.onnx.rescale import BITS, plus, split
@@ -41,12 +41,12 @@ _RECIPROCAL = 1 << 22
 
 
 @lowering(MaxPool2D)
-def max_pool(op: MaxPool2D, t: Onnx) -> Held:
+def max_pool(op: MaxPool2D, t: Onnx) -> OnnxTensor:
     return _greatest(t, op.input, _window(op.kernel, op.stride, _ends(op.pad)), op.result)
 
 
 @lowering(AvgPool2D)
-def average_pool(op: AvgPool2D, t: Onnx) -> Held:
+def average_pool(op: AvgPool2D, t: Onnx) -> OnnxTensor:
     """The mean of x - input_zp, plus output_zp, saturated."""
     if op.input.type.storage.is_float:
         return _real_mean(t, op.input, _window(op.kernel, op.stride, _ends(op.pad)), op.result)
@@ -64,7 +64,7 @@ def average_pool(op: AvgPool2D, t: Onnx) -> Held:
     mean = _mean(t, total, counts, reach, signed=low < 0)
     least, most = op.result.type.storage.less(op.output_zp)
     mean = t.clip(mean, least, most) if low < least or high > most else mean
-    return t.made(mean, op.result, offset=op.output_zp, first=True)
+    return t.bind(mean, op.result, offset=op.output_zp, first=True)
 
 
 def _mean(t: Onnx, total: Value, counts: np.ndarray, reach: int, *, signed: bool) -> Value:
@@ -83,7 +83,7 @@ def _mean(t: Onnx, total: Value, counts: np.ndarray, reach: int, *, signed: bool
 
 
 @lowering(tfl.AveragePool2D, tfl.MaxPool2D)
-def kernel_pool(op: tfl.AveragePool2D | tfl.MaxPool2D, t: Onnx) -> Held:
+def kernel_pool(op: tfl.AveragePool2D | tfl.MaxPool2D, t: Onnx) -> OnnxTensor:
     """Of float32, or the greatest of plain integers."""
     if 0 in op.result.type.dims:
         raise Refused("the result has no elements")
@@ -93,20 +93,20 @@ def kernel_pool(op: tfl.AveragePool2D | tfl.MaxPool2D, t: Onnx) -> Held:
     if not real and (isinstance(op, tfl.AveragePool2D) or op.fused_activation_function != "NONE"):
         raise Refused("a pool of plain integers")
     pool = _real_mean if isinstance(op, tfl.AveragePool2D) else _greatest
-    held = pool(t, op.input, _window(kernel, stride, pads), op.result)
-    (form, y), *_ = held.forms.items()
-    made = activated(t, y, op.fused_activation_function)
-    return held if made is y else t.made(made, op.result, first=form.first)
+    tensor = pool(t, op.input, _window(kernel, stride, pads), op.result)
+    (form, y), *_ = tensor.forms.items()
+    clamped = activated(t, y, op.fused_activation_function)
+    return tensor if clamped is y else t.bind(clamped, op.result, first=form.first)
 
 
 @lowering(tfl.L2Pool2D)
-def l2_pool(op: tfl.L2Pool2D, t: Onnx) -> Held:
+def l2_pool(op: tfl.L2Pool2D, t: Onnx) -> OnnxTensor:
     """The root of the mean of squares."""
     kernel, stride = (op.filter_height, op.filter_width), (op.stride_h, op.stride_w)
     pads = padding(op.input.type.dims[1:3], kernel, stride, (1, 1), op.padding)
-    x = t.held(op.input).get(t, Form(f32, first=True))
+    x = t.tensor(op.input).get(t, Form(f32, first=True))
     mean = real_sum(op, t.emit(onnx.AveragePool, [t.mul(x, x)], **_window(kernel, stride, pads)))
-    return t.made(activated(t, t.emit(onnx.Sqrt, [mean]), op.fused_activation_function), op.result, first=True)
+    return t.bind(activated(t, t.emit(onnx.Sqrt, [mean]), op.fused_activation_function), op.result, first=True)
 
 
 def _ends(pad: Sequence[int]) -> list[int]:
@@ -119,30 +119,30 @@ def _window(kernel: Sequence[int], stride: Sequence[int], pads: Sequence[int]) -
     return {"kernel_shape": tuple(kernel), "strides": tuple(stride), "pads": tuple(pads)}
 
 
-def _greatest(t: Onnx, x: Value, window: _Window, result: Value) -> Held:
+def _greatest(t: Onnx, x: Value, window: _Window, result: Value) -> OnnxTensor:
     """MAXPOOL in float32, in the form that the tensor has."""
-    held = t.held(x)
-    forms = [form for form in held.forms if form.element == f32]
+    tensor = t.tensor(x)
+    forms = [form for form in tensor.forms if form.element == f32]
     form = max(forms, key=lambda f: f.first)._replace(first=True) if forms else Form(f32, first=True)
     if not x.type.storage.is_float:
         t.whole(x, form.offset, first=True)
-    y = t.emit(onnx.MaxPool, [held.get(t, form)], **window)
-    return t.made(y, result, offset=form.offset, first=True)
+    y = t.emit(onnx.MaxPool, [tensor.get(t, form)], **window)
+    return t.bind(y, result, offset=form.offset, first=True)
 
 
-def _real_mean(t: Onnx, x: Value, window: _Window, result: Value) -> Held:
-    y = t.emit(onnx.AveragePool, [t.held(x).get(t, Form(f32, first=True))], **window)
-    return t.made(y, result, first=True)
+def _real_mean(t: Onnx, x: Value, window: _Window, result: Value) -> OnnxTensor:
+    y = t.emit(onnx.AveragePool, [t.tensor(x).get(t, Form(f32, first=True))], **window)
+    return t.bind(y, result, first=True)
 
 
 @lowering(Resize)
-def resize(op: Resize, t: Onnx) -> Held:
+def resize(op: Resize, t: Onnx) -> OnnxTensor:
     """Elements by index, or sums of two with whole weights, of rows and then of columns."""
     sizes = _plane(op.input), _plane(op.result)
     steps = steps_of(op.scale, op.offset)
     if op.mode == "NEAREST_NEIGHBOR":
         index = [nearest_index(*row) for row in zip(steps, *sizes, strict=True)]
-        return _taken(t, op.input, index, op.result)
+        return _gather_plane(t, op.input, index, op.result)
     if op.input.type.storage.is_float:
         raise Refused("BILINEAR of floats")
     low, high = t.bounds(op.input)
@@ -151,7 +151,7 @@ def resize(op: Resize, t: Onnx) -> Held:
     x = t.integers(op.input, element)
     for axis, row in enumerate(zip(steps, *sizes, strict=True), 1):
         x = _blended(t, x, row[0].n, *taps(*row), axis)
-    return t.made(x, op.result).within(-reach, reach)
+    return t.bind(x, op.result).within(-reach, reach)
 
 
 def _plane(x: Value) -> tuple[int, int]:
@@ -174,7 +174,7 @@ def _blended(t: Onnx, x: Value, n: int, lower: np.ndarray, upper: np.ndarray, fr
 
 
 @lowering(tfl.ResizeBilinear)
-def resize_bilinear(op: tfl.ResizeBilinear, t: Onnx) -> Held:
+def resize_bilinear(op: tfl.ResizeBilinear, t: Onnx) -> OnnxTensor:
     """Of float32: the sum of the four elements around each position, each times the weight of its row, then of its
     column, in the kernel's order."""
     if op.output.type.storage != f32:
@@ -183,24 +183,24 @@ def resize_bilinear(op: tfl.ResizeBilinear, t: Onnx) -> Held:
     rows, columns = (float_taps(*row, op.align_corners, op.half_pixel_centers) for row in sizes)
     x, one = t.value(op.input), np.float32(1)
 
-    def taken(v: Value, index: np.ndarray, axis: int, weight: np.ndarray) -> Value:
+    def weighted(v: Value, index: np.ndarray, axis: int, weight: np.ndarray) -> Value:
         return t.mul(t.gather(v, t.vector(index), axis), t.constant(weight.reshape(-1, *(1,) * (3 - axis)), f32))
 
-    upper, lower = taken(x, rows.lower, 1, one - rows.fraction), taken(x, rows.upper, 1, rows.fraction)
+    upper, lower = weighted(x, rows.lower, 1, one - rows.fraction), weighted(x, rows.upper, 1, rows.fraction)
     left, right = (columns.lower, 2, one - columns.fraction), (columns.upper, 2, columns.fraction)
-    parts = [taken(upper, *left), taken(lower, *left), taken(upper, *right), taken(lower, *right)]
-    return t.made(real_sum(op, reduce(t.add, parts)), op.output)
+    parts = [weighted(upper, *left), weighted(lower, *left), weighted(upper, *right), weighted(lower, *right)]
+    return t.bind(real_sum(op, reduce(t.add, parts)), op.output)
 
 
 @lowering(tfl.ResizeNearestNeighbor)
-def resize_nearest(op: tfl.ResizeNearestNeighbor, t: Onnx) -> Held:
+def resize_nearest(op: tfl.ResizeNearestNeighbor, t: Onnx) -> OnnxTensor:
     sizes = zip(_plane(op.input), _plane(op.output), strict=True)
     flags = op.align_corners, op.half_pixel_centers
     index = [float_nearest_index(n, out, *flags) for n, out in sizes]
-    return _taken(t, op.input, index, op.result)
+    return _gather_plane(t, op.input, index, op.result)
 
 
-def _taken(t: Onnx, x: Value, index: Sequence[np.ndarray], result: Value) -> Held:
+def _gather_plane(t: Onnx, x: Value, index: Sequence[np.ndarray], result: Value) -> OnnxTensor:
     """GATHER of rows and of columns."""
 
     def emit(v: Value) -> Value:
@@ -237,28 +237,28 @@ _FACTORS: Final = 256
 
 
 @lowering(tosa.ReduceSum, tosa.ReduceMax, tosa.ReduceMin, tosa.ReduceAll, tosa.ReduceAny)
-def reduce_axis(op: tosa.Reduction, t: Onnx) -> Held:
+def reduce_axis(op: tosa.Reduction, t: Onnx) -> OnnxTensor:
     return _reduced(t, op, op.input, [op.axis], op.result, keep=True)
 
 
 @lowering(tfl.Sum, tfl.ReduceMax, tfl.ReduceMin, tfl.ReduceProd, tfl.ReduceAll, tfl.ReduceAny)
-def reduce_axes(op: tfl.AxesReduced, t: Onnx) -> Held:
+def reduce_axes(op: tfl.AxesReduced, t: Onnx) -> OnnxTensor:
     return _reduced(t, op, op.input, numbers(op.axes), op.result, keep=op.keep_dims)
 
 
-def _reduced(t: Onnx, op: Operator, x: Value, axes: Sequence[int], result: Value, *, keep: bool) -> Held:
+def _reduced(t: Onnx, op: Operator, x: Value, axes: Sequence[int], result: Value, *, keep: bool) -> OnnxTensor:
     kind, rank = _KINDS[type(op)], len(x.type.dims)
     axes = sorted({a % rank for a in axes})
     if not axes:
-        return t.held(x)
+        return t.tensor(x)
     if x.type.storage == i1:
         truth = t.reduce(kind, t.cast(t.value(x), f32), axes, keep=keep)
-        return t.made(t.cast(truth, i1), result)
+        return t.bind(t.cast(truth, i1), result)
     if x.type.storage.is_float or kind in (onnx.ReduceMax, onnx.ReduceMin):
-        return t.made(t.reduce(kind, t.integers(x, t.computing([x])), axes, keep=keep), result)
+        return t.bind(t.reduce(kind, t.integers(x, t.computing([x])), axes, keep=keep), result)
     if kind == onnx.ReduceProd:
-        return t.made(_product(t, x, axes, keep=keep), result)
-    return t.made(_sum(t, x, axes, keep=keep), result)
+        return t.bind(_product(t, x, axes, keep=keep), result)
+    return t.bind(_sum(t, x, axes, keep=keep), result)
 
 
 def _sum(t: Onnx, x: Value, axes: Sequence[int], *, keep: bool) -> Value:
@@ -320,7 +320,7 @@ def cumulate(op: tfl.Cumsum, t: Onnx) -> Value:
 
 
 @lowering(tfl.TopKV2)
-def top_k(op: tfl.TopKV2, t: Onnx) -> list[Made]:
+def top_k(op: tfl.TopKV2, t: Onnx) -> list[Result]:
     """Of equals the first, as in the kernel."""
     x = t.integers(op.input, t.computing([op.input]))
     rank = len(op.input.type.dims)
@@ -328,11 +328,11 @@ def top_k(op: tfl.TopKV2, t: Onnx) -> list[Made]:
     for i, result in enumerate(op.results):
         types[i] = result.type.with_element(types[i].element)
     values, indices = t.op(onnx.TopK, [x, t.reshape(t.integers(op.k, i64), (1,))], types, {"axis": rank - 1}).results
-    return [t.made(values, op.values), t.made(t.cast(indices, i32), op.indices)]
+    return [t.bind(values, op.values), t.bind(t.cast(indices, i32), op.indices)]
 
 
 @lowering(tfl.Mean)
-def mean(op: tfl.Mean, t: Onnx) -> Held:
+def mean(op: tfl.Mean, t: Onnx) -> OnnxTensor:
     """The sum divided by the number of elements."""
     if op.output.type.storage != f32:
         raise Refused(f"MEAN of plain {op.output.type.storage}")
@@ -340,4 +340,4 @@ def mean(op: tfl.Mean, t: Onnx) -> Held:
     axes = sorted({a % rank for a in numbers(op.axes)})
     count = prod(static(tuple(op.input.type.dims[a] for a in axes)))
     total = real_sum(op, t.reduce(onnx.ReduceSum, t.value(op.input), axes, keep=op.keep_dims))
-    return t.made(t.div(total, t.like(count, total)), op.output)
+    return t.bind(t.div(total, t.like(count, total)), op.output)

@@ -31,7 +31,7 @@ from tflq.dialects.tfl.movement import Concatenation
 from tflq.dialects.tfl.pooling import AveragePool2D, Mean, ResizeBilinear, ResizeNearestNeighbor
 from tflq.formats.onnx import dialect as onnx
 from tflq.formats.onnx.arithmetic import CLAMPS
-from tflq.formats.onnx.context import Form, Held, Lowering, Made, Onnx, lowering, static
+from tflq.formats.onnx.context import Form, Lowering, Onnx, OnnxTensor, Result, lowering, static
 from tflq.formats.onnx.dialect import DequantizeLinear, Gemm, QuantizeLinear, ReduceMean, Resize
 from tflq.formats.onnx.engine import LowerToOnnx, Runtimes, otherwise_notes, runtimes
 from tflq.formats.onnx.movement import numbers
@@ -42,31 +42,31 @@ from tflq.numerics.float_product import Byte, fitted_scales, mean_scale
 from tflq.transforms.pass_manager import Decisions, Note
 
 pattern: Final[Registry[Lowering]] = Registry("tflq.formats.onnx.qdq")
-"""What computes an operator between casts, where that is not its lowering on float32."""
+"""The lowering of an operator between casts, where it is not the lowering on float32."""
 
 _SIGN: Final = 128
 
 
 @dataclass(frozen=True)
 class LowerToQdq(LowerToOnnx):
-    """As `lower-to-onnx`, but for quantized operators that the target keeps: they stand between casts."""
+    """Lowers like `lower-to-onnx`, but quantized operators that the target keeps stand between casts."""
 
     name: ClassVar[str] = "lower-to-qdq"
     title: ClassVar[str] = "lowering to ONNX, with casts around quantized operators"
 
-    def lowered(self, op: Op, t: Onnx) -> Made | Sequence[Made]:
+    def lowered(self, op: Op, t: Onnx) -> Result | Sequence[Result]:
         if op.info.get("kept") and any(v.type.quantized for v in op.tensors if not v.is_constant):
             return quantized(op, t)
         return super().lowered(op, t)
 
 
-def quantized(op: Op, t: Onnx) -> list[Made]:
+def quantized(op: Op, t: Onnx) -> list[Result]:
     """A quantized operator between casts. Refused if nothing computes it on real numbers."""
     compute = pattern.get(type(op)) or lowering.get(type(op))
     if compute is None:
         raise Refused(f"the QDQ form has no pattern of {op.name}", "leave it out of the target")
-    made = compute(_real(op, t), t)
-    computed: Sequence[Made] = [made] if isinstance(made, (Value, Held)) else made
+    reals = compute(_real(op, t), t)
+    computed: Sequence[Result] = [reals] if isinstance(reals, (Value, OnnxTensor)) else reals
     return [_stored(t, x, result, op) for x, result in zip(computed, op.results, strict=True)]
 
 
@@ -91,50 +91,50 @@ def _expressed(type: TensorType) -> TensorType:
     return type.with_element(f32) if type.quantized else type
 
 
-def _as_real(t: Onnx, value: Value, held: Held) -> Value:
+def _as_real(t: Onnx, value: Value, tensor: OnnxTensor) -> Value:
     """A value that stands for an operand's real numbers."""
     real = Value(_expressed(value.type.with_element(f32)))
-    t.record(real, held)
+    t.record(real, tensor)
     return real
 
 
-def dequantized(t: Onnx, value: Value, scale: float | None = None, *, weights: bool = False) -> Held:
+def dequantized(t: Onnx, value: Value, scale: float | None = None, *, weights: bool = False) -> OnnxTensor:
     """An operand's real numbers, with its dims as they lie. scale: another than its own."""
     element = value.type.element
     if isinstance(element, UniformQuantizedType):
-        held = t.held(value)
-        first = held.first and not value.is_constant
+        tensor = t.tensor(value)
+        first = tensor.first and not value.is_constant
         form = Form(_bytes(element.storage), 0, first) if weights else _unsigned(element, first=first)
-        stored = _as_unsigned(t, held, form, element) if not value.is_constant else held.get(t, form)
+        stored = _as_unsigned(t, tensor, form, element) if not value.is_constant else tensor.get(t, form)
         real = dequantize(t, stored, scale or element.scale, element.zero_point - form.offset)
-        return t.made(real, value, first=first)
+        return t.bind(real, value, first=first)
     if isinstance(element, UniformQuantizedPerAxisType):
-        stored = t.held(value).get(t, Form(_bytes(element.storage)))
+        stored = t.tensor(value).get(t, Form(_bytes(element.storage)))
         y = dequantize(t, stored, element.scales, element.zero_points, element.axis)
-        return t.made(y, value)
+        return t.bind(y, value)
     raise Refused(f"'{value.name}' has scales of blocks, which DEQUANTIZELINEAR has from opset 21 on")
 
 
 def _bytes(storage: ScalarType) -> ScalarType:
-    """What weights are stored in: those of 4 bits in int8."""
+    """The type in which weights are stored: int8 for 4 bits."""
     return storage if storage.bits >= i8.bits else i8
 
 
 def _unsigned(element: UniformQuantizedType, *, first: bool) -> Form:
-    """How a tensor is stored in the file: int8 as uint8, 128 higher."""
+    """The form in which a tensor is stored in the file: int8 as uint8, 128 higher."""
     return Form(ui8, -_SIGN, first) if element.storage == i8 else Form(element.storage, 0, first)
 
 
-def _as_unsigned(t: Onnx, held: Held, form: Form, element: UniformQuantizedType) -> Value:
+def _as_unsigned(t: Onnx, tensor: OnnxTensor, form: Form, element: UniformQuantizedType) -> Value:
     """A tensor as it is stored in the file; one of int8 that the form does not make, such as an input, by casts."""
-    if form.offset and form not in held.forms:
-        stored = held.get(t, Form(element.storage, 0, form.first))
+    if form.offset and form not in tensor.forms:
+        stored = tensor.get(t, Form(element.storage, 0, form.first))
         real = dequantize(t, stored, element.scale, element.zero_point)
-        held.forms[form] = quantize(t, real, element.scale, element.zero_point - form.offset, form.element)
-    return held.get(t, form)
+        tensor.forms[form] = quantize(t, real, element.scale, element.zero_point - form.offset, form.element)
+    return tensor.get(t, form)
 
 
-def _bias(t: Onnx, op: Op, bias: Value) -> Held:
+def _bias(t: Onnx, op: Op, bias: Value) -> OnnxTensor:
     """A bias at the scale of input times weights."""
     parts = trait_of(op, MultiplyAccumulate)
     assert parts is not None
@@ -144,7 +144,7 @@ def _bias(t: Onnx, op: Op, bias: Value) -> Held:
     if bias.type.storage != i32:
         raise Refused(f"a bias of {bias.type.storage}", "leave it out of the target")
     scales = np.float32(_scale(x)) * np.asarray(_scale(weights), np.float32)
-    return t.made(dequantize(t, t.value(bias), scales, np.zeros(scales.shape, np.int64), 0), bias)
+    return t.bind(dequantize(t, t.value(bias), scales, np.zeros(scales.shape, np.int64), 0), bias)
 
 
 def _scale(value: Value) -> Any:
@@ -178,19 +178,19 @@ def _row(scale: Any, zero_point: Any) -> tuple[np.ndarray, np.ndarray]:
     return scales, np.broadcast_to(np.asarray(zero_point, np.int64), scales.shape)
 
 
-def _stored(t: Onnx, made: Made, result: Value, op: Op) -> Made:
-    """What was computed, as the result is stored."""
+def _stored(t: Onnx, source: Result, result: Value, op: Op) -> Result:
+    """A computed result in the form in which it is stored."""
     if not result.type.quantized:
-        return made
+        return source
     element = result.type.element
     if not isinstance(element, UniformQuantizedType):
         raise Refused(f"'{result.name}' has a scale for each index of an axis")
-    held = made if isinstance(made, Held) else t.made(made, result)
-    form, x = next(iter(held.forms.items()))
+    tensor = source if isinstance(source, OnnxTensor) else t.bind(source, result)
+    form, x = next(iter(tensor.forms.items()))
     scale, zero_point, storage = element.scale, element.zero_point, element.storage
-    kept = _unsigned(element, first=form.first)
-    stored = scale, zero_point - kept.offset
-    y = quantize(t, x, *stored, kept.element)
+    stored_form = _unsigned(element, first=form.first)
+    stored = scale, zero_point - stored_form.offset
+    y = quantize(t, x, *stored, stored_form.element)
     fused = fused_activation(op)
     try:
         low, high = activation_range(fused, storage.minimum, storage.maximum, scale, zero_point)
@@ -199,13 +199,13 @@ def _stored(t: Onnx, made: Made, result: Value, op: Op) -> Made:
     if (low, high) != (storage.minimum, storage.maximum):
         ends = ((np.float32(n - zero_point) * np.float32(scale)) for n in (low, high))
         clipped = t.clip(dequantize(t, y, *stored), *map(float, ends))
-        y = quantize(t, clipped, *stored, kept.element)
-    held = t.made(y, result, offset=kept.offset, first=kept.first)
+        y = quantize(t, clipped, *stored, stored_form.element)
+    tensor = t.bind(y, result, offset=stored_form.offset, first=stored_form.first)
     plain = Form(storage)
-    if result in t.results and plain != kept:  # the model returns it: of its type, and with its dims as they were
-        real = t.made(dequantize(t, y, *stored), result, first=kept.first).get(t, Form(f32))
-        held.forms[plain] = quantize(t, real, scale, zero_point, storage)
-    return held
+    if result in t.results and plain != stored_form:  # the model returns it: with its type and dims
+        real = t.bind(dequantize(t, y, *stored), result, first=stored_form.first).get(t, Form(f32))
+        tensor.forms[plain] = quantize(t, real, scale, zero_point, storage)
+    return tensor
 
 
 # The scales at which operands are dequantized: the model's, or the nearest with which ONNX Runtime rounds a result as
@@ -242,8 +242,8 @@ def _byte(value: Value) -> Byte | None:
 
 @dataclass(frozen=True, slots=True)
 class QdqForm(Runtimes):
-    """The same of a file in the QDQ form. between: how many operators of the source stand between casts; exact: those
-    that have the exact form."""
+    """The runtimes that compute a file in the QDQ form exactly. between: how many operators of the source stand between
+    casts; exact: those that have the exact form."""
 
     between: int = 0
     exact: tuple[str, ...] = ()
@@ -264,29 +264,29 @@ _NO_PATTERN: Final = "the target has no pattern of it on these types"
 
 
 def qdq_form(module: Module) -> tuple[list[Note], QdqForm]:
-    """What became of each operator of a module in the QDQ form, and of all together."""
+    """A note on each operator of a module in the QDQ form, and the report of all together."""
     decisions = Decisions.of(module)
     between = [d for d in decisions if d.reason.startswith(OF_TARGET)]
     exact = [d for d in decisions if d.path == "integer"]
     notes = [Note(d.op.location, _BETWEEN) for d in between]
     notes += [Note(d.op.location, _EXACT + (d.not_kernel or _NO_PATTERN)) for d in exact]
     notes += otherwise_notes(module)
-    found = runtimes(module)
+    exactness = runtimes(module)
     opcodes = tuple(d.op.short_name.upper() for d in exact)
-    return notes, QdqForm(found.names, found.opset, found.remedy, found.lost, len(between), opcodes)
+    return notes, QdqForm(exactness.names, exactness.opset, exactness.remedy, exactness.lost, len(between), opcodes)
 
 
 # Operators on real numbers as the one operator that compilers look for, where the lowering on float32 has others.
 
 
 @pattern(Quantize, Dequantize)
-def cast(op: Quantize | Dequantize, t: Onnx) -> Held:
+def cast(op: Quantize | Dequantize, t: Onnx) -> OnnxTensor:
     """The casts are all of it."""
-    return t.held(op.input)
+    return t.tensor(op.input)
 
 
 @pattern(FullyConnected)
-def fully_connected(op: FullyConnected, t: Onnx) -> Held:
+def fully_connected(op: FullyConnected, t: Onnx) -> OnnxTensor:
     """GEMM of rows and of the weights as they are stored."""
     shape, (depth,) = op.output.type.shape, static(op.weights.type.dims[1:])
     if shape is None or op.weights_format != "DEFAULT":
@@ -296,42 +296,42 @@ def fully_connected(op: FullyConnected, t: Onnx) -> Held:
         rows = t.reshape(rows, (None if None in shape else prod(static(shape[:-1])), depth))
     bias = [] if op.bias is None else [t.value(op.bias)]
     y = t.emit(Gemm, [rows, t.value(op.weights), *bias], transB=1)
-    return t.made(y if len(shape) == 2 else t.reshape(y, shape), op.output)
+    return t.bind(y if len(shape) == 2 else t.reshape(y, shape), op.output)
 
 
 @pattern(Mean)
-def mean(op: Mean, t: Onnx) -> Held:
+def mean(op: Mean, t: Onnx) -> OnnxTensor:
     """REDUCEMEAN; of whole images with channels first, if they lie so."""
     rank = len(op.input.type.dims)
     axes = sorted({a % rank for a in numbers(op.axes)})
-    held = t.held(op.input)
-    if held.first and axes == [*range(1, rank - 1)]:
-        x, axes = held.get(t, Form(f32, first=True)), [*range(2, rank)]
-        return t.made(t.reduce(ReduceMean, x, axes, keep=op.keep_dims), op.output, first=op.keep_dims)
-    return t.made(t.reduce(ReduceMean, t.value(op.input), axes, keep=op.keep_dims), op.output)
+    tensor = t.tensor(op.input)
+    if tensor.first and axes == [*range(1, rank - 1)]:
+        x, axes = tensor.get(t, Form(f32, first=True)), [*range(2, rank)]
+        return t.bind(t.reduce(ReduceMean, x, axes, keep=op.keep_dims), op.output, first=op.keep_dims)
+    return t.bind(t.reduce(ReduceMean, t.value(op.input), axes, keep=op.keep_dims), op.output)
 
 
 @pattern(Concatenation)
-def concatenate(op: Concatenation, t: Onnx) -> Held:
+def concatenate(op: Concatenation, t: Onnx) -> OnnxTensor:
     """CONCAT; with channels first, if all operands lie so."""
-    helds = [t.held(v) for v in op.operands if v is not None]
+    tensors = [t.tensor(v) for v in op.operands if v is not None]
     rank = len(op.output.type.dims)
-    axis, first = op.axis % rank, rank > 2 and all(held.first for held in helds)
+    axis, first = op.axis % rank, rank > 2 and all(tensor.first for tensor in tensors)
     if first:
         axis = {0: 0, rank - 1: 1}.get(axis, axis + 1)
-    xs = [held.get(t, Form(f32, first=first)) for held in helds]
-    return t.made(t.concat(xs, axis), op.output, first=first)
+    xs = [tensor.get(t, Form(f32, first=first)) for tensor in tensors]
+    return t.bind(t.concat(xs, axis), op.output, first=first)
 
 
 @pattern(activation.Softmax)
-def softmax(op: activation.Softmax, t: Onnx) -> Held:
+def softmax(op: activation.Softmax, t: Onnx) -> OnnxTensor:
     x = t.value(op.input)
     x = x if op.beta == 1 else t.mul(x, t.like(op.beta, x))
-    return t.made(t.emit(onnx.Softmax, [x], axis=-1), op.result)
+    return t.bind(t.emit(onnx.Softmax, [x], axis=-1), op.result)
 
 
 @pattern(*CLAMPS)
-def clamp(op: activation.ScaledActivation, t: Onnx) -> Held:
+def clamp(op: activation.ScaledActivation, t: Onnx) -> OnnxTensor:
     """RELU or CLIP."""
     low, high = BOUNDS[CLAMPS[type(op)]]
     if low is None or high is None:
@@ -340,29 +340,29 @@ def clamp(op: activation.ScaledActivation, t: Onnx) -> Held:
 
 
 @pattern(activation.LeakyRelu)
-def leaky_relu(op: activation.LeakyRelu, t: Onnx) -> Held:
+def leaky_relu(op: activation.LeakyRelu, t: Onnx) -> OnnxTensor:
     return t.elementwise(lambda x: t.emit(onnx.LeakyRelu, [x], alpha=op.alpha), [op.input], op.result)
 
 
 @pattern(activation.Prelu)
-def prelu(op: activation.Prelu, t: Onnx) -> Held:
+def prelu(op: activation.Prelu, t: Onnx) -> OnnxTensor:
     return t.elementwise(lambda x, alpha: t.emit(onnx.PRelu, [x, alpha]), [op.input, op.alpha], op.result)
 
 
 @pattern(activation.HardSwish)
-def hard_swish(op: activation.HardSwish, t: Onnx) -> Held:
+def hard_swish(op: activation.HardSwish, t: Onnx) -> OnnxTensor:
     return t.elementwise(lambda x: t.emit(onnx.HardSwish, [x]), [op.input], op.result)
 
 
 @pattern(ResizeBilinear, ResizeNearestNeighbor)
-def resize(op: ResizeBilinear | ResizeNearestNeighbor, t: Onnx) -> Held:
+def resize(op: ResizeBilinear | ResizeNearestNeighbor, t: Onnx) -> OnnxTensor:
     """RESIZE. TFLite rounds the place of a nearest element up from the middle, or down where no flag is set."""
     place = "align_corners" if op.align_corners else "half_pixel" if op.half_pixel_centers else "asymmetric"
     mode = "linear" if isinstance(op, ResizeBilinear) else "nearest"
     nearest = "floor" if place == "asymmetric" else "round_prefer_ceil"
     batch, height, width, channels = static(op.output.type.shape)
     sizes = t.vector([batch, channels, height, width])
-    x = t.held(op.input).get(t, Form(f32, first=True))
+    x = t.tensor(op.input).get(t, Form(f32, first=True))
     operands = [x, None, None, sizes]
     y = t.emit(Resize, operands, mode=mode, coordinate_transformation_mode=place, nearest_mode=nearest)
-    return t.made(y, op.output, first=True)
+    return t.bind(y, op.output, first=True)

@@ -16,7 +16,7 @@ from tflq.dialects.tosa.elementwise import Clamp
 from tflq.dialects.tosa.movement import Rescale
 from tflq.formats.onnx.builder import OnnxBuilder
 from tflq.formats.onnx.casts import half_away
-from tflq.formats.onnx.context import EXACT, Held, Layout, Onnx, channel_row, lowering, static
+from tflq.formats.onnx.context import EXACT, Layout, Onnx, OnnxTensor, channel_row, lowering, static
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, f32, f64, i32, i64, ui64
 from tflq.numerics.convolution import divided_multiplier
@@ -69,8 +69,10 @@ class Scaling:
 
     @property
     def rounding(self) -> tuple[np.ndarray, np.ndarray]:
-        """What is added to products, as Python's integers: half a level; and what rounding twice adds from 0 up, and
-        takes off below."""
+        """The numbers that rounding adds to products, as Python's integers.
+
+        Half a level; and the number that rounding twice adds from 0 up, and subtracts below.
+        """
         second = np.where((self.shift > 31) & self.double_round, 1 << 30, 0).astype(object)
         return np.asarray([1 << int(s) >> 1 for s in self.shift], object), second
 
@@ -110,7 +112,7 @@ class Scaling:
 
 
 def scaling_of(t: Onnx, op: Rescale | RescaleF64) -> Scaling:
-    """What an op and the CLAMP that alone reads it compute."""
+    """The scaling of an op, and of the CLAMP if only it reads the op."""
     storage = op.output.type.storage
     zero_in = op.input_zp if isinstance(op, Rescale) else 0
     low, high = (v - zero_in for v in t.channel_bounds(op.input))
@@ -242,7 +244,7 @@ def shift_left(b: OnnxBuilder, x: Value, places: Value) -> Value:
 # Requantization.
 
 
-def by_limbs(t: Onnx, s: Scaling) -> Held | None:
+def by_limbs(t: Onnx, s: Scaling) -> OnnxTensor | None:
     """(x - zero_in) * multiplier, rounded and shifted; channels whose shifts are less have multipliers that are as much
     larger."""
     if s.scale is not None or not s.fits_int32:
@@ -267,7 +269,7 @@ def by_limbs(t: Onnx, s: Scaling) -> Held | None:
     y = t.add(y, t.constant(s.zero_out, i32)) if s.zero_out else y
     least, most = s.ends
     y = t.clip(y, s.least, s.most) if least < s.least or most > s.most else y
-    return t.made(y, s.result, first=layout.first).within(s.least, s.most)
+    return t.bind(y, s.result, first=layout.first).within(s.least, s.most)
 
 
 def _rounded(
@@ -303,7 +305,7 @@ _LEVELS = 256
 """Levels of a result that are searched for lines."""
 
 
-def by_lines(t: Onnx, s: Scaling) -> Held | None:
+def by_lines(t: Onnx, s: Scaling) -> OnnxTensor | None:
     """A line that is clipped, or else one in two steps."""
     if not 0 < s.most - s.least < _LEVELS or not s.rises:
         return None
@@ -316,31 +318,31 @@ def by_lines(t: Onnx, s: Scaling) -> Held | None:
     for fit in (clipped_arrays, split_arrays):
         for bounds in ranges:
             rows = [np.broadcast_to(v, (*v.shape[:-1], bounds[0].size)) for v in (thresholds, slope)]
-            found = t.remembered(fit, *rows, *bounds, bottom)
-            if found:
-                return _emitted(t, s, found, clipped=fit is clipped_arrays)
+            arrays = t.remembered(fit, *rows, *bounds, bottom)
+            if arrays:
+                return _emitted(t, s, arrays, clipped=fit is clipped_arrays)
     return None
 
 
-def _emitted(t: Onnx, s: Scaling, found: tuple[np.ndarray, ...], *, clipped: bool) -> Held:
+def _emitted(t: Onnx, s: Scaling, arrays: tuple[np.ndarray, ...], *, clipped: bool) -> OnnxTensor:
     layout = t.layout([s.x], s.result)
     lines = Lines(t, layout)
     if not clipped:
-        split = of_split_arrays(found)
+        split = of_split_arrays(arrays)
         y = lines.split(_less(t, s, split.h, lines), split)
     else:
-        line = ClippedRequantization(*found)
+        line = ClippedRequantization(*arrays)
         falling = _falling(t, s, line.h) if s.least == s.zero_out else None
         y = lines.clipped(_less(t, s, line.h, lines), line) if falling is None else lines.fallen(falling, line)
-    made = t.made(y, s.result, offset=s.zero_out, first=layout.first)
-    made.low, made.high = s.least, s.most
-    return made
+    result = t.bind(y, s.result, offset=s.zero_out, first=layout.first)
+    result.low, result.high = s.least, s.most
+    return result
 
 
 def _less(t: Onnx, s: Scaling, h: np.ndarray, lines: Lines) -> Value:
     """x - zero_in - h: of a CONV in its bias."""
-    held = t.held(s.x)
-    again = None if held.again is None or s.zero_in else held.again(-h, False)
+    tensor = t.tensor(s.x)
+    again = None if tensor.again is None or s.zero_in else tensor.again(-h, False)
     if again is not None:
         return again
     x = t.operand(s.x, f32, lines.layout, s.zero_in)
@@ -349,7 +351,7 @@ def _less(t: Onnx, s: Scaling, h: np.ndarray, lines: Lines) -> Value:
 
 def _falling(t: Onnx, s: Scaling, h: np.ndarray) -> Value | None:
     """relu(h - x) of a CONV, which has weights of the other sign and h in its bias."""
-    again = t.held(s.x).again
+    again = t.tensor(s.x).again
     x = None if again is None or s.zero_in else again(h, True)
     return None if x is None else t.relu(x)
 
@@ -412,22 +414,22 @@ class Lines(NamedTuple):
 
 _TWO_63: Final = 1 << 63
 
-By: TypeAlias = Callable[[Onnx, Scaling], "Held | None"]
+By: TypeAlias = Callable[[Onnx, Scaling], "OnnxTensor | None"]
 
 
 @lowering(Rescale, RescaleF64)
-def rescale(op: Rescale | RescaleF64, t: Onnx) -> Held:
+def rescale(op: Rescale | RescaleF64, t: Onnx) -> OnnxTensor:
     if isinstance(op, Rescale) and op.rounding is not None:
         raise Refused(f"a rescaling that is rounded {op.rounding}")
     return requantized(t, scaling_of(t, op))
 
 
-def requantized(t: Onnx, scaling: Scaling) -> Held:
+def requantized(t: Onnx, scaling: Scaling) -> OnnxTensor:
     """The result of a requantization, by the first form that applies."""
-    return next(made for form in FORMS if (made := form(t, scaling)) is not None)
+    return next(result for form in FORMS if (result := form(t, scaling)) is not None)
 
 
-def by_integers(t: Onnx, s: Scaling) -> Held | None:
+def by_integers(t: Onnx, s: Scaling) -> OnnxTensor | None:
     """In int64. By how many levels the totals are raised before the shift comes back with the zero point."""
     if s.scale is not None:
         return None
@@ -450,12 +452,15 @@ def by_integers(t: Onnx, s: Scaling) -> Held | None:
     y = t.add(t.cast(shifted, element), row(_low_word(least), element))
     if min(least) < s.least or max(most) > s.most:
         y = t.clip(y, s.least, s.most)
-    return t.made(y, s.result, first=layout.first).within(s.least, s.most)
+    return t.bind(y, s.result, first=layout.first).within(s.least, s.most)
 
 
 class _Levels(NamedTuple):
-    """Of each channel, as Python's integers: what rounding twice adds from 0 up, and takes off below; the least and the
-    greatest level that there can be; the same least one for all where 64 bits hold it."""
+    """Numbers of each channel, as Python's integers.
+
+    second: rounding twice adds it from 0 up, and subtracts it below. least, most: bounds of the level; one `least` for
+    all channels where 64 bits hold it.
+    """
 
     second: np.ndarray
     least: np.ndarray
@@ -485,7 +490,7 @@ def _low_word(numbers: np.ndarray) -> np.ndarray:
     return np.asarray([((int(n) + _TWO_63) % (2 * _TWO_63)) - _TWO_63 for n in numbers], np.int64)
 
 
-def by_doubles(t: Onnx, s: Scaling) -> Held | None:
+def by_doubles(t: Onnx, s: Scaling) -> OnnxTensor | None:
     """round_half_away(double(x) * scale), in float64."""
     if s.scale is None:
         return None
@@ -493,29 +498,29 @@ def by_doubles(t: Onnx, s: Scaling) -> Held | None:
     x = t.operand(s.x, i64 if s.x.type.storage == i64 else i32, layout)
     product = t.mul(t.cast(x, f64), channel_row(t, s.scale, f64, layout))
     counts = t.clip(half_away(t, product), s.least - s.zero_out, s.most - s.zero_out)
-    made = t.made(t.cast(counts, f32), s.result, offset=s.zero_out, first=layout.first)
-    return made.within(s.least, s.most)
+    result = t.bind(t.cast(counts, f32), s.result, offset=s.zero_out, first=layout.first)
+    return result.within(s.least, s.most)
 
 
 FORMS: Final[tuple[By, ...]] = (by_lines, by_limbs, by_integers, by_doubles)
-"""How a requantization can be computed, the best one first."""
+"""The forms of a requantization, the best one first."""
 
 
 # The rescalings that TOSA lacks.
 
 
 @lowering(RescaleI64)
-def rescale_i64(op: RescaleI64, t: Onnx) -> Held:
+def rescale_i64(op: RescaleI64, t: Onnx) -> OnnxTensor:
     """The low 32 bits of (x * multiplier + 2^((shift - 1) mod 64)) >> shift, which wraps."""
     shift = op.shift.astype(np.int64)
     half = np.where(shift > 0, np.int64(1) << (np.maximum(shift, 1) - 1), np.iinfo(np.int64).min)
     rows = [v if v.size > 1 else v.reshape(()) for v in (op.multiplier.astype(np.int64), half, shift)]
     total = t.add(t.mul(t.integers(op.input, i64), t.constant(rows[0], i64)), t.constant(rows[1], i64))
-    return t.made(t.cast(t.floor_shift(total, rows[2]), i32), op.output)
+    return t.bind(t.cast(t.floor_shift(total, rows[2]), i32), op.output)
 
 
 @lowering(RescaleMean)
-def rescale_mean(op: RescaleMean, t: Onnx) -> Held:
+def rescale_mean(op: RescaleMean, t: Onnx) -> OnnxTensor:
     """The number of elements is known, so this is a multiplication by one multiplier, which rounds twice."""
     shape = static(op.values.type.shape)
     count = int(np.prod([shape[axis] for axis in op.axes]))
@@ -530,11 +535,11 @@ def rescale_mean(op: RescaleMean, t: Onnx) -> Held:
 
 
 @lowering(RoundingDivideByPot)
-def rounding_divide(op: RoundingDivideByPot, t: Onnx) -> Held:
+def rounding_divide(op: RoundingDivideByPot, t: Onnx) -> OnnxTensor:
     """x / 2^exponent, half away from zero: with half of it added, less one below 0, and shifted."""
     x = t.integers(op.input, i64)
     if not op.exponent:
-        return t.made(x, op.output)
+        return t.bind(x, op.output)
     half = 1 << (op.exponent - 1)
     up = t.where(t.below_zero(x), t.constant(half - 1, i64), t.constant(half, i64))
-    return t.made(t.cast(t.floor_shift(t.add(x, up), op.exponent), i32), op.output)
+    return t.bind(t.cast(t.floor_shift(t.add(x, up), op.exponent), i32), op.output)

@@ -8,15 +8,15 @@ from __future__ import annotations
 from tflq.base.errors import Refused
 from tflq.dialects.tfl.shape import Fill, Range, Rank, Shape
 from tflq.formats.onnx import dialect as onnx
-from tflq.formats.onnx.context import Held, Onnx, cheapest, lowering
+from tflq.formats.onnx.context import Onnx, OnnxTensor, cheapest, lowering
 from tflq.ir.core import Value
 from tflq.ir.types import i64
 
 
 @lowering(Shape)
 def shape(op: Shape, t: Onnx) -> Value:
-    held = t.held(op.input)
-    x = held.get(t, cheapest(held)._replace(first=False))
+    tensor = t.tensor(op.input)
+    x = tensor.get(t, cheapest(tensor)._replace(first=False))
     return t.cast(t.emit(onnx.Shape, [x]), op.output.type.storage)
 
 
@@ -26,7 +26,7 @@ def rank(op: Rank, t: Onnx) -> Value:
 
 
 @lowering(Fill)
-def fill(op: Fill, t: Onnx) -> Held:
+def fill(op: Fill, t: Onnx) -> OnnxTensor:
     """EXPAND of the value, without dims."""
     sizes = t.integers(op.dims, i64)
     return t.moved(op.value, lambda x: t.emit(onnx.Expand, [t.reshape(x, ()), sizes]), op.output)

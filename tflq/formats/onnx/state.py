@@ -27,26 +27,26 @@ from tflq.dialects.tfl.state import AssignVariable, Call, CallOnce, If, ReadVari
 from tflq.dialects.tosa.movement import Variable, VariableRead, VariableWrite
 from tflq.formats.lowering import needed
 from tflq.formats.onnx import dialect as onnx
-from tflq.formats.onnx.context import Form, Held, Made, Onnx, Scope, lowering, static
+from tflq.formats.onnx.context import Form, Onnx, OnnxTensor, Result, Scope, lowering, static
 from tflq.ir.core import Block, Function, Op, Region, Value
 from tflq.ir.types import TensorType, i1, i64
 
 
 @lowering(Variable)
-def variable(op: Variable, t: Onnx) -> list[Made]:
+def variable(op: Variable, t: Onnx) -> list[Result]:
     t.state.starts[op.variable] = op.initial_value.array
     return []
 
 
 @lowering(VariableRead)
-def read(op: VariableRead, t: Onnx) -> Held:
-    return held(t, op.variable, op.result)
+def read(op: VariableRead, t: Onnx) -> OnnxTensor:
+    return variable_tensor(t, op.variable, op.result)
 
 
 @lowering(VariableWrite)
-def write(op: VariableWrite, t: Onnx) -> list[Made]:
+def write(op: VariableWrite, t: Onnx) -> list[Result]:
     _declare(t, op.variable, op.input)
-    t.hold(op.variable, t.held(op.input))
+    t.hold(op.variable, t.tensor(op.input))
     return []
 
 
@@ -59,7 +59,7 @@ def var_handle(op: VarHandle, t: Onnx) -> Value:
 
 
 @lowering(CallOnce)
-def call_once(op: CallOnce, t: Onnx) -> list[Made]:
+def call_once(op: CallOnce, t: Onnx) -> list[Result]:
     """No operator: the function assigns initial values."""
     if t.scope.outer is not None:
         raise Refused("a branch or a loop runs it, and variables have their first values from the start")
@@ -68,20 +68,20 @@ def call_once(op: CallOnce, t: Onnx) -> list[Made]:
 
 
 @lowering(ReadVariable)
-def read_variable(op: ReadVariable, t: Onnx) -> Held:
-    return held(t, _name(op, t), op.result)
+def read_variable(op: ReadVariable, t: Onnx) -> OnnxTensor:
+    return variable_tensor(t, _name(op, t), op.result)
 
 
 @lowering(AssignVariable)
-def assign_variable(op: AssignVariable, t: Onnx) -> list[Made]:
+def assign_variable(op: AssignVariable, t: Onnx) -> list[Result]:
     name = _name(op, t)
     _declare(t, name, op.value)
-    t.hold(name, t.held(op.value))
+    t.hold(name, t.tensor(op.value))
     return []
 
 
-def held(t: Onnx, name: str, like: Value) -> Held:
-    """What a variable holds at this place."""
+def variable_tensor(t: Onnx, name: str, like: Value) -> OnnxTensor:
+    """The tensor that a variable holds at this place."""
     _declare(t, name, like)
     return t.variable(name)
 
@@ -98,7 +98,7 @@ def _declare(t: Onnx, name: str, like: Value) -> None:
 
 def _name(op: ReadVariable | AssignVariable, t: Onnx) -> str:
     """The name of the variable that an operator reads or writes."""
-    handle = next(iter(t.held(op.resource).forms.values()))
+    handle = next(iter(t.tensor(op.resource).forms.values()))
     if handle not in t.state.handles:
         raise Refused("the variable is not named by a VAR_HANDLE")
     return t.state.handles[handle]
@@ -107,44 +107,44 @@ def _name(op: ReadVariable | AssignVariable, t: Onnx) -> str:
 def _start(t: Onnx, name: str, type: TensorType) -> np.ndarray:
     """The value that a variable starts as. Refused if two functions that CALL_ONCE runs assign different ones: which
     of them holds depends on what a caller runs first."""
-    found = t.state.starts.get(name)
+    start = t.state.starts.get(name)
     accesses = t.module.main.once("accesses", lambda: Accesses(t.module))
     for access in accesses.named(name):
         source = None if access.once is None else constant_behind(access.value)
         if source is None:
             continue
         array = source.array
-        if found is not None and not np.array_equal(found, array):
+        if start is not None and not np.array_equal(start, array):
             raise Refused(f"the variable '{name}' starts as different values in two functions")
-        found = array
-    if found is None:
+        start = array
+    if start is None:
         return sized.zeros(static(type.shape), type.storage.dtype)
-    if found.shape != type.shape or found.dtype != type.storage.dtype:
-        raise Refused(f"the variable '{name}' starts as {found.dtype} {found.shape}, and holds {type}")
-    return found
+    if start.shape != type.shape or start.dtype != type.storage.dtype:
+        raise Refused(f"the variable '{name}' starts as {start.dtype} {start.shape}, and holds {type}")
+    return start
 
 
 # Calls and control flow.
 
 
 @lowering(Call, StablehloComposite)
-def inlined(op: Call | StablehloComposite, t: Onnx) -> list[Made]:
+def inlined(op: Call | StablehloComposite, t: Onnx) -> list[Result]:
     """The ops of its function."""
     index = op.subgraph if isinstance(op, Call) else op.decomposition_subgraph_index
-    return [*_run(t, t.module.functions[index], op.present_operands, [t.held(v) for v in op.present_operands])]
+    return [*_run(t, t.module.functions[index], op.present_operands, [t.tensor(v) for v in op.present_operands])]
 
 
 @lowering(If)
-def branch(op: If, t: Onnx) -> list[Made]:
+def branch(op: If, t: Onnx) -> list[Result]:
     operands = [v for v in op.inputs if v is not None]
     functions = [t.module.functions[index] for index in (op.then_subgraph_index, op.else_subgraph_index)]
-    condition = _truth(t, op.condition, t.held(op.condition))
+    condition = _truth(t, op.condition, t.tensor(op.condition))
     scopes, sides = [], []
     for function in functions:
         _need_types(op.outputs, function.outputs)
         with t.inside(Scope([], t.scope)):
             scopes.append(t.scope)
-            sides.append(_run(t, function, operands, [t.held(v) for v in operands]))
+            sides.append(_run(t, function, operands, [t.tensor(v) for v in operands]))
     if any(map(is_handle, op.outputs)):
         raise Refused("it gives a handle, and a variable must be known by its name")
     names = list(dict.fromkeys(name for scope in scopes for name in scope.written))
@@ -153,36 +153,38 @@ def branch(op: If, t: Onnx) -> list[Made]:
 
 
 @lowering(While)
-def loop(op: While, t: Onnx) -> list[Made]:
+def loop(op: While, t: Onnx) -> list[Result]:
     """Handles are not carried."""
-    operands, given = op.present_operands, [t.held(v) for v in op.present_operands]
+    operands, tensors = op.present_operands, [t.tensor(v) for v in op.present_operands]
     test, body = (t.module.functions[i] for i in (op.cond_subgraph_index, op.body_subgraph_index))
     _need_types(op.outputs, body.outputs)
-    first = _truth(t, test.outputs[0], *_run(t, test, operands, given))
+    first = _truth(t, test.outputs[0], *_run(t, test, operands, tensors))
     places = [i for i, value in enumerate(operands) if not is_handle(value)]
     arguments = {i: Value(body.inputs[i].type.stripped(), body.inputs[i].name) for i in places}
     with t.inside(Scope([], t.scope, repeats=True)):
         scope = t.scope
-        carried = [t.made(arguments[i], arguments[i]) if i in arguments else held for i, held in enumerate(given)]
-        made = _run(t, body, operands, carried)
-        again = _truth(t, test.outputs[0], *_run(t, test, body.outputs, made))
+        carried = [t.bind(arguments[i], arguments[i]) if i in arguments else tensor for i, tensor in enumerate(tensors)]
+        outputs = _run(t, body, operands, carried)
+        again = _truth(t, test.outputs[0], *_run(t, test, body.outputs, outputs))
     names, results = list(scope.arguments), [op.outputs[i] for i in places]
     number, entered = Value(TensorType((), i64)), Value(TensorType((), i1))
     inside = [number, entered, *arguments.values(), *scope.arguments.values()]
-    region = _graph(t, scope, inside, [t.made(again, entered), *(made[i] for i in places)], [entered, *results], names)
+    region = _graph(
+        t, scope, inside, [t.bind(again, entered), *(outputs[i] for i in places)], [entered, *results], names
+    )
     starts = [*(t.value(operands[i]) for i in places), *_states(t, names)]
     following = iter(_emitted(t, onnx.Loop, [None, first, *starts], [region], results, names))
-    return [next(following) if i in arguments else held for i, held in enumerate(given)]
+    return [next(following) if i in arguments else tensor for i, tensor in enumerate(tensors)]
 
 
-def _run(t: Onnx, function: Function, operands: Sequence[Value], given: Sequence[Held]) -> list[Held]:
-    """What a function makes of what operands have become."""
+def _run(t: Onnx, function: Function, operands: Sequence[Value], tensors: Sequence[OnnxTensor]) -> list[OnnxTensor]:
+    """The results of a function on the tensors of its operands."""
     location = t.location
     _need_types(operands, function.inputs)
-    t.scope.held.update(zip(function.inputs, given, strict=True))
+    t.scope.tensors.update(zip(function.inputs, tensors, strict=True))
     t.lower_ops(function.ops)
     t.location = location
-    return [t.held(v) for v in function.outputs]
+    return [t.tensor(v) for v in function.outputs]
 
 
 def _need_types(outer: Sequence[Value], inner: Sequence[Value]) -> None:
@@ -194,24 +196,29 @@ def _need_types(outer: Sequence[Value], inner: Sequence[Value]) -> None:
             raise Refused(f"'{value.name}' is {value.type}, and in the function called {other.type}")
 
 
-def _truth(t: Onnx, condition: Value, held: Held) -> Value:
+def _truth(t: Onnx, condition: Value, tensor: OnnxTensor) -> Value:
     """A condition, without dims. Refused if it is not a truth value."""
     if condition.type.storage != i1:
         raise Refused(f"its condition '{condition.name}' is {condition.type}, not i1")
-    return t.reshape(held.get(t, Form(i1)), ())
+    return t.reshape(tensor.get(t, Form(i1)), ())
 
 
 def _states(t: Onnx, names: Sequence[str]) -> list[Value]:
-    """What variables hold at this place."""
+    """The values that variables hold at this place."""
     return [t.variable(name).get(t, Form(t.state.arguments[name].type.storage)) for name in names]
 
 
 def _graph(
-    t: Onnx, scope: Scope, arguments: list[Value], made: Sequence[Held], likes: Sequence[Value], names: Sequence[str]
+    t: Onnx,
+    scope: Scope,
+    arguments: list[Value],
+    tensors: Sequence[OnnxTensor],
+    likes: Sequence[Value],
+    names: Sequence[str],
 ) -> Region:
     """A scope as a graph, which gives values in their storage types, and what variables hold at its end."""
     with t.inside(scope):
-        values = [held.get(t, Form(like.type.storage)) for held, like in zip(made, likes, strict=True)]
+        values = [tensor.get(t, Form(like.type.storage)) for tensor, like in zip(tensors, likes, strict=True)]
         values += _states(t, names)
         end = Op(onnx.Yield.op_name, [*values], [], location=t.location)
     return Region([Block(arguments, [*needed(scope.ops, values), end])])
@@ -224,11 +231,11 @@ def _emitted(
     regions: Sequence[Region],
     results: Sequence[Value],
     names: Sequence[str],
-) -> list[Made]:
+) -> list[Result]:
     """The results of an operator with graphs; behind them it gives what variables hold then."""
     types = [*(v.type.stripped() for v in results), *(t.state.arguments[name].type for name in names)]
     op = t.op(kind, operands, types)
     op.regions = regions
     for name, value in zip(names, op.results[len(results) :], strict=True):
-        t.hold(name, t.made(value, value))
-    return [t.made(value, like) for value, like in zip(op.results, results, strict=False)]
+        t.hold(name, t.bind(value, value))
+    return [t.bind(value, like) for value, like in zip(op.results, results, strict=False)]

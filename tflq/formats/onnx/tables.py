@@ -16,7 +16,7 @@ import numpy as np
 
 from tflq.dialects.quant import RescaleF64, Table2D, Table16Bit
 from tflq.dialects.tosa.movement import Rescale, Table
-from tflq.formats.onnx.context import EXACT, Form, Held, Layout, Onnx, lowering
+from tflq.formats.onnx.context import EXACT, Form, Layout, Onnx, OnnxTensor, lowering
 from tflq.formats.onnx.rescale import Lines
 from tflq.ir.core import Op, Value
 from tflq.ir.types import f32, i16, i32
@@ -37,7 +37,7 @@ def table_pays(ops: Sequence[Op], sources: int) -> bool:
 
 
 @lowering(Table)
-def table(op: Table, t: Onnx) -> Held:
+def table(op: Table, t: Onnx) -> OnnxTensor:
     """Of 8 bits; of int16 between two entries of 513."""
     entries = op.table.array
     if op.input.type.storage == i16:
@@ -46,17 +46,17 @@ def table(op: Table, t: Onnx) -> Held:
 
 
 @lowering(Table16Bit)
-def table_16bit(op: Table16Bit, t: Onnx) -> Held:
+def table_16bit(op: Table16Bit, t: Onnx) -> OnnxTensor:
     return looked_up(t, op.table.array, 1 << 15, op.input, op.result)
 
 
-def looked_up(t: Onnx, entries: np.ndarray, start: int, index: Value, result: Value) -> Held:
+def looked_up(t: Onnx, entries: np.ndarray, start: int, index: Value, result: Value) -> OnnxTensor:
     """The entries at start + index, in the layout of the index."""
     layout = t.layout([index], result)
     return _gathered(t, entries, start, t.operand(index, i32, layout), result, first=layout.first)
 
 
-def _gathered(t: Onnx, entries: np.ndarray, start: int, index: Value, result: Value, *, first: bool) -> Held:
+def _gathered(t: Onnx, entries: np.ndarray, start: int, index: Value, result: Value, *, first: bool) -> OnnxTensor:
     """The table begins with the entry of index 0, and what is before it follows at its end."""
     low, high = int(entries.min()), int(entries.max())
     element = f32 if max(-low, high) <= EXACT else i32
@@ -67,12 +67,12 @@ def _gathered(t: Onnx, entries: np.ndarray, start: int, index: Value, result: Va
         whole = t.stored(entries, element)
         return t.concat([t.part(whole, 0, start, None), t.part(whole, 0, 0, start)], 0)
 
-    made = t.made(t.gather(t.once((entries.tobytes(), element), rolled), index), result, first=first)
-    made.low, made.high = low, high
-    return made
+    tensor = t.bind(t.gather(t.once((entries.tobytes(), element), rolled), index), result, first=first)
+    tensor.low, tensor.high = low, high
+    return tensor
 
 
-def _interpolated(op: Table, t: Onnx, entries: np.ndarray) -> Held:
+def _interpolated(op: Table, t: Onnx, entries: np.ndarray) -> OnnxTensor:
     """(base << 7) + (next - base) * (x & 127), all below 2^24."""
     x = t.whole(op.input)
     row = t.floor(t.powered(x, 7))
@@ -85,10 +85,10 @@ def _interpolated(op: Table, t: Onnx, entries: np.ndarray) -> Held:
         return t.gather(t.once((entries.tobytes(), name), lambda: t.stored(row, f32)), index)
 
     base, step = entry("base", rows[0]), entry("step", rows[1])
-    return t.made(t.add(base, t.mul(step, fraction)), op.result)
+    return t.bind(t.add(base, t.mul(step, fraction)), op.result)
 
 
-def _line(op: Table, t: Onnx) -> Held | None:
+def _line(op: Table, t: Onnx) -> OnnxTensor | None:
     """A table of a float that climbs as one line does; None if it does not, or without a proof."""
     floats = _floats(t, op.input)
     if floats is None:
@@ -101,7 +101,7 @@ def _line(op: Table, t: Onnx) -> Held | None:
     fit = fit_clipped(thresholds[:, None], np.asarray([slope]), numbers[:1], numbers[-1:])
     if fit is None:
         return None
-    y = Lines(t).less(t.held(op.input).get(t, floats), fit)
+    y = Lines(t).less(t.tensor(op.input).get(t, floats), fit)
     least, most = int(entries[0]), int(entries[-1])
     return _result(t, y, op, least, most, first=floats.first)
 
@@ -110,7 +110,7 @@ def _line(op: Table, t: Onnx) -> Held | None:
 
 
 @lowering(Table2D)
-def table_2d(op: Table2D, t: Onnx) -> Held:
+def table_2d(op: Table2D, t: Onnx) -> OnnxTensor:
     entries = op.table.array.reshape(256, 256).astype(np.int64)
     least, most = int(entries.min()), int(entries.max())
     layout = t.layout([op.input1, op.input2], op.result)
@@ -144,23 +144,23 @@ def _product(op: Table2D, t: Onnx, fit: FloatProduct, layout: Layout) -> Value:
     pairs = (op.input1, fit.a), (op.input2, fit.b)
     x, y = (t.operand(v, f32, layout, v.type.storage.minimum + place) for v, place in pairs)
     assert isinstance(fit.g, (ClippedRequantization, SplitRequantization))
-    made = Lines(t).less(t.mul(x, y), fit.g)
-    return t.add(made, t.constant(fit.offset, f32)) if fit.offset else made
+    levels = Lines(t).less(t.mul(x, y), fit.g)
+    return t.add(levels, t.constant(fit.offset, f32)) if fit.offset else levels
 
 
 def _floats(t: Onnx, x: Value) -> Form | None:
     """A form in float32 in which a tensor exists."""
-    forms = [form for form in t.held(x).forms if form.element == f32]
+    forms = [form for form in t.tensor(x).forms if form.element == f32]
     return max(forms, key=lambda form: form.first, default=None)
 
 
 def _numbers(x: Value, form: Form) -> np.ndarray:
-    """What a form holds for 8-bit numbers, in order, int64 [256]."""
+    """The numbers of a form for all 8-bit numbers, in order, int64 [256]."""
     return x.type.storage.minimum - form.offset + np.arange(256)
 
 
-def _result(t: Onnx, y: Value, op: Table | Table2D, least: int, most: int, *, first: bool) -> Held:
+def _result(t: Onnx, y: Value, op: Table | Table2D, least: int, most: int, *, first: bool) -> OnnxTensor:
     """y is the numbers less the least one."""
-    made = t.made(y, op.result, offset=least, first=first)
-    made.low, made.high = least, most
-    return made
+    tensor = t.bind(y, op.result, offset=least, first=first)
+    tensor.low, tensor.high = least, most
+    return tensor

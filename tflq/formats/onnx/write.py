@@ -51,15 +51,15 @@ def onnx_model(module: Module, function: int = 0) -> onnx.ModelProto:
     except ImportError:
         raise MissingPackageError("writing ONNX needs the package onnx", "onnx") from None
     graph = _Graph(module.functions[function], onnx)
-    made = onnx.helper.make_model(
+    model = onnx.helper.make_model(
         graph.proto(),
         opset_imports=[onnx.helper.make_opsetid("", OPSET)],
         ir_version=IR_VERSION,
         producer_name="tflq",
         doc_string=module.description or "",
     )
-    onnx.helper.set_model_props(made, graph.metadata())
-    return made
+    onnx.helper.set_model_props(model, graph.metadata())
+    return model
 
 
 class _Graph:
@@ -68,36 +68,36 @@ class _Graph:
     def __init__(self, function: Function, library: Any) -> None:
         self.function = function
         self.onnx = library
-        self.names, self.taken = named(function)
+        self.names, self.used = named(function)
         self.constants: dict[str, Value] = {}
 
     def proto(self) -> onnx.GraphProto:
         helper = self.onnx.helper
         nodes = [self._node(op) for op in self.function.ops]
         tensors = [self._tensor(name, value.array, value.type.storage) for name, value in self.constants.items()]
-        tensors += [self._tensor(self.names[v], start, v.type.storage) for v, start in self._starts(given=False)]
+        tensors += [self._tensor(self.names[v], start, v.type.storage) for v, start in self._starts(required=False)]
         sides = ([self._described(v) for v in side] for side in (self.function.inputs, self.function.outputs))
         return helper.make_graph(nodes, self.function.name or "main", *sides, initializer=tensors)
 
     def metadata(self) -> dict[str, str]:
-        """What the file says of itself beyond the graph."""
+        """The properties of the file beyond the graph."""
         values = {self.names[v]: v for v in (*self.function.inputs, *self.function.outputs)}
         scales = {name: _parameters(v) for name, v in values.items() if "quantized" in v.info}
         starts = {v.name: self.names[v] for v in self.function.inputs if "start" in v.info}
         state = {self.names[v]: starts[v.info["state"]] for v in self.function.outputs if "state" in v.info}
-        said: dict[str, Any] = {"tflq.exact_in": exact_in(self.function), "tflq.quantization": scales}
+        properties: dict[str, Any] = {"tflq.exact_in": exact_in(self.function), "tflq.quantization": scales}
         if state:
-            said["tflq.state"] = state
-        if start := {self.names[v]: _first(array) for v, array in self._starts(given=True)}:
-            said["tflq.start"] = start
+            properties["tflq.state"] = state
+        if start := {self.names[v]: _first(array) for v, array in self._starts(required=True)}:
+            properties["tflq.start"] = start
         results = (v for op in self.function.ops for v in op.results if "holds" in v.info)
-        said["tflq.tensors"] = {v.name: (self.names[v], *v.info["holds"]) for v in results}
-        return {key: json.dumps(value, separators=(",", ":")) for key, value in said.items()}
+        properties["tflq.tensors"] = {v.name: (self.names[v], *v.info["holds"]) for v in results}
+        return {key: json.dumps(value, separators=(",", ":")) for key, value in properties.items()}
 
-    def _starts(self, *, given: bool) -> list[tuple[Value, np.ndarray]]:
+    def _starts(self, *, required: bool) -> list[tuple[Value, np.ndarray]]:
         """The states that callers have to give, or those that they may leave out, with their first values."""
         states = (v for v in self.function.inputs if "start" in v.info)
-        return [(v, v.info["start"]) for v in states if v.info["given"] == given]
+        return [(v, v.info["start"]) for v in states if v.info["given"] == required]
 
     def _node(self, op: Op) -> onnx.NodeProto:
         attributes = {key: list(v) if isinstance(v, tuple) else v for key, v in op.attributes.items()}
@@ -118,7 +118,7 @@ class _Graph:
         for value in end.present_operands:
             result = self._name(value)
             if value not in inside or result in outputs:
-                result = _free(f"{result}_result", self.taken)
+                result = _free(f"{result}_result", self.used)
                 nodes.append(helper.make_node("Identity", [self._name(value)], [result]))
             outputs.append(result)
         types = [(n, self._code(v.type.storage), None) for n, v in zip(outputs, end.present_operands, strict=True)]
@@ -166,30 +166,30 @@ def _parameters(value: Value) -> Mapping[str, Any]:
     """Scale and zero point of an input or output."""
     element = value.info["quantized"]
     scale, zero_point = parameters(value.type.with_element(element))
-    said = {"scale": np.reshape(scale, -1).tolist(), "zero_point": np.reshape(zero_point, -1).tolist()}
-    return said | ({"axis": int(axis)} if (axis := getattr(element, "axis", None)) is not None else {})
+    scaling = {"scale": np.reshape(scale, -1).tolist(), "zero_point": np.reshape(zero_point, -1).tolist()}
+    return scaling | ({"axis": int(axis)} if (axis := getattr(element, "axis", None)) is not None else {})
 
 
 def named(function: Function) -> tuple[dict[Value, str], set[str]]:
     """A name for each value, and all of them: its own for inputs and outputs, and for others as far as it is free; else
     a number."""
     names: dict[Value, str] = {}
-    taken: set[str] = set()
+    used: set[str] = set()
     edges = [*((v, "input") for v in function.inputs), *((v, "output") for v in function.outputs)]
     for value, kind in edges:
         if value not in names:
-            names[value] = _free(value.name or kind, taken)
+            names[value] = _free(value.name or kind, used)
     for value in function.values():
         if value not in names:
-            names[value] = _free(value.name or "t", taken, numbered=not value.name)
-    return names, taken
+            names[value] = _free(value.name or "t", used, numbered=not value.name)
+    return names, used
 
 
-def _free(name: str, taken: set[str], *, numbered: bool = False) -> str:
+def _free(name: str, used: set[str], *, numbered: bool = False) -> str:
     """The name, or with a number that makes it one of its own."""
-    number, found = len(taken), f"{name}{len(taken)}" if numbered else name
-    while found in taken:
+    number, candidate = len(used), f"{name}{len(used)}" if numbered else name
+    while candidate in used:
         number += 1
-        found = f"{name}_{number}"
-    taken.add(found)
-    return found
+        candidate = f"{name}_{number}"
+    used.add(candidate)
+    return candidate

@@ -30,14 +30,14 @@ class Tflite(Backend):
     runner = "tflq.tools.verify.tflite_runner:TfliteRunner"
     requires = (("ai_edge_litert", "tensorflow"), "ai-edge-litert", "verify")
 
-    def target(self, asked: FilePath | None) -> Any:
-        if asked in (None, "integer"):
+    def target(self, name: FilePath | None) -> Any:
+        if name in (None, "integer"):
             from tflq.targets.target import INTEGER
 
             return INTEGER
         from tflq.targets.load import load_target
 
-        return load_target(asked)
+        return load_target(name)
 
     def passes(self, options: Any, form: Any) -> Sequence[Pass]:
         return to_kernels(options, form)
@@ -70,8 +70,11 @@ def to_kernels(options: Options, form: Form) -> list[Pass]:
 
 
 def _strips(options: Options) -> list[Pass]:
-    """By default only for tensors so large that strips, which fit the caches, cost no time; kernels of floats, which
-    have no windows and fewer intermediates, are faster without."""
+    """The pass that splits results into strips, if the options call for it.
+
+    By default only for tensors so large that strips, which fit the caches, cost no time. Kernels of floats, which have
+    no windows and fewer intermediates, are faster without.
+    """
     from tflq.formats.tflite.lowering.strips import SplitRows
 
     if options.prefer == "memory":

@@ -60,7 +60,7 @@ def verify_flow(function: Function, index: int, notes: Notes) -> None:
     known = inputs.copy()
     for op in function.ops:
         for slot, value in enumerate(op.operands):
-            if value is None or value in known or _is_given(value):
+            if value is None or value in known or _has_initial_content(value):
                 continue
             if value.producer is not None:
                 notes.fail_op(op, f"operand {slot}, '{value.name}', is read before it is written")
@@ -78,11 +78,11 @@ def verify_flow(function: Function, index: int, notes: Notes) -> None:
                 notes.fail_op(op, f"result {slot}, '{value.name}', is a variable")
             known.add(value)
     for slot, value in enumerate(function.outputs):
-        if value not in known and not _is_given(value):
+        if value not in known and not _has_initial_content(value):
             notes.fail(where, f"output {slot}, '{value.name}', is never written")
 
 
-def _is_given(value: Value) -> bool:
+def _has_initial_content(value: Value) -> bool:
     """Whether a value has content before any operator runs."""
     return value.is_constant or "is_variable" in value.info or "external_buffer" in value.info
 
@@ -137,8 +137,8 @@ def verify_call_arity(module: Module, op: Op, notes: Notes) -> None:
         function: Function = module.functions[index]
         returned = 1 if attribute == "cond_subgraph_index" else len(op.results)
         if len(function.inputs) != passed or len(function.outputs) != returned:
-            stated = f"{len(function.inputs)} inputs and {len(function.outputs)} outputs"
-            notes.fail_op(op, f"{attribute} {index} has {stated}, where {passed} and {returned} are expected")
+            arity = f"{len(function.inputs)} inputs and {len(function.outputs)} outputs"
+            notes.fail_op(op, f"{attribute} {index} has {arity}, where {passed} and {returned} are expected")
 
 
 # The quantization parameters of each tensor. Those without a clear meaning are refused; those with one that an
@@ -269,19 +269,19 @@ def _verify_data(value: Value, where: str, notes: Notes) -> None:
 
 
 def _verify_strings(data: np.ndarray, count: int | None, where: str, notes: Notes) -> None:
-    stated = int(data[:4].view("<u4")[0]) if data.size >= 4 else -1
-    start = 4 * (stated + 2)
-    if stated < 0 or start > data.size:
+    string_count = int(data[:4].view("<u4")[0]) if data.size >= 4 else -1
+    start = 4 * (string_count + 2)
+    if string_count < 0 or start > data.size:
         notes.fail(where, f"string data of {data.size} bytes are too short for their table of offsets")
     offsets = data[4:start].view("<i4").astype(np.int64)
     if offsets[0] != start or offsets[-1] != data.size or (np.diff(offsets) < 0).any():
         notes.fail(where, "string data have offsets out of order")
-    if count is not None and stated != count:
-        notes.fail(where, f"string data hold {stated} strings, but the shape has {count} elements")
+    if count is not None and string_count != count:
+        notes.fail(where, f"string data hold {string_count} strings, but the shape has {count} elements")
 
 
 def _sparse_elements(sparsity: Mapping[str, Any], shape: Sequence[int | None], where: str, notes: Notes) -> int:
-    """How many elements a sparse tensor stores. Level by level, dense ones multiply, compressed ones count indices."""
+    """Number of elements that a sparse tensor stores. Dense levels multiply it, compressed levels count indices."""
     order, levels = sparsity["traversal_order"], sparsity["dim_metadata"]
     blocks = () if sparsity["block_map"] is None else sparsity["block_map"]
     rank = len(shape)

@@ -47,7 +47,12 @@ ELEMENTS: Final[dict[str, ScalarType]] = {
 
 TENSOR_TYPES: Final[dict[ScalarType, str]] = {element: name for name, element in ELEMENTS.items()}
 
-_KEPT: Final = (("is_variable", False), ("sparsity", None), ("variant_tensors", None), ("external_buffer", 0))
+_OPTIONAL_FIELDS: Final = (
+    ("is_variable", False),
+    ("sparsity", None),
+    ("variant_tensors", None),
+    ("external_buffer", 0),
+)
 
 
 def read_tensor(fields: Mapping[str, Any], buffers: Sequence[Buffer]) -> Value:
@@ -62,7 +67,7 @@ def read_tensor(fields: Mapping[str, Any], buffers: Sequence[Buffer]) -> Value:
     raw = fields["quantization"]
     if raw is not None:
         element = _read_quantization(raw, element_storage(element), shape, info)
-    for key, default in _KEPT:
+    for key, default in _OPTIONAL_FIELDS:
         if fields[key] != default:
             info[key] = fields[key]
     name = fields["name"]
@@ -72,7 +77,7 @@ def read_tensor(fields: Mapping[str, Any], buffers: Sequence[Buffer]) -> Value:
 
 
 def _shape(stored: Sequence[int] | None, signature: Sequence[int] | None, has_rank: bool, has_data: bool) -> Shape:
-    """What a stored shape and its signature mean. A signature that contradicts the shape is ignored."""
+    """The shape that a stored shape and its signature describe. A signature that contradicts the shape is ignored."""
     dims = tuple(stored) if stored is not None else ()
     if not dims and not has_rank and not has_data and (signature is None or not len(signature)):
         return None
@@ -205,15 +210,15 @@ def _blockwise(
 
 
 def shape_fields(value: Value) -> tuple[Any, Any, bool]:
-    """The stored shape, shape signature and `has_rank` to write: the kept ones, if they still mean the same shape."""
+    """The stored shape, shape signature and `has_rank` to write: those of the source, if they still mean this shape."""
     shape = value.type.shape
     stored, signature, has_rank = _canonical_shape(shape)
     info = value.info
     if not info:
         return stored, signature, has_rank
-    kept = info.get("shape", stored), info.get("shape_signature", signature), info.get("has_rank", has_rank)
+    fields = info.get("shape", stored), info.get("shape_signature", signature), info.get("has_rank", has_rank)
     data = value.buffer is not None and value.buffer.data.size > 0
-    return kept if _shape(*kept, data) == shape else (stored, signature, has_rank)
+    return fields if _shape(*fields, data) == shape else (stored, signature, has_rank)
 
 
 def quantization_fields(value: Value) -> dict[str, Any] | None:
@@ -238,7 +243,7 @@ def quantization_fields(value: Value) -> dict[str, Any] | None:
     else:
         return info.get("quantization")
     if "zero_point" in info:
-        fields["zero_point"] = _kept_zero_points(info["zero_point"], element)
+        fields["zero_point"] = _source_zero_points(info["zero_point"], element)
     for key in ("min", "max"):
         if key in info:
             fields[key] = info[key]
@@ -246,7 +251,7 @@ def quantization_fields(value: Value) -> dict[str, Any] | None:
 
 
 def without_fields(element: ElementType) -> str:
-    """What a file has no place for in a type, and the remedy; empty if it can hold the type."""
+    """The part of a type that a file has no place for, and the remedy; empty if a file can hold the type."""
     if isinstance(element, ScalarType):
         return without_tensors(element)
     if isinstance(element, FunctionType):
@@ -273,11 +278,13 @@ def without_tensors(storage: ScalarType) -> str:
     return f"a TFLite file has no tensors of {storage}; use {', '.join(t.name for t in TENSOR_TYPES if t.is_integer)}"
 
 
-def _kept_zero_points(kept: Sequence[int] | None, element: UniformQuantizedType | UniformQuantizedPerAxisType) -> Any:
-    """The short form in which the source has zero points, if it still says the same."""
-    own = np.asarray(element.zero_point if isinstance(element, UniformQuantizedType) else element.zero_points)
-    said = kept[0] if kept is not None and len(kept) else 0
-    return kept if (own == said).all() else own.reshape(-1)
+def _source_zero_points(
+    source: Sequence[int] | None, element: UniformQuantizedType | UniformQuantizedPerAxisType
+) -> Any:
+    """The short form of the zero points in the source, if the zero points have not changed since."""
+    zero_points = np.asarray(element.zero_point if isinstance(element, UniformQuantizedType) else element.zero_points)
+    first = source[0] if source is not None and len(source) else 0
+    return source if (zero_points == first).all() else zero_points.reshape(-1)
 
 
 def tensor_fields(value: Value) -> dict[str, Any]:
@@ -292,6 +299,6 @@ def tensor_fields(value: Value) -> dict[str, Any]:
         "shape_signature": signature,
         "has_rank": has_rank,
     }
-    for key, default in _KEPT:
+    for key, default in _OPTIONAL_FIELDS:
         fields[key] = info.get(key, default)
     return fields

@@ -58,7 +58,7 @@ _UNCOMMON: Final = frozenset(("is_variable", "sparsity", "variant_tensors", "ext
 """Entries of `Value.info` that are fields of the tensor's table."""
 _WITHOUT_FIELD: Final = frozenset(("version", "opcode", "options"))
 """Entries of `Op.info` that are not fields of the operator's table."""
-_STATED: Final = frozenset(("min", "max", "zero_point", "quantized_dimension"))
+_QUANTIZATION_FIELDS: Final = frozenset(("min", "max", "zero_point", "quantized_dimension"))
 """Entries of `Value.info` that are fields of its quantization."""
 
 _SCALE, _ZERO_POINT, _DIMENSION = (
@@ -82,9 +82,11 @@ def _type_code(storage: ScalarType) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _TensorForm:
-    """The table of a tensor of known dims, followed by these. `pack` takes the distance of the vtable, the offset of
-    the shape, the buffer if there is one, the offset of the name, that of the quantization if there is one, `flags`,
-    the number of dims, and the dims."""
+    """The table of a tensor of known dims, followed by the dims.
+
+    pack: takes the distance of the vtable, the offset of the shape, the buffer if there is one, the offset of the name,
+    that of the quantization if there is one, `flags`, the number of dims, and the dims.
+    """
 
     pack: Callable[..., bytes]
     vtable: int
@@ -158,9 +160,9 @@ class TensorPacker:
     ) -> _TensorForm | None:
         """None for the first of a form other than that of most tensors: its vtable comes behind what it refers to."""
         flags = {_TYPE: _type_code(storage), _HAS_RANK: ranked}
-        given = [slot for slot, flag in flags.items() if flag]
-        given += [slot for slot, is_there in ((_BUFFER, has_buffer), (_QUANTIZATION, quantized)) if is_there]
-        form = template("Tensor", frozenset((_SHAPE, _NAME, *given)))
+        slots = [slot for slot, flag in flags.items() if flag]
+        slots += [slot for slot, is_there in ((_BUFFER, has_buffer), (_QUANTIZATION, quantized)) if is_there]
+        form = template("Tensor", frozenset((_SHAPE, _NAME, *slots)))
         usual = ranked and not quantized
         vtable = self.encoder.vtable(form.vtable) if usual else self.encoder.known_vtable(form.vtable)
         if vtable is None:
@@ -170,9 +172,9 @@ class TensorPacker:
         pack = struct.Struct(f"<i{codes}{pad}xI{count}i").pack
         shape, name = 4 + form.size + pad, 8 + form.size + pad + 4 * count
         places = shape - at[_SHAPE], name - at[_NAME], at.get(_QUANTIZATION, 0)
-        made = _TensorForm(pack, vtable, name, *places, tuple(filter(None, flags.values())))
-        self._forms[count, storage, has_buffer, quantized, ranked] = made
-        return made
+        result = _TensorForm(pack, vtable, name, *places, tuple(filter(None, flags.values())))
+        self._forms[count, storage, has_buffer, quantized, ranked] = result
+        return result
 
     def _dims(self, dims: Sequence[int]) -> int:
         encoder, count = self.encoder, len(dims)
@@ -182,7 +184,7 @@ class TensorPacker:
 
     def _quantization(self, value: Value, index: Mapping[Value | None, int]) -> int | None:
         element, encoder = value.type.element, self.encoder
-        usual = not value.info or _STATED.isdisjoint(value.info)
+        usual = not value.info or _QUANTIZATION_FIELDS.isdisjoint(value.info)
         if isinstance(element, UniformQuantizedType) and usual and not without_fields(element):
             vtable = encoder.vtable(_PER_LAYER.vtable)
             end = encoder.end = encoder.reserve(32, 8)
@@ -234,13 +236,13 @@ def _options(member: str) -> _Options | None:
 
 def _member(op: Op) -> str | None:
     """The options table of an operator: the one it was read with, else the usual one of its builtin."""
-    kept: str | None = op.info.get("options")
-    if kept is None and ("options" not in op.info or _stated(op)):
+    member: str | None = op.info.get("options")
+    if member is None and ("options" not in op.info or _has_new_attributes(op)):
         return _usual_member(op.name)
-    return kept
+    return member
 
 
-def _stated(op: Op) -> bool:
+def _has_new_attributes(op: Op) -> bool:
     """Whether an operator that was read without options has been given attributes since."""
     unstated = unstated_attributes(builtin_of(op.name))
     return any(unstated.get(name) != value for name, value in op.attributes.items())
@@ -253,7 +255,7 @@ def _usual_member(name: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """What operators of one name and options table may have: `known` attributes, and `options` if `struct` can pack
+    """The form of operators of one name and options table: the `known` attributes, and `options` if `struct` can pack
     them. short: whether their tables can have the common fields only."""
 
     known: frozenset[str]
@@ -348,7 +350,7 @@ class OperatorPacker:
         return end
 
     def _plan(self, op: Op, key: tuple[str, int, int, int]) -> _Plan:
-        """How an operator is written; kept by its name, code, and number of operands and results if it has no more."""
+        """The plan to write an operator, cached by name, code and numbers of operands and results if it has no more."""
         _, opcode, inputs, outputs = key
         member = _member(op) if op.info else _usual_member(op.name)
         form = _form(op.name, member)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Tosa(Backend):
-    """What TOSA flatbuffers and text share."""
+    """The base of the formats of TOSA flatbuffers and text."""
 
     form = "tosa"
     close = False
@@ -36,13 +36,13 @@ class Tosa(Backend):
 
         return is_of_tosa(path)
 
-    def target(self, asked: FilePath | None) -> Any:
+    def target(self, name: FilePath | None) -> Any:
         from tflq.formats.tosa.rules import load_target
 
-        if asked in ("integer", "kernels"):
-            what = f"target '{asked}' is for TFLite files"
-            raise OptionError(Reason(what, value=asked, remedy=f"a .{self.name} file has the target 'tosa'"))
-        return load_target(None if asked in (None, "tosa") else str(asked))
+        if name in ("integer", "kernels"):
+            what = f"target '{name}' is for TFLite files"
+            raise OptionError(Reason(what, value=name, remedy=f"a .{self.name} file has the target 'tosa'"))
+        return load_target(None if name in (None, "tosa") else str(name))
 
     def passes(self, options: Any, form: Any) -> Sequence[Pass]:
         check = self._check(options)

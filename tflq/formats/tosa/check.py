@@ -33,10 +33,10 @@ _WORDS: Final = {"pro_int": "integer", "pro_fp": "floating-point"}
 
 @dataclass(frozen=True, slots=True)
 class Requirements:
-    """What a device must have to run a module: profiles, extensions, the level, the specification's version."""
+    """The requirements of a module on a device: profiles, extensions, the level, the specification's version."""
 
     key: ClassVar[str] = "tosa"
-    """What the report calls it."""
+    """The key in the report."""
     profiles: tuple[str, ...]
     extensions: tuple[str, ...]
     level: str
@@ -82,8 +82,8 @@ def providers(signature: Signature, target: Target) -> frozenset[str]:
 def requirements(
     module: Module, target: Target, provided: Mapping[Signature, frozenset[str]] | None = None
 ) -> Requirements:
-    """What a module needs, as far as the target has it. `provided`: the `providers` of the signatures of its operators
-    and of its functions' arguments and results, where they are known."""
+    """The requirements of a module, as far as the target meets them. `provided`: the `providers` of the signatures of
+    its operators and of its functions' arguments and results, where they are known."""
     demanded = {s: providers(s, target) for s in set(_signatures(module))} if provided is None else dict(provided)
     needed: set[str] = set()
     for function in module.functions:
@@ -172,7 +172,7 @@ class _Check:
         self.provided: dict[Signature, frozenset[str]] = {}
         """By signature of what was checked, the profiles and extensions of the target that have it."""
         self._typed: dict[tuple[object, ...], list[str]] = {}
-        """What is wrong with the element types of ops, by name, number of results, types of tensors and constants."""
+        """Faults in the element types of ops, by name, number of results, types of tensors and constants."""
         self._fitting: set[tuple[Shape, ScalarType]] = set()
         """Shapes and element types of tensors that the level has."""
 
@@ -212,29 +212,29 @@ class _Check:
 
     def _op(self, op: Op) -> list[str]:
         tensors = op.tensors
-        found = [*self._types(op, tensors)]
+        messages = [*self._types(op, tensors)]
         if isinstance(op, Rescale) and op.rounding_mode == "DOUBLE_ROUND" and not self.target.has("doubleround"):
-            found.append("DOUBLE_ROUND needs the extension doubleround, which the target lacks")
+            messages.append("DOUBLE_ROUND needs the extension doubleround, which the target lacks")
         ranked, fitting = True, self._fitting
         for value in tensors:
             type = value.type
             if (type.shape, type.storage) not in fitting and (fault := self._shape(value)) is not None:
                 ranked = ranked and type.shape is not None
-                found.append(fault)
+                messages.append(fault)
         if ranked:
-            found += violations(op, self.context)
-        return found
+            messages += violations(op, self.context)
+        return messages
 
     def _types(self, op: Op, tensors: Sequence[Value]) -> Sequence[str]:
-        """What is wrong with the element types of an op's tensors: asked once for all ops with the same ones."""
+        """Faults in the element types of an op's tensors, cached for all ops with equal types."""
         elements = [v.type.storage for v in tensors]
         constants = [v.type.storage for v in tensors if v.buffer is not None and v.is_constant]
         key = op.name, len(op.results), *elements, None, *constants
-        found = self._typed.get(key)
-        if found is None:
+        messages = self._typed.get(key)
+        if messages is None:
             faults = map(self._type, demands(op))
-            found = self._typed[key] = [fault for fault in faults if fault is not None]
-        return found
+            messages = self._typed[key] = [fault for fault in faults if fault is not None]
+        return messages
 
     def _type(self, signature: Signature) -> str | None:
         """Why the target does not have a signature; None if it does."""

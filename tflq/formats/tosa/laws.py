@@ -1,4 +1,4 @@
-"""What TOSA demands of an op beyond element types: that its result has the shape that `infer` says, and a law per op.
+"""Demands of TOSA on an op beyond element types: the result has the shape that `infer` gives, and a law per op.
 
     @law(Transpose)
     def transpose(op: Transpose, c: Context) -> Violations: yield "the reason, a clause"
@@ -61,7 +61,7 @@ from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import TensorType
 
 Violations: TypeAlias = Iterator[str]
-Found: TypeAlias = Sequence[str]
+Messages: TypeAlias = Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +78,9 @@ law: Final[Registry[Law]] = Registry("tflq.formats.tosa.laws")
 """The law of each op; all are in this module."""
 
 
-def violations(op: Op, context: Context) -> Found:
+def violations(op: Op, context: Context) -> Messages:
     """All that TOSA forbids of an op whose ranks are known."""
-    found: list[str] = []
+    messages: list[str] = []
     expected = None
     if isinstance(op, Operator):
         try:
@@ -88,12 +88,14 @@ def violations(op: Op, context: Context) -> Found:
         except Misfit as misfit:
             return [str(misfit)]
     if isinstance(expected, tuple):
-        stated = dims(op.result)
-        if stated != expected and (len(stated) != len(expected) or not all(map(same, stated, expected))):
-            found.append(f"the result is {text(stated)}, where {text(expected)} follows from operands and attributes")
-    if (own := law.get(type(op))) is not None:
-        found += own(op, context)
-    return found
+        declared = dims(op.result)
+        if declared != expected and (len(declared) != len(expected) or not all(map(same, declared, expected))):
+            messages.append(
+                f"the result is {text(declared)}, where {text(expected)} follows from operands and attributes"
+            )
+    if (of_op := law.get(type(op))) is not None:
+        messages += of_op(op, context)
+    return messages
 
 
 def dims(value: Value) -> Dims:
@@ -109,27 +111,27 @@ def same(a: int | None, b: int | None) -> bool:
 # What laws ask for most.
 
 
-def bounds(what: str, numbers: Sequence[int], low: int | None, high: int | None = None) -> Found:
+def bounds(what: str, numbers: Sequence[int], low: int | None, high: int | None = None) -> Messages:
     """Numbers are within bounds, both included."""
     if not numbers:
         return ()
     least, most = min(numbers), max(numbers)
     if (low is None or low <= least) and (high is None or most <= high):
         return ()
-    found: list[str] = []
+    messages: list[str] = []
     if low is not None and least < low:
-        found.append(f"{what} of {least}, where {low} is the least")
+        messages.append(f"{what} of {least}, where {low} is the least")
     if high is not None and most > high:
-        found.append(f"{what} of {most}, where {high} is the most")
-    return found
+        messages.append(f"{what} of {most}, where {high} is the most")
+    return messages
 
 
-def axis_of(axis: int, rank: int) -> Found:
+def axis_of(axis: int, rank: int) -> Messages:
     """An axis counts one of the dims, from the first."""
     return () if 0 <= axis < rank else (f"axis {axis} of a tensor of rank {rank}",)
 
 
-def zero_point(op: Op, name: str, value: Value) -> Found:
+def zero_point(op: Op, name: str, value: Value) -> Messages:
     """A zero point is any number of 8 bits, 0 or 32768 for ui16, else 0."""
     point, element = op.attributes[name], value.type.storage
     if point == 0:
@@ -162,7 +164,7 @@ def matmul(op: MatMul, _: Context) -> Violations:
 
 @law(Resize)
 def resize(op: Resize, c: Context) -> Violations:
-    shape, found = dims(op.input), dims(op.result)
+    shape, result = dims(op.input), dims(op.result)
     numerators, denominators = op.scale[::2], op.scale[1::2]
     yield from bounds("a scale", op.scale, 1)
     yield from bounds("a scale's numerator", numerators, None, _LARGEST_NUMERATOR)
@@ -183,39 +185,40 @@ def resize(op: Resize, c: Context) -> Violations:
         if ((size - 1) * n - offset + border) % d:
             yield f"((size - 1) * {n} - {offset} + {border}) of {axis}, size {size}, is not divisible by {d}"
             return
-    sizes = [d for d in (*shape[1:3], *found[1:3]) if d is not None]
+    sizes = [d for d in (*shape[1:3], *result[1:3]) if d is not None]
     yield from bounds("a height or width", sizes, None, _LARGEST_IMAGE - 1)
-    taken, made = op.input.type.storage, op.result.type.storage
-    if taken.is_integer and (taken == made) != (op.mode == "NEAREST_NEIGHBOR"):
-        yield f"{op.mode} from {taken} to {made}, {text(shape)}"
+    source, target = op.input.type.storage, op.result.type.storage
+    if source.is_integer and (source == target) != (op.mode == "NEAREST_NEIGHBOR"):
+        yield f"{op.mode} from {source} to {target}, {text(shape)}"
 
 
 def divides(
     sizes: Sequence[int | None], pads: Sequence[int], windows: Sequence[int | None], strides: Sequence[int]
-) -> Found:
+) -> Messages:
     """Windows use up what they slide over: size + pads - window is a multiple of the stride in each spatial dim.
     `pads`: before and after the first dim, then the next."""
-    found: list[str] = []
+    messages: list[str] = []
     for size, before, after, window, stride in zip(sizes, pads[::2], pads[1::2], windows, strides, strict=True):
         if size is not None and window is not None and stride >= 1 and (size + before + after - window) % stride:
             added = before + after
-            found.append(f"{size} + {added} of padding - a window of {window} is not divisible by {stride}")
-    return found
+            messages.append(f"{size} + {added} of padding - a window of {window} is not divisible by {stride}")
+    return messages
 
 
-def _common(op: Convolution, channels: int | None) -> Found:
-    """What holds for all convolutions: zero points, and a bias for each channel of the result or one for all."""
-    found = [*zero_point(op, "input_zp", op.input), *zero_point(op, "weight_zp", op.weight)]
+def _common(op: Convolution, channels: int | None) -> Messages:
+    """Violations of the laws of all convolutions: zero points, and a bias for each channel of the result or one for
+    all."""
+    messages = [*zero_point(op, "input_zp", op.input), *zero_point(op, "weight_zp", op.weight)]
     bias = dims(op.bias)
     if len(bias) != 1:
-        found.append(f"operand '{op.bias.name}' {text(bias)} is not of rank 1")
+        messages.append(f"operand '{op.bias.name}' {text(bias)} is not of rank 1")
     elif bias != (1,) and not same(bias[0], channels):
-        found.append(f"{bias[0]} biases for the channels, where there are {channels}")
-    return found
+        messages.append(f"{bias[0]} biases for the channels, where there are {channels}")
+    return messages
 
 
 @law(Conv2D, Conv3D, DepthwiseConv2D)
-def conv(op: Conv2D | Conv3D | DepthwiseConv2D, c: Context) -> Found:
+def conv(op: Conv2D | Conv3D | DepthwiseConv2D, c: Context) -> Messages:
     pad, stride, dilation, weight, limits = op.pad, op.stride, op.dilation, dims(op.weight), c.limits
     if isinstance(op, DepthwiseConv2D):
         kernel, channels = weight[:2], product(weight[2:])
@@ -274,24 +277,24 @@ def clamp(op: Clamp, _: Context) -> Violations:
 
 
 @law(Rescale)
-def rescale(op: Rescale, _: Context) -> Found:
+def rescale(op: Rescale, _: Context) -> Messages:
     x, multiplier, shift, wide = op.input, op.multiplier, op.shift, op.scale32
     shape = dims(x)
-    found = [*zero_point(op, "input_zp", x), *zero_point(op, "output_zp", op.result)]
+    messages = [*zero_point(op, "input_zp", x), *zero_point(op, "output_zp", op.result)]
     if wide and x.type.storage.name == "i64":
-        found.append("scale32 with an input of 48 bits")
+        messages.append("scale32 with an input of 48 bits")
     if not wide and op.rounding_mode == "DOUBLE_ROUND":
-        found.append("DOUBLE_ROUND without scale32")
-    found += bounds("multiplier", _ends(multiplier), 0, (1 << (31 if wide else 15)) - 1)
-    found += bounds("shift", _ends(shift), 2, 62)
+        messages.append("DOUBLE_ROUND without scale32")
+    messages += bounds("multiplier", _ends(multiplier), 0, (1 << (31 if wide else 15)) - 1)
+    messages += bounds("shift", _ends(shift), 2, 62)
     per_channel = op.per_channel
     if per_channel and not shape:
-        return [*found, "per_channel of a scalar"]
+        return [*messages, "per_channel of a scalar"]
     channels = shape[-1] if per_channel else 1
     for name, array in (("multipliers", multiplier), ("shifts", shift)):
         if channels is not None and array.shape != (channels,):
-            found.append(f"{array.size} {name}, where there are {channels} channels")
-    return found
+            messages.append(f"{array.size} {name}, where there are {channels} channels")
+    return messages
 
 
 def _ends(numbers: np.ndarray) -> list[int]:
@@ -300,7 +303,7 @@ def _ends(numbers: np.ndarray) -> list[int]:
 
 
 @law(Broadcasts)
-def broadcasting(op: Operator, _: Context) -> Found:
+def broadcasting(op: Operator, _: Context) -> Messages:
     shapes = [dims(v) for v in op.present_operands]
     if len(set(map(len, shapes))) < 2:
         return ()
@@ -308,7 +311,7 @@ def broadcasting(op: Operator, _: Context) -> Found:
 
 
 @law(Mul)
-def mul(op: Mul, c: Context) -> Found:
+def mul(op: Mul, c: Context) -> Messages:
     most = 63 if op.input1.type.storage.name == "i32" else 0
     return [*broadcasting(op, c), *bounds("shift", [op.shift], 0, most)]
 
@@ -419,11 +422,11 @@ def reduce(op: ArgMax | Reduction, _: Context) -> Violations:
 # Control flow and variables (sections 2.13 and 2.14): what functions take and give.
 
 
-def _agree(what: str, found: Sequence[Value], expected: Sequence[Value]) -> Violations:
-    if len(found) != len(expected):
-        yield f"{what}: {len(found)}, where there are {len(expected)}"
+def _agree(what: str, actual: Sequence[Value], expected: Sequence[Value]) -> Violations:
+    if len(actual) != len(expected):
+        yield f"{what}: {len(actual)}, where there are {len(expected)}"
         return
-    for i, (a, b) in enumerate(zip(found, expected, strict=True)):
+    for i, (a, b) in enumerate(zip(actual, expected, strict=True)):
         if not fits(a.type, b.type):
             yield f"{what}: number {i} is {a.type}, not {b.type}"
 
@@ -444,29 +447,29 @@ def _function(index: int, c: Context) -> Function | None:
 
 @law(CondIf)
 def cond_if(op: CondIf, c: Context) -> Violations:
-    given = [v for v in op.inputs if v is not None]
+    operands = [v for v in op.inputs if v is not None]
     yield from _condition("the condition", op.condition)
-    yield from bounds("a number of operands or results", [len(given), len(op.results)], 0, c.limits.list)
+    yield from bounds("a number of operands or results", [len(operands), len(op.results)], 0, c.limits.list)
     for name, index in (("then_graph", op.then_graph), ("else_graph", op.else_graph)):
         if (function := _function(index, c)) is None:
             yield f"{name} names no function"
             continue
-        yield from _agree(f"inputs of {name}", function.inputs, given)
+        yield from _agree(f"inputs of {name}", function.inputs, operands)
         yield from _agree(f"outputs of {name}", function.outputs, op.results)
 
 
 @law(WhileLoop)
 def while_loop(op: WhileLoop, c: Context) -> Violations:
-    given = [v for v in op.inputs if v is not None]
-    yield from bounds("a number of operands or results", [len(given), len(op.results)], 0, c.limits.list)
-    yield from _agree("results", op.results, given)
+    operands = [v for v in op.inputs if v is not None]
+    yield from bounds("a number of operands or results", [len(operands), len(op.results)], 0, c.limits.list)
+    yield from _agree("results", op.results, operands)
     for name, index in (("cond_graph", op.cond_graph), ("body_graph", op.body_graph)):
         if (function := _function(index, c)) is None:
             yield f"{name} names no function"
             continue
-        yield from _agree(f"inputs of {name}", function.inputs, given)
+        yield from _agree(f"inputs of {name}", function.inputs, operands)
         if name == "body_graph":
-            yield from _agree(f"outputs of {name}", function.outputs, given)
+            yield from _agree(f"outputs of {name}", function.outputs, operands)
         elif len(function.outputs) != 1:
             yield f"{name} has {len(function.outputs)} outputs, not one i1"
         else:
@@ -474,7 +477,7 @@ def while_loop(op: WhileLoop, c: Context) -> Violations:
 
 
 def nesting(c: Context, function: int, seen: tuple[int, ...] = ()) -> int:
-    """How deep control flow nests in a function; more than any level takes if it calls itself."""
+    """The depth of control flow in a function; more than any level takes if it calls itself."""
     if function in seen:
         return c.limits.nesting + 1
     called = (index for op in c.module.functions[function].ops_with(Calls) for index in callees(op))

@@ -1,5 +1,5 @@
-"""What TOSA and its files have that the IR says otherwise: operands that are attributes, element types, constants,
-attribute tables.
+"""The parts of TOSA and its files that the IR expresses otherwise: operands that are attributes, element types,
+constants, attribute tables.
 
 TOSA 1.0 passes zero points, multipliers, shifts and shapes as compile-time-constant operands: tensors of one element
 per value (`tosa.const`, CONST) or shapes (`tosa.const_shape`, CONST_SHAPE). `operands` makes them from an op, `slots`
@@ -118,10 +118,13 @@ def slots(kind: type[Op]) -> tuple[Slot, ...]:
     if kind not in _SLOTS:
         if not issubclass(kind, Operator):
             raise KeyError(kind.__name__)
-        given = [] if kind is Variable else [Slot(s.name, many=s.variadic) for s in kind.operand_slots]
+        plain = [] if kind is Variable else [Slot(s.name, many=s.variadic) for s in kind.operand_slots]
         constants = kind.trait(ConstantOperands)
-        made = constants.types.items() if constants is not None else ()
-        _SLOTS[kind] = (*given, *(Slot(name, type, kind is Rescale and name in _ARRAYS) for name, type in made))
+        constant_slots = constants.types.items() if constants is not None else ()
+        _SLOTS[kind] = (
+            *plain,
+            *(Slot(name, type, kind is Rescale and name in _ARRAYS) for name, type in constant_slots),
+        )
     return _SLOTS[kind]
 
 
@@ -137,7 +140,7 @@ def _constant(op: Op, slot: Slot) -> Constant:
     if slot.type is index:
         return _shape(slot.name, tuple(value))
     element = constant_type(op, slot)
-    return _small(slot.name, value, element) if type(value) is int else _made(slot.name, value, element)
+    return _small(slot.name, value, element) if type(value) is int else _array(slot.name, value, element)
 
 
 @lru_cache(maxsize=4096)
@@ -145,7 +148,7 @@ def _shape(name: str, value: tuple[int | None, ...]) -> Constant:
     return Constant.of(name, np.asarray([-1 if size is None else size for size in value], np.int64), index)
 
 
-def _made(name: str, value: Any, element: ScalarType) -> Constant:
+def _array(name: str, value: Any, element: ScalarType) -> Constant:
     if element is bf16:
         flat = np.atleast_1d(np.asarray(value, np.float32))
         return Constant.of(name, (flat.view(np.uint32) >> 16).astype(np.uint16), element)
@@ -158,8 +161,8 @@ def _made(name: str, value: Any, element: ScalarType) -> Constant:
     return Constant.of(name, flat.astype(dtype, copy=False).view(plain.dtype), plain)
 
 
-_small = lru_cache(maxsize=4096)(_made)
-"""Those of integers are few."""
+_small = lru_cache(maxsize=4096)(_array)
+"""Constants of integers are few, so they are cached."""
 
 
 def constant_type(op: Op, slot: Slot) -> ScalarType:
@@ -190,8 +193,8 @@ def accumulator(op: Op) -> ScalarType:
     """The `acc_type` of a convolution or an average: what the file said, else that of its result; i32 of an integer
     average, f32 of bf16 and of float averages.
     """
-    if (said := op.info.get("acc_type")) is not None:
-        return SCALARS[said]
+    if (name := op.info.get("acc_type")) is not None:
+        return SCALARS[name]
     element = element_storage(op.result.type.element)
     if element is bf16 or (element.is_float and isinstance(op, AvgPool2D)):
         return SCALARS["f32"]
@@ -331,7 +334,7 @@ MODES: Final = {"NEAREST_NEIGHBOR": "NEAREST", "BILINEAR": "BILINEAR"}
 """TOSA's words for the modes of a RESIZE."""
 MODES_READ: Final = {tosa: ours for ours, tosa in MODES.items()}
 
-_MADE: Final[Mapping[str, Callable[[Any], Any]]] = {
+_DERIVED: Final[Mapping[str, Callable[[Any], Any]]] = {
     "acc_type": lambda op: dtype(accumulator(op)),
     "input_unsigned": lambda op: is_unsigned(op.input.type),
     "output_unsigned": lambda op: is_unsigned(op.result.type),
@@ -363,8 +366,8 @@ def member(operator: str) -> str:
 def attribute_table(op: Op, regions: Mapping[int, str]) -> dict[str, Any]:
     """The fields of an op's attribute table; `regions` names the functions. KeyError if an attribute is missing."""
     fields: dict[str, Any] = {}
-    for name, made, is_graph in _fields(op.name):
-        value = op.attributes[name] if made is None else made(op)
+    for name, derive, is_graph in _fields(op.name):
+        value = op.attributes[name] if derive is None else derive(op)
         fields[name] = regions[value] if is_graph else value
     return fields
 
@@ -373,7 +376,7 @@ def attribute_table(op: Op, regions: Mapping[int, str]) -> dict[str, Any]:
 def _fields(op: str) -> list[tuple[str, Callable[[Any], Any] | None, bool]]:
     """The fields of an op's attribute table: what makes each, and whether it names a function."""
     fields = TOSA.table(member(op.partition(".")[2].upper())).fields
-    return [(field.name, _MADE.get(field.name), field.name in GRAPHS) for field in fields]
+    return [(field.name, _DERIVED.get(field.name), field.name in GRAPHS) for field in fields]
 
 
 def _bound(op: Op, name: str) -> np.ndarray:
@@ -402,7 +405,7 @@ def read_attributes(
             attributes[name] = graph(value or "")
         elif name == "mode":
             attributes[name] = MODES_READ.get(value) or _missing(field)
-        elif name not in _MADE:
+        elif name not in _DERIVED:
             attributes[name] = _plain(field, value)
     return attributes
 

@@ -29,8 +29,8 @@ from tflq.ir.types import f32, i32
 from tflq.numerics.convolution import exact_bounds
 from tflq.transforms.pass_manager import Decision, Decisions, Pass, PassResult
 
-_MADE_UP = re.compile(r"(t|layer_|%)\d+")
-"""What our writer and LLVM's serializer call a tensor without a name."""
+_GENERATED = re.compile(r"(t|layer_|%)\d+")
+"""Names of our writer and LLVM's serializer for a tensor without a name."""
 
 
 class RaiseTosa(Pass):
@@ -60,10 +60,10 @@ def raise_module(module: Module) -> Module:
 
 
 def _forget_names(module: Module) -> None:
-    kept = {v for function in module.functions for v in (*function.inputs, *function.outputs)}
+    ends = {v for function in module.functions for v in (*function.inputs, *function.outputs)}
     for op in module.ops():
         for value in op.results:
-            if value not in kept and _MADE_UP.fullmatch(value.name):
+            if value not in ends and _GENERATED.fullmatch(value.name):
                 value.name = ""
 
 
@@ -99,7 +99,7 @@ def _per_channel(op: Convolution) -> Value:
 
 
 def _path(op: Op) -> str:
-    """How an operator of TOSA computes; control flow and variables stay what they are."""
+    """The path of an operator of TOSA; control flow and variables stay."""
     if running.get(type(op)) is not None:
         return "kept"
     return "float" if any(v.type.storage.is_float for v in op.tensors) else "integer"

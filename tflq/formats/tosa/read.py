@@ -46,7 +46,7 @@ from tflq.ir.verifier import verify
 
 Row = tuple[Mapping[str, Any], str]
 _VARIABLE: Final = {"VariableReadAttribute": "VARIABLE_READ", "VariableWriteAttribute": "VARIABLE_WRITE"}
-"""What an IDENTITY with one of these attribute tables is."""
+"""The operator that an IDENTITY with one of these attribute tables is."""
 _UNSIGNED_ZERO_POINTS: Final = {"input_zp": "input_unsigned", "output_zp": "output_unsigned"}
 _VERSION: Final = (1, 0)
 
@@ -189,7 +189,7 @@ class Block:
         self.graph = graph
         self.reasons: list[Reason] = []
         self.tensors = Tensors(fields, where, constants)
-        self._lost: set[str] = set()  # results of operators that cannot be read
+        self._unreadable: set[str] = set()  # results of operators that cannot be read
 
     def initial_values(self) -> list[tuple[str, Value]]:
         """The variables the block knows, by name, and what they begin with."""
@@ -210,18 +210,18 @@ class Block:
             with self._at(f"operators[{i}]", results, place):
                 self._operator(fields, place)
         for i, name in enumerate(self.fields["outputs"] or ()):
-            if name not in self._lost:
+            if name not in self._unreadable:
                 with self._at(f"outputs[{i}]"):
                     self.function.outputs.append(self.tensors.value(name))
 
     @contextmanager
-    def _at(self, where: str, made: Sequence[str] = (), location: Location | None = None) -> Iterator[None]:
+    def _at(self, where: str, results: Sequence[str] = (), location: Location | None = None) -> Iterator[None]:
         """Notes what is not supported, and that its results are missing; says where a file is wrong."""
         try:
             yield
         except Refused as refusal:
             self.reasons.append(refusal.at(location))
-            self._lost.update(made)
+            self._unreadable.update(results)
         except InvalidModelError as error:
             raise error.inside(f"{self.where}.{where}") from None
 
@@ -238,8 +238,8 @@ class Block:
                 self.tensors.define_constant(output, shape=name == "CONST_SHAPE")
         elif kind is None:
             raise Refused(f"the tosa form has no {name}")
-        elif not self._lost.isdisjoint(inputs):
-            self._lost.update(outputs)
+        elif not self._unreadable.isdisjoint(inputs):
+            self._unreadable.update(outputs)
         elif kind is not Variable:  # a declaration: its tensor says all
             self._emit(kind, name, inputs, outputs, table or {}, fields["location"], place)
 
@@ -296,12 +296,12 @@ class Block:
             raise InvalidModelError("inputs", f"{slot.name} ('{name}') is {element}, not {signless(wanted)}")
         if not slot.many and not slot.is_shape and array.size != 1:
             raise InvalidModelError("inputs", f"{slot.name} ('{name}') has {array.size} elements, not one")
-        made = attribute(slot, array, element, unsigned=bool(table.get(_UNSIGNED_ZERO_POINTS.get(slot.name, ""))))
+        parsed = attribute(slot, array, element, unsigned=bool(table.get(_UNSIGNED_ZERO_POINTS.get(slot.name, ""))))
         shape = op.result.type.shape
         if slot.name != "shape":  # the result's type says it
-            op.attributes[slot.name] = made
-        elif made != shape and -1 not in made:
-            raise InvalidModelError("inputs", f"the shape is {made}, that of the result {shape}")
+            op.attributes[slot.name] = parsed
+        elif parsed != shape and -1 not in parsed:
+            raise InvalidModelError("inputs", f"the shape is {parsed}, that of the result {shape}")
 
     def _check_signs(self, inputs: Sequence[str], outputs: Sequence[str], table: Mapping[str, Any]) -> None:
         """Refused if an operator reads as signed what another reads as unsigned: the IR has one type for a tensor."""
@@ -311,15 +311,15 @@ class Block:
                     raise Refused(f"'{name}' is signed here and unsigned to a RESCALE")
 
 
-def _accumulator(op: Op, said: str) -> dict[str, str]:
+def _accumulator(op: Op, name: str) -> dict[str, str]:
     """An `acc_type` as it must be kept, if it does not follow from the types."""
-    element = ELEMENTS.get(said)
+    element = ELEMENTS.get(name)
     if element is None:
-        raise InvalidModelError("attribute.acc_type", f"{said} is not a type to accumulate in")
+        raise InvalidModelError("attribute.acc_type", f"{name} is not a type to accumulate in")
     if element == accumulator(op):
         return {}
     if not element.is_float:
-        raise InvalidModelError("attribute.acc_type", f"{said}, where the types ask for {accumulator(op)}")
+        raise InvalidModelError("attribute.acc_type", f"{name}, where the types ask for {accumulator(op)}")
     return {"acc_type": element.name}
 
 
@@ -394,8 +394,8 @@ class _Reader:
             self.warnings.append(f"written for TOSA {text}, read as TOSA 1.0; verify what it is converted to")
         if features := (self.graph["compatibility"] or {}).get("features"):
             names = TOSA.enum("CompatibilityFeature").names
-            asked = [names.get(bit, f"number {bit}") for bit in range(64) if features >> bit & 1]
-            raise UnsupportedError(f"the file needs a reader that knows {', '.join(asked)}", remedy=AS_1_0)
+            required = [names.get(bit, f"number {bit}") for bit in range(64) if features >> bit & 1]
+            raise UnsupportedError(f"the file needs a reader that knows {', '.join(required)}", remedy=AS_1_0)
 
     def _blocks(self) -> list[Block]:
         blocks: list[Block] = []
@@ -418,7 +418,7 @@ class _Reader:
         return blocks
 
     def _verify(self, module: Module) -> None:
-        """What the other stages rely on; InvalidModelError where it does not hold."""
+        """InvalidModelError if the module lacks a property that the other stages rely on."""
         try:
             verify(module)
             verify_form(module, "tosa")
@@ -441,17 +441,17 @@ def _region(around: str, regions: Mapping[str, int], blocks: Mapping[tuple[str, 
 
 def _verify_calls(module: Module, op: Op) -> None:
     """InvalidModelError if a function that an op runs takes or gives other types than the op."""
-    given = [v.type for v in op.present_operands][1 if isinstance(op, CondIf) else 0 :]
-    made = [v.type for v in op.results]
+    operand_types = [v.type for v in op.present_operands][1 if isinstance(op, CondIf) else 0 :]
+    result_types = [v.type for v in op.results]
     calls = trait_of(op, Calls)
     for key, number in calls.called(op) if calls else ():
         function = module.functions[number]
         takes, gives = [v.type for v in function.inputs], [v.type for v in function.outputs]
-        if takes != given:
+        if takes != operand_types:
             what = f"{key} '{function.name}' takes other arguments than it is given"
             raise InvalidModelError(op.location or "", what)
         if key == "cond_graph":
             if len(gives) != 1 or gives[0].element != i1:
                 raise InvalidModelError(op.location or "", f"{key} '{function.name}' does not give one condition")
-        elif gives != made:
+        elif gives != result_types:
             raise InvalidModelError(op.location or "", f"{key} '{function.name}' gives other results than the operator")

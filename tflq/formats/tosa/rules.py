@@ -1,5 +1,4 @@
-"""What a device takes: the tables of `rules/tosa.toml`, which profile and extension of TOSA has what, and the limits of
-each level.
+"""The tables of `rules/tosa.toml`: the operators of each profile and extension of TOSA, and the limits of each level.
 
 A user's file is merged over the default, line by line. Its faults are `OptionError`s that name line and key.
 """
@@ -22,7 +21,7 @@ from tflq.targets.target import KernelRules, RulesFile
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a level bounds; `rules/tosa.toml` says each field's meaning."""
+    """The limits of a level; `rules/tosa.toml` says each field's meaning."""
 
     rank: int
     kernel: int
@@ -60,7 +59,7 @@ class Rules:
 
 @cache
 def default_rules() -> tuple[Rules, Choices]:
-    """Those of `rules/tosa.toml`."""
+    """The rules and the target of `rules/tosa.toml`."""
     return read_rules(resource("rules/tosa.toml"))
 
 
@@ -93,7 +92,7 @@ def _merged(under: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a device takes, as `rules/tosa.toml` or a user's file says.
+    """The capabilities of a device, as `rules/tosa.toml` or a user's file says.
 
     Profiles ("pro_int", "pro_fp"), extensions ("int16", "int4", "doubleround", ...) and level ("8k", "none").
 
@@ -127,8 +126,8 @@ def load_target(path: FilePath | None = None) -> Target:
     if path is None:
         rules, choices = default_rules()
     else:
-        own = resource(f"rules/{path}.toml") if path in DEVICES else path
-        rules, choices = read_rules(own, resource("rules/tosa.toml"))
+        file = resource(f"rules/{path}.toml") if path in DEVICES else path
+        rules, choices = read_rules(file, resource("rules/tosa.toml"))
     return Target(choices.profiles, choices.extensions, choices.level, choices.specification, rules)
 
 
@@ -185,13 +184,13 @@ class _File(RulesFile):
 
     def levels(self, tables: dict[str, dict[str, int]]) -> dict[str, Limits]:
         """The levels, each with all of its limits."""
-        found = {}
+        result = {}
         for name, level in tables.items():
             if missing := [name for name in Limits.__match_args__ if name not in level]:
                 self.fault(f"{', '.join(missing)} not stated", f"level.{name}", remedy="a level has all limits")
             else:
-                found[name] = Limits(**level)
-        return found
+                result[name] = Limits(**level)
+        return result
 
     def kernels(self, kind: str, name: str, lines: dict[str, str]) -> KernelRules:
         """The signatures of a section; an operator with an empty line is not in it."""

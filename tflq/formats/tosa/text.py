@@ -56,7 +56,7 @@ _ENUMS: Final = {"mode": "resize_mode", "rounding_mode": "rounding_mode"}
 _I48: Final = named_scalar("i48")
 _NAME: Final = "tosa.tensor_name"
 _SHAPE_OP: Final = "tosa.const_shape"
-_MADE: Final = frozenset({"acc_type", "input_unsigned", "local_bound", "nan_mode", "output_unsigned"})
+_DERIVED: Final = frozenset({"acc_type", "input_unsigned", "local_bound", "nan_mode", "output_unsigned"})
 """Attributes that follow from types."""
 _ARRAYS: Final = ("multiplier", "shift", "table", "values")
 
@@ -155,20 +155,20 @@ class _Body:
         self.outputs = [self._value(value) for value in function.outputs]
 
     def _op(self, op: Op) -> None:
-        given: list[Value | None] = [
+        inputs: list[Value | None] = [
             self._constant(v) if isinstance(v, Constant) else self._value(v) for v in operands(op)
         ]
         results = [Value(_type(value.type), value.name) for value in op.results]
         self._values.update(zip(op.results, results, strict=True))
         regions = [self._region(self.module.functions[called]) for called in callees(op)]
-        self.ops.append(Op(op.name, given, results, _attributes(op), regions=regions))
+        self.ops.append(Op(op.name, inputs, results, _attributes(op), regions=regions))
 
     def _region(self, function: Function) -> Region:
         body = _Body(self.module, function)
         return Region([Block(body.arguments, [*body.ops, Op("tosa.yield", [*body.outputs], [])])])
 
     def _value(self, value: Value) -> Value:
-        """What stands for a value; a constant of the module is made when it is met first."""
+        """The value in the place of a module's value; a constant is emitted at its first use."""
         result = self._values.get(value)
         if result is None:
             result = self._values[value] = Value(_type(value.type), value.name)
@@ -215,27 +215,27 @@ def elements(value: Value) -> TypedArray:
     if storage.bits < 8:
         array = value.array
     else:
-        held = storage.dtype if storage.numpy else np.dtype(f"u{storage.bits // 8}")
-        array = value.buffer.data.view(held).reshape(value.type.sizes)
+        dtype = storage.dtype if storage.numpy else np.dtype(f"u{storage.bits // 8}")
+        array = value.buffer.data.view(dtype).reshape(value.type.sizes)
     type = _type(value.type)
     return TypedArray.of(array, type.element, type)
 
 
 @cache
-def _taken(kind: type[Op]) -> frozenset[str]:
+def _unwritten(kind: type[Op]) -> frozenset[str]:
     return _NOT_WRITTEN | {slot.name for slot in slots(kind) if slot.type}
 
 
 def _attributes(op: Op) -> dict[str, Any]:
     """Attributes that are not operands in TOSA, and those that follow from types."""
     kind: Any = type(op)
-    taken = _taken(kind)
-    made = {key: _attribute(op, key, value) for key, value in op.attributes.items() if key not in taken}
+    unwritten = _unwritten(kind)
+    attributes = {key: _attribute(op, key, value) for key, value in op.attributes.items() if key not in unwritten}
     if isinstance(op, Accumulates):
-        made["acc_type"] = _element(accumulator(op))
+        attributes["acc_type"] = _element(accumulator(op))
     if isinstance(op, Rescale):
-        made |= {"input_unsigned": is_unsigned(op.input.type), "output_unsigned": is_unsigned(op.result.type)}
-    return made
+        attributes |= {"input_unsigned": is_unsigned(op.input.type), "output_unsigned": is_unsigned(op.result.type)}
+    return attributes
 
 
 def _attribute(op: Op, key: str, value: Any) -> Any:
@@ -263,10 +263,10 @@ def to_tosa_form(module: Module) -> None:
     reasons: list[Reason] = []
     for index, function in enumerate(module.functions):
         for value in function.inputs:
-            stated = value.info.get("attributes", {})
-            if _NAME in stated:
-                value.name = str(stated[_NAME])
-                rest = {key: item for key, item in stated.items() if key != _NAME}
+            attributes = value.info.get("attributes", {})
+            if _NAME in attributes:
+                value.name = str(attributes[_NAME])
+                rest = {key: item for key, item in attributes.items() if key != _NAME}
                 info = {key: item for key, item in value.info.items() if key != "attributes"}
                 value.info = info | ({"attributes": rest} if rest else {})
         for value in function.values():
@@ -325,23 +325,23 @@ def _from_text_function(function: Function, reasons: list[Reason]) -> None:
         ops.append(op)
     function.ops = ops
     named = function.info.get("result_attributes") or ()
-    for value, stated in zip(function.outputs, named, strict=False):
-        if _NAME in stated and not value.name:
-            value.name = str(stated[_NAME])
+    for value, attributes in zip(function.outputs, named, strict=False):
+        if _NAME in attributes and not value.name:
+            value.name = str(attributes[_NAME])
     function.info = {key: item for key, item in function.info.items() if key != "result_attributes"}
 
 
 def _place(module: Module, index: int, function: Function) -> None:
     """Names results as their locations say, if no other tensor is called so, and gives a place to operators that have
     none."""
-    taken = {value.name for value in function.values()}
+    used = {value.name for value in function.values()}
     for position, op in enumerate(function.ops):
         if op.location is not None and (op.location.file or op.location.opcode):
             continue
         named = "" if op.location is None else op.location.tensor
-        if op.results and named not in taken:
+        if op.results and named not in used:
             op.result.name = named
-            taken.add(named)
+            used.add(named)
         tensor = op.result.name if op.results else ""
         op.location = Location(module.source, index, position, op.name.removeprefix("tosa.").upper(), tensor)
 
@@ -353,7 +353,7 @@ def _operator(op: Op, shapes: Mapping[Value, np.ndarray]) -> None:
         _as_unsigned(op.input)
     if "output_unsigned" in unsigned:
         _as_unsigned(op.result)
-    op.attributes = {key: _plain(key, item) for key, item in op.attributes.items() if key not in _MADE}
+    op.attributes = {key: _plain(key, item) for key, item in op.attributes.items() if key not in _DERIVED}
     if not any(slot.type for slot in wanted) or len(op.operands) != len(wanted):
         return
     pairs = list(zip(wanted, op.operands, strict=True))
@@ -375,9 +375,9 @@ def _from_text_attribute(
     if known is None and value.type.storage != signless(element):
         raise InvalidModelError(op.location or op.name, f"'{slot.name}' is {value.type.storage}, not {element}")
     flag = slot.name.replace("_zp", "_unsigned")
-    made = attribute(slot, array, value.type.storage, unsigned=flag in unsigned)
+    parsed = attribute(slot, array, value.type.storage, unsigned=flag in unsigned)
     if slot.name != "shape":  # the result's type says it
-        op.attributes[slot.name] = made
+        op.attributes[slot.name] = parsed
 
 
 def _as_unsigned(value: Value) -> None:

@@ -57,13 +57,13 @@ class _Record:
     def of(cls, table: str, slots: Iterable[int], places: Sequence[int], vectors: _Vectors) -> _Record:
         form = template(table, frozenset(slots), TOSA)
         codes = "".join(f"I{count}{code}" for count, code in vectors.values())
-        made = struct.Struct(f"{form.pack.__self__.format}{-form.size % 4}x{codes}")
+        packer = struct.Struct(f"{form.pack.__self__.format}{-form.size % 4}x{codes}")
         at, begins = 4 + form.size + -form.size % 4, dict[int, int]()
         for slot, (count, _) in vectors.items():
             begins[slot] = at - form.offsets[slot]
             at += 4 + 4 * count
         offsets = tuple(begins[slot] for slot in sorted(begins))
-        return cls(form.vtable, made.pack, made.size, offsets, tuple(form.offsets.get(slot, 0) for slot in places))
+        return cls(form.vtable, packer.pack, packer.size, offsets, tuple(form.offsets.get(slot, 0) for slot in places))
 
 
 @cache
@@ -79,7 +79,7 @@ def _tensor_record(rank: int, has_data: bool) -> _Record:
 
 @cache
 def _written_name(op: str) -> str:
-    """What TOSA calls an operator of the IR: CONV2D."""
+    """TOSA's name of an operator of the IR: CONV2D."""
     return op.partition(".")[2].upper()
 
 
@@ -94,7 +94,7 @@ class Names:
     """Gives each value a unique name: the one it has, if that is still free."""
 
     def __init__(self) -> None:
-        self._taken: set[str] = set()
+        self._used: set[str] = set()
         self._of: dict[Value, str] = {}
         self._last: dict[str, int] = {}
 
@@ -113,17 +113,17 @@ class Names:
 
     def free(self, name: str, *, count: bool = False) -> str:
         """A name that no value has: this one, or with a number, which `count` asks for."""
-        if not count and name not in self._taken:
-            self._taken.add(name)
+        if not count and name not in self._used:
+            self._used.add(name)
             return name
-        made = name
-        while count or made in self._taken:
+        candidate = name
+        while count or candidate in self._used:
             number = self._last[name] = self._last.get(name, -1 if count else 0) + 1
-            made = f"{name}{number}" if count else f"{name}_{number}"
-            if made not in self._taken:
+            candidate = f"{name}{number}" if count else f"{name}_{number}"
+            if candidate not in self._used:
                 break
-        self._taken.add(made)
-        return made
+        self._used.add(candidate)
+        return candidate
 
 
 def tosa_bytes(module: Module, function: int = 0, *, fetch: Iterable[Value] = ()) -> bytes:
@@ -251,8 +251,8 @@ class _Writer:
             names.reserve(f.values())
         regions = {i: labels.free("main" if f is main else f.name or f"region_{i}") for i, f in functions.items()}
         touching = Variable | VariableRead | VariableWrite
-        found = (op for f in functions.values() for op in f.ops_with(*get_args(touching)))
-        used = {op.variable for op in found if isinstance(op, touching)}
+        touched = (op for f in functions.values() for op in f.ops_with(*get_args(touching)))
+        used = {op.variable for op in touched if isinstance(op, touching)}
         declared = [op for f in module.functions for op in f.ops_of(Variable) if op.variable in used]
         variables = {op.variable: (op.initial_value, names.free(op.variable)) for op in declared}
         self.blocks = {regions[i]: _Block(f, names, regions, variables) for i, f in functions.items()}
@@ -311,19 +311,19 @@ class _Writer:
         code, kind, tag, record = _form(operator, len(inputs), len(outputs), bool(location))
         key = tuple(map(attribute_key, attributes.values())) if attributes else ()
         table = self._once(kind, attributes, key)
-        read, made = encoder.shared_strings(inputs), encoder.known_strings(outputs)
+        read, output_ends = encoder.shared_strings(inputs), encoder.known_strings(outputs)
         place = self.tables.get(("OpLocation", location)) if location else 0
         vtable = encoder.known_vtable(record.vtable)
-        if made is None or place is None or vtable is None:  # something is written between them for the first time
+        if output_ends is None or place is None or vtable is None:  # something between them is written first
             return self._operator_by_parts(code, kind, table, inputs, outputs, location)
         first = encoder.end + 4 * len(read)  # where the vectors begin
-        second = first + 4 + 4 * len(made)
+        second = first + 4 + 4 * len(output_ends)
         end = encoder.end = encoder.end + record.size
         of_attribute, of_place = record.places
         row = code, end - of_attribute - table, *record.vectors, *((end - of_place - place,) if location else ()), tag
-        of_made = map(sub, range(second, first + 4, -4), made)
+        output_offsets = map(sub, range(second, first + 4, -4), output_ends)
         of_read = map(sub, range(first, first - 4 * len(read), -4), read)
-        encoder.chunks.append(record.pack(vtable - end, *row, len(made), *of_made, len(read), *of_read))
+        encoder.chunks.append(record.pack(vtable - end, *row, len(output_ends), *output_offsets, len(read), *of_read))
         return Written(end)
 
     def _operator_by_parts(

@@ -17,7 +17,7 @@ from tflq.base.errors import OptionError, Reason, TflqError, check_choice, check
 from tflq.base.files import FilePath
 from tflq.base.light import NamedTuple
 from tflq.formats.backend import of_target
-from tflq.formats.options import Fallback, Mac, Options, Semantics, State, asked
+from tflq.formats.options import Fallback, Mac, Options, Semantics, State, options_from_arguments
 from tflq.formats.pipeline import form_of, narrowing, passes_of
 from tflq.formats.sources import Source, read
 from tflq.formats.tflite.writer import write
@@ -273,7 +273,7 @@ def bisect(
     check_numbers(0, max_lsb=max_lsb, atol=atol, rtol=rtol, timeout=timeout)
     tell = progress or (lambda _: None)
     check_choice("resolver", resolver, get_args(Resolver))
-    options = asked(
+    options = options_from_arguments(
         of_target(target).name,
         target,
         mac=mac,

@@ -39,8 +39,8 @@ from tflq.formats.backend import of_target
 from tflq.formats.flatbuffer.layout import TFLITE, TOSA
 from tflq.formats.flatbuffer.source import Source
 from tflq.formats.flatbuffer.structure import identify
-from tflq.formats.options import Fallback, Mac, asked
-from tflq.formats.sources import held
+from tflq.formats.options import Fallback, Mac, options_from_arguments
+from tflq.formats.sources import reusable_source
 from tflq.formats.tflite.reader import read
 from tflq.formats.tflite.writer import write
 from tflq.ir.core import Function, Module, Op, Value
@@ -450,14 +450,14 @@ def reduce(
     check_path("destination", destination)
     if destination is not None:
         _places(destination, [model, target, *files_of(inputs)], force=force)
-    source = held(model, copy=True)
+    source = reusable_source(model, copy=True)
     data = source if isinstance(source, bytes) else source.data
     if identify(data) is TOSA:
         remedy = "reduce the TFLite model that it was made of, with target 'tosa'"
         path = "" if isinstance(model, bytes) else os.fspath(model)
         raise OptionError(Reason("only TFLite models can be reduced; this is a TOSA file", path, remedy=remedy))
     format = of_target(target, static=True).name
-    asked(format, target, mac=mac, fallback=fallback)
+    options_from_arguments(format, target, mac=mac, fallback=fallback)
     options = {"target": target, "mac": mac, "fallback": fallback, "format": format}
     with ExitStack() as stack:
         asked_for = predicate or stack.enter_context(Conversion(options, timeout=timeout))

@@ -27,7 +27,7 @@ from tflq.dialects.effects import callees
 from tflq.dialects.forms import is_tosa
 from tflq.formats.backend import of_target
 from tflq.formats.options import Options
-from tflq.formats.sources import Source, held, read
+from tflq.formats.sources import Source, read, reusable_source
 from tflq.ir.core import Function, Module, Op, Signature, Value
 from tflq.ir.text.print_types import attribute_text, constant_text, quantization, shape_text
 from tflq.ir.types import ElementType
@@ -223,7 +223,7 @@ def explore(source: Source, target: FilePath | None = None) -> Explored:
     For a model that cannot be converted there is only the first stage, which says why at each operator that is refused.
     InvalidModelError: the model is not valid.
     """
-    source = held(source)
+    source = reusable_source(source)
     try:
         conversion = convert(source, format=of_target(target).name, target=target)
     except UnsupportedError as error:

@@ -18,7 +18,7 @@ from tflq.base.processes import die_with_parent
 from tflq.conversion.convert import Conversion, convert
 from tflq.conversion.report import Report
 from tflq.formats.backend import backend, of_target
-from tflq.formats.sources import Source, held, read
+from tflq.formats.sources import Source, read, reusable_source
 from tflq.ir.core import Module
 from tflq.tools.sweep.fields import Summarized
 from tflq.tools.sweep.task import Cache, Originals, Task, by_content
@@ -271,7 +271,7 @@ def _converted(task: Task, folder: Path, times: _Times) -> tuple[dict[str, Any],
     result: dict[str, Any] = {"cpu": times.cpu}
     path = Path(task.path)
     with times("read"):
-        source = held(path, copy=True)  # whatever becomes of the file meanwhile
+        source = reusable_source(path, copy=True)  # whatever becomes of the file meanwhile
         sha256 = hashlib.sha256(source.data).hexdigest()
         result["model"] = {"sha256": sha256, "bytes": len(source.data)}
         if task.sha256 not in ("", sha256):

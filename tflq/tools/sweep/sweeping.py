@@ -16,7 +16,7 @@ from tflq.base.errors import MissingPackageError, OptionError, Reason
 from tflq.base.files import FilePath
 from tflq.conversion.extensions import extension_of
 from tflq.formats.backend import Backend, backend, of_target
-from tflq.formats.options import Fallback, Mac, Prefer, Semantics, State, asked, changed
+from tflq.formats.options import Fallback, Mac, Prefer, Semantics, State, changed, options_from_arguments
 from tflq.tools.sweep.baseline import Change, failing, options_of, read_entries
 from tflq.tools.sweep.driver import Driver, Observer, Silent, changes_since, task_for
 from tflq.tools.sweep.manifest import (
@@ -260,7 +260,7 @@ def _for_target(target: str, settings: Settings) -> Backend:
     options = {name: value for name, value in settings.convert.items() if name != "rules"}
     chosen = of_target(target, static=True)
     try:
-        asked(chosen.name, target, **options)
+        options_from_arguments(chosen.name, target, **options)
     except OptionError as error:
         if any(reason.value == target for reason in error.reasons):
             raise

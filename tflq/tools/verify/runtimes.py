@@ -19,7 +19,7 @@ from tflq.base.documents import Check, DocumentError, parse_json
 from tflq.base.errors import InvalidModelError, MissingPackageError, Reason, UnsupportedError, to_install
 from tflq.base.light import dataclass
 from tflq.dialects.tosa.movement import Rescale, Variable, VariableWrite
-from tflq.formats.sources import held
+from tflq.formats.sources import reusable_source
 from tflq.formats.tosa.read import read_tosa
 from tflq.formats.tosa.write import tosa_bytes
 from tflq.ir.core import Buffer, Function, Module, Value
@@ -477,7 +477,7 @@ class _InARow:
     variable, and that is what the variable starts as in the next run."""
 
     def __init__(self, path: str, copy: Path, child: Child) -> None:
-        self._module = read_tosa(held(path, copy=True))
+        self._module = read_tosa(reusable_source(path, copy=True))
         ops = self._module.main.ops
         self._variables = {op.variable: op for op in ops if isinstance(op, Variable)}
         self._starts = {name: op.initial_value for name, op in self._variables.items()}
@@ -518,7 +518,7 @@ class TosaRunner(_Extensible):
 
     def __init__(self, path: str, timeout: float) -> None:
         """Opens a file by its path. RunError, TflqError as `TfliteRunner`."""
-        super().__init__(path, read_tosa(held(path, copy=True)))
+        super().__init__(path, read_tosa(reusable_source(path, copy=True)))
         self._folder = tempfile.TemporaryDirectory(prefix="tflq-")
         self._child = Child("the reference model", timeout)
         try:
@@ -568,7 +568,7 @@ class TosaRunner(_Extensible):
 
     def _extended(self, name: str, fetched: Iterable[str]) -> TosaFetcher:
         """The file that returns these tensors, too, and takes those after which it is divided."""
-        module = read_tosa(held(self.path, copy=True)) if self._cuts else self.module
+        module = read_tosa(reusable_source(self.path, copy=True)) if self._cuts else self.module
         function = module.main
         outputs, values = list(function.outputs), by_name(function)
         cuts = {cut: _behind_sign(values[cut]) for cut in self._cuts}

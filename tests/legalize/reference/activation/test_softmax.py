@@ -9,7 +9,7 @@ import pytest
 from support.harness import argument, one_op
 from support.reference import assert_equals_kernel, integer_form, refusal
 
-from tflq.analysis.evaluate.registry import evaluate_function, held_array
+from tflq.analysis.evaluate.registry import array_of, evaluate_function
 from tflq.dialects.tosa.elementwise import ArithmeticRightShift
 from tflq.ir.types import ScalarType, Shape, UniformQuantizedType, i8, i16, ui8
 
@@ -60,7 +60,7 @@ def test_rows_of_many_equal_elements(storage: ScalarType, depth: int) -> None:
     x = np.full((1, depth), storage.maximum, storage.dtype)
     env = evaluate_function(module.main, {module.main.inputs[0]: x})
     shifts = [op for op in module.main.ops if isinstance(op, ArithmeticRightShift)]
-    amounts = [held_array(op.input2) if op.input2.is_constant else env[op.input2] for op in shifts]
+    amounts = [array_of(op.input2) if op.input2.is_constant else env[op.input2] for op in shifts]
     assert shifts
     assert all(0 <= amount.min() <= amount.max() <= 31 for amount in amounts)
     np.testing.assert_array_equal(env[module.main.outputs[0]], storage.minimum + (depth < 512))

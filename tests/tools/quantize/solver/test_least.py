@@ -10,7 +10,7 @@ from support.cast_graphs import RandomGraph, Search
 from support.harness import edge_inputs, interpret
 
 from tflq.analysis.cast_cost import cast_cost
-from tflq.analysis.evaluate.registry import evaluate_function, held_array
+from tflq.analysis.evaluate.registry import array_of, evaluate_function
 from tflq.conversion.convert import integer_form, lower
 from tflq.formats.options import Options
 from tflq.formats.tflite.writer import write
@@ -118,7 +118,7 @@ def _evaluated(module: Module, batches: list[list[np.ndarray]]) -> list[list[np.
     results = []
     for arrays in batches:
         known = evaluate_function(main, dict(zip(main.inputs, arrays, strict=True)))
-        results.append([held_array(v) if v.is_constant else known[v] for v in main.outputs])
+        results.append([array_of(v) if v.is_constant else known[v] for v in main.outputs])
     return results
 
 

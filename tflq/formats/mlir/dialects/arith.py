@@ -31,7 +31,7 @@ from tflq.ir.verifier import constraint
 
 
 def _widths(op: Operator) -> tuple[int, int]:
-    """Those of operand and result; a boolean is one bit."""
+    """Widths of operand and result in bits; a boolean is one bit."""
     source, target = (value.type.storage for value in (op.operand(0), op.result))
     return (1 if source.kind == "bool" else source.bits), (1 if target.kind == "bool" else target.bits)
 
@@ -159,7 +159,7 @@ class Bitcast(Elementwise, name="arith.bitcast"):
 
 
 COMPARE_FLOAT: Final = tuple("false oeq ogt oge olt ole one ord ueq ugt uge ult ule une uno true".split())
-"""What arith.cmpf tests, by the number that its attribute `predicate` holds."""
+"""The tests of arith.cmpf, by the number that its attribute `predicate` holds."""
 COMPARE_INTEGER: Final = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
 
 

@@ -39,10 +39,10 @@ def _inferred(op: Any) -> str | None:
     except Misfit as misfit:
         return str(misfit)
     assert not isinstance(shape, list)
-    stated = op.result.type.shape
-    if shapes_agree(shape, stated):
+    declared_shape = op.result.type.shape
+    if shapes_agree(shape, declared_shape):
         return None
-    return f"the result is {shape_text(stated)}, and {shape_text(shape)} follows from the operands"
+    return f"the result is {shape_text(declared_shape)}, and {shape_text(shape)} follows from the operands"
 
 
 def _expressed(element: ElementType) -> ScalarType | None:
@@ -92,8 +92,8 @@ class RealMulEw(RealBinary, name="fxpmath.real_mul_ew"):
 
 
 class RealDivEw(RealBinary, name="fxpmath.real_div_ew"):
-    """clamp(lhs / rhs); by 0 as IEEE 754 has it: an infinity with the sign of lhs, stored as the end of the range on
-    that side, and for 0 / 0 NaN, stored as 0"""
+    """clamp(lhs / rhs). A division by 0 is an infinity with the sign of lhs, stored as the end of the range on that
+    side. 0 / 0 is NaN, stored as 0. Source: IEEE 754"""
 
 
 OPCODES: Final = (
@@ -155,7 +155,7 @@ def _exponent(op: Any) -> bool:
 
 
 @constraint("clamp_min and clamp_max must be integers of the element type")
-def _held(op: Any) -> bool:
+def _bounds_fit(op: Any) -> bool:
     storage = op.result.type.storage
     return all(storage.minimum <= bound <= storage.maximum for bound in (op.clamp_min, op.clamp_max))
 
@@ -179,11 +179,11 @@ class SaturatingAdd(Operator, name="fxpmath.saturating_add"):
     clamp_min: int = attribute(INT)
     clamp_max: int = attribute(INT)
     traits = (Broadcasts(lhs, rhs, output),)
-    constraints = (declared, _inferred, _ordered, _held)
+    constraints = (declared, _inferred, _ordered, _bounds_fit)
 
 
 class SaturatingRoundingDoublingHighMul(Operator, name="fxpmath.saturating_rounding_doubling_high_mul"):
-    """lhs * rhs / 2^(w - 1) in a type of w bits, rounded to nearest, half up; the least integer times itself, which the
+    """lhs * rhs / 2^(w - 1) in a type of w bits, rounded to nearest, half up. The least integer times itself, which the
     type does not hold, is the greatest. The operands broadcast"""
 
     lhs: Value = operand(_T)

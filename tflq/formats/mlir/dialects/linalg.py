@@ -78,9 +78,13 @@ def _generic_body(op: Generic) -> bool:
     if len(op.regions) != 1 or len(op.regions[0].blocks) != 1:
         return False
     block = op.regions[0].block
-    taken = [BareType.of(v.type.element) for v in op.values]
+    argument_types = [BareType.of(v.type.element) for v in op.values]
     yielded = [BareType.of(v.type.element) for v in op.results]
-    if [v.type for v in block.arguments] != taken or not block.ops or not isinstance(block.ops[-1], LinalgYield):
+    if (
+        [v.type for v in block.arguments] != argument_types
+        or not block.ops
+        or not isinstance(block.ops[-1], LinalgYield)
+    ):
         return False
     return [v.type for v in block.ops[-1].values] == yielded
 
@@ -97,7 +101,7 @@ class Generic(Operator, name="linalg.generic"):
 
     @property
     def segments(self) -> tuple[int, int] | None:
-        """How many inputs there are, and how many outs; None if it is not said."""
+        """Number of inputs and of outs; None if the attribute is missing or malformed."""
         sizes = np.asarray(self.attributes.get("operandSegmentSizes"))
         return (int(sizes[0]), int(sizes[1])) if sizes.shape == (2,) and sizes.dtype.kind == "i" else None
 
@@ -114,10 +118,10 @@ class Generic(Operator, name="linalg.generic"):
     @property
     def iterators(self) -> tuple[str, ...] | None:
         """The kinds of the iterators, in order; None if one is of none."""
-        given = self.attributes.get("iterator_types")
-        if not isinstance(given, (list, tuple)):
+        attribute_list = self.attributes.get("iterator_types")
+        if not isinstance(attribute_list, (list, tuple)):
             return None
-        words = tuple(_word(item) for item in given)
+        words = tuple(_word(item) for item in attribute_list)
         return words if {"parallel", "reduction", "window"}.issuperset(words) else None
 
 
@@ -151,7 +155,7 @@ class LinalgYield(Operator, name="linalg.yield"):
 _SYMBOL = Kind("function", lambda value: isinstance(value, Symbol))
 
 
-def _matches(name: object, given: FunctionType, module: Module) -> str | None:
+def _matches(name: object, call_type: FunctionType, module: Module) -> str | None:
     """Why the module has no function of this name and type."""
     if not isinstance(name, Symbol):
         return "it must name a function: @name"
@@ -159,7 +163,7 @@ def _matches(name: object, given: FunctionType, module: Module) -> str | None:
     if function is None:
         return f"there is no function @{name}"
     kind = FunctionType(_types(function.inputs), _types(function.outputs))
-    return None if given == kind else f"@{name} is used as {_text(given)}, but is {_text(kind)}"
+    return None if call_type == kind else f"@{name} is used as {_text(call_type)}, but is {_text(kind)}"
 
 
 def _types(values: Sequence[Value | None]) -> tuple[TensorType, ...]:
@@ -193,8 +197,8 @@ def _calls_operand(op: CallIndirect) -> str | None:
     if not op.operands or op.operands[0] is None or not isinstance(op.operands[0].type.element, FunctionType):
         return "its first operand must be a function"
     kind = op.operands[0].type.element
-    given = FunctionType(_types(op.operands[1:]), _types(op.results))
-    return None if given == kind else f"it is {_text(given)}, but the function is {_text(kind)}"
+    call_type = FunctionType(_types(op.operands[1:]), _types(op.results))
+    return None if call_type == kind else f"it is {_text(call_type)}, but the function is {_text(kind)}"
 
 
 class CallIndirect(Operator, name="func.call_indirect"):

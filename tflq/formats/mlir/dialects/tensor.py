@@ -34,23 +34,23 @@ def _of_scalar(op: Splat) -> bool:
 
 @constraint("the result must be a tensor of the elements' type, of known shape, with as many elements as are given")
 def _of_scalars(op: FromElements) -> bool:
-    made = op.result.type
+    type = op.result.type
     count = 1
-    for dim in made.shape or ():
+    for dim in type.shape or ():
         count *= dim or 0
-    same = all(v.type.element == made.element for v in op.elements)
-    return made.is_static and count == len(op.elements) and same
+    same = all(v.type.element == type.element for v in op.elements)
+    return type.is_static and count == len(op.elements) and same
 
 
 @constraint("there must be one block, with an index for each dim, that ends with tensor.yield of an element")
 def _body(op: Generate) -> bool:
     if len(op.regions) != 1 or len(op.regions[0].blocks) != 1:
         return False
-    block, made = op.regions[0].block, op.result.type
+    block, type = op.regions[0].block, op.result.type
     index_types = [isinstance(v.type, BareType) and v.type.element == index for v in block.arguments]
     ends = bool(block.ops) and isinstance(block.ops[-1], Yield)
     yielded = [None if v is None else v.type for v in block.ops[-1].operands] if ends else []
-    return len(index_types) == made.rank and all(index_types) and yielded == [BareType.of(made.element)]
+    return len(index_types) == type.rank and all(index_types) and yielded == [BareType.of(type.element)]
 
 
 class Empty(Operator, name="tensor.empty"):
@@ -100,8 +100,8 @@ class Yield(Operator, name="tensor.yield"):
 # for one that an operand gives. The operands are those of the offsets, then of the sizes, then of the strides.
 
 
-GIVEN: Final = -(1 << 63)
-"""What stands in a list of numbers for one that an operand gives."""
+DYNAMIC: Final = -(1 << 63)
+"""The place of a number that an operand gives, in a list of numbers."""
 
 
 @constraint("there must be one index for each dim of the tensor, and the scalar must be of its element type")
@@ -121,19 +121,19 @@ def _as_dest(op: Insert | InsertSlice) -> bool:
 )
 def _joined(op: Concat) -> bool:
     shapes = [v.type.shape for v in op.inputs]
-    made, dim = op.result.type.shape, op.dim
-    if made is None or not shapes or not 0 <= dim < len(made) or any(s is None or len(s) != len(made) for s in shapes):
+    out, dim = op.result.type.shape, op.dim
+    if out is None or not shapes or not 0 <= dim < len(out) or any(s is None or len(s) != len(out) for s in shapes):
         return False
     if any(v.type.element != op.result.type.element for v in op.inputs):
         return False
     rest = [(*s[:dim], None, *s[dim + 1 :]) for s in shapes if s is not None]
     sizes = [s[dim] for s in shapes if s is not None]
-    fits = all(agree(shape, made) for shape in rest)
-    return fits and (made[dim] is None or None in sizes or sum(n or 0 for n in sizes) == made[dim])
+    fits = all(agree(shape, out) for shape in rest)
+    return fits and (out[dim] is None or None in sizes or sum(n or 0 for n in sizes) == out[dim])
 
 
 def places(op: Operator, key: str) -> tuple[int, ...]:
-    """The numbers of an attribute `static_*`, GIVEN where an operand says it."""
+    """The numbers of an attribute `static_*`; DYNAMIC for one that an operand gives."""
     return integers(op, key, ()) or ()
 
 
@@ -147,20 +147,20 @@ def _sliced(op: Any) -> bool:
     listed = [places(op, f"static_{kind}") for kind in ("offsets", "sizes", "strides")]
     if whole.shape is None or part.shape is None or {len(s) for s in listed} != {len(whole.shape)}:
         return False
-    if sum(numbers.count(GIVEN) for numbers in listed) != len(op.given) or whole.element != part.element:
+    if sum(numbers.count(DYNAMIC) for numbers in listed) != len(op.given) or whole.element != part.element:
         return False
     for offset, size, stride, dim in zip(*listed, whole.shape, strict=True):
-        known = GIVEN not in (offset, size, stride)
+        known = DYNAMIC not in (offset, size, stride)
         if (known and min(offset, size) < 0) or (
             known and dim is not None and size and not 0 <= offset + (size - 1) * stride < dim
         ):
             return False
-    return _drops_ones([None if n == GIVEN else n for n in listed[1]], part.shape)
+    return _drops_ones([None if n == DYNAMIC else n for n in listed[1]], part.shape)
 
 
-def _drops_ones(sizes: list[int | None], made: Shape) -> bool:
+def _drops_ones(sizes: list[int | None], shape: Shape) -> bool:
     """Whether a shape is that of a slice, dims of size 1 left out."""
-    rest = list(made or ())
+    rest = list(shape or ())
     for size in sizes:
         if rest and (rest[0] is None or size is None or rest[0] == size):
             rest.pop(0)
@@ -172,13 +172,13 @@ def _drops_ones(sizes: list[int | None], made: Shape) -> bool:
 @constraint("'static_low' and 'static_high' must have a number for each dim, and the sizes be those of the result")
 def _padded(op: Pad) -> bool:
     low, high = places(op, "static_low"), places(op, "static_high")
-    given, made = op.source.type.shape, op.result.type.shape
-    if given is None or made is None or not len(low) == len(high) == len(given) == len(made):
+    source, result = op.source.type.shape, op.result.type.shape
+    if source is None or result is None or not len(low) == len(high) == len(source) == len(result):
         return False
-    if low.count(GIVEN) + high.count(GIVEN) != len(op.given) or op.source.type.element != op.result.type.element:
+    if low.count(DYNAMIC) + high.count(DYNAMIC) != len(op.given) or op.source.type.element != op.result.type.element:
         return False
-    rows = zip(low, high, given, made, strict=True)
-    return all(GIVEN in (a, b) or None in (g, m) or a + b + (g or 0) == m for a, b, g, m in rows)
+    rows = zip(low, high, source, result, strict=True)
+    return all(DYNAMIC in (a, b) or None in (g, m) or a + b + (g or 0) == m for a, b, g, m in rows)
 
 
 @constraint("there must be one block, with an index for each dim, that ends with tensor.yield")
@@ -200,7 +200,7 @@ class Dim(Operator, name="tensor.dim"):
 
 
 class Rank(Operator, name="tensor.rank"):
-    """How many dims a tensor has."""
+    """The number of a tensor's dims."""
 
     tensor: Value = operand()
     result: Value = result_(INDEX)
@@ -292,11 +292,11 @@ def _agreeing(op: Cast) -> bool:
 @constraint(
     "the shape must be a tensor of one dim, as long as the result has dims, which is unranked if that is not known"
 )
-def _shape_given(op: Reshape) -> bool:
-    shape, made = op.shape.type.shape, op.result.type.shape
+def _shape_matches(op: Reshape) -> bool:
+    shape, result_shape = op.shape.type.shape, op.result.type.shape
     if shape is None or len(shape) != 1:
         return False
-    return made is None if shape[0] is None else made is not None and len(made) == shape[0]
+    return result_shape is None if shape[0] is None else result_shape is not None and len(result_shape) == shape[0]
 
 
 @constraint("the operand and the result must have as many elements")
@@ -311,17 +311,18 @@ def _counts_agree(one: Any, other: Any) -> bool:
 
 
 def groups(op: Operator) -> list[list[int]] | None:
-    """`reassociation`: which dims of the larger shape make each dim of the smaller; None if it is not such a list."""
-    given = op.attributes.get("reassociation")
-    if not isinstance(given, (list, tuple)):
+    """The attribute `reassociation`: for each dim of the smaller shape the dims of the larger. None if it is
+    malformed."""
+    lists = op.attributes.get("reassociation")
+    if not isinstance(lists, (list, tuple)):
         return None
-    found = []
-    for group in given:
+    dims = []
+    for group in lists:
         array = np.asarray(group)
         if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
             return None
-        found.append([int(i) for i in array])
-    return found
+        dims.append([int(i) for i in array])
+    return dims
 
 
 @constraint(
@@ -329,11 +330,11 @@ def groups(op: Operator) -> list[list[int]] | None:
     "size is the product of theirs"
 )
 def _reassociated(op: Any) -> bool:
-    given, made = op.operand(0).type.shape, op.result.type.shape
+    source, result = op.operand(0).type.shape, op.result.type.shape
     listed = groups(op)
-    if given is None or made is None or listed is None:
+    if source is None or result is None or listed is None:
         return False
-    large, small = (given, made) if isinstance(op, CollapseShape) else (made, given)
+    large, small = (source, result) if isinstance(op, CollapseShape) else (result, source)
     flat = [i for group in listed for i in group]
     if flat != list(range(len(large))) or (listed and len(listed) != len(small)):
         return False
@@ -368,7 +369,7 @@ class Reshape(Operator, name="tensor.reshape"):
     source: Value = operand()
     shape: Value = operand(SIGNLESS)
     result: Value = result_()
-    constraints = (declared, all_tensors("source", "shape", "result"), _same_element, _shape_given, _as_many)
+    constraints = (declared, all_tensors("source", "shape", "result"), _same_element, _shape_matches, _as_many)
 
 
 class CollapseShape(Operator, name="tensor.collapse_shape"):
@@ -400,9 +401,9 @@ def _ranked_as(op: ShapeOf) -> bool:
 
 
 @constraint("'shape' must be a list of sizes, as long as the result")
-def _stated(op: ConstShape) -> bool:
-    stated = integers(op, "shape")
-    return stated is not None and op.result.type.shape in ((None,), (len(stated),)) and min(stated, default=0) >= 0
+def _is_shape(op: ConstShape) -> bool:
+    sizes = integers(op, "shape")
+    return sizes is not None and op.result.type.shape in ((None,), (len(sizes),)) and min(sizes, default=0) >= 0
 
 
 class ConstShape(Operator, name="shape.const_shape"):
@@ -410,7 +411,7 @@ class ConstShape(Operator, name="shape.const_shape"):
 
     result: Value = result_(INDEX)
     shape: np.ndarray = attribute()
-    constraints = (declared, all_tensors("result"), _stated)
+    constraints = (declared, all_tensors("result"), _is_shape)
 
 
 class ShapeOf(Operator, name="shape.shape_of"):
@@ -422,7 +423,7 @@ class ShapeOf(Operator, name="shape.shape_of"):
 
 
 class NumElements(Operator, name="shape.num_elements"):
-    """How many elements a tensor of a shape has: the product of the sizes."""
+    """The number of elements of a tensor of a shape: the product of the sizes."""
 
     shape: Value = operand(INDEX)
     result: Value = result_(INDEX)
@@ -475,7 +476,7 @@ class ShapeDim(Operator, name="shape.dim"):
 
 
 class ShapeRank(Operator, name="shape.rank"):
-    """How many sizes a shape has."""
+    """The number of sizes in a shape."""
 
     shape: Value = operand(INDEX)
     rank: Value = result_(INDEX)

@@ -193,7 +193,7 @@ def _count(k: KernelBuilder, x: Value) -> Value:
 
 
 def _count_positive(k: KernelBuilder, x: Value) -> Value:
-    """The same where x is known to be neither negative nor the greatest: no bits are read anew."""
+    """clz of x where x is known to be neither negative nor the greatest: no bits are read anew."""
     powers = np.minimum(1 << np.arange(32, dtype=np.int64), i32.maximum)
     return k.reduce(Sum, k.cast(k.greater(powers, x), i32), [-1])
 

@@ -41,7 +41,7 @@ def rounded(k: Kernels, x: Value) -> Value:
 
 
 def rounded_small(k: Kernels, x: Value) -> Value:
-    """The same of x below 2^22 in magnitude."""
+    """x, below 2^22 in magnitude, to the nearest whole number, half to even."""
     return k.sub(k.add(x, 3 << 22), 3 << 22)
 
 
@@ -158,7 +158,7 @@ def quantize(op: Qcast, k: Kernels) -> Value:
 
 @lowering(Scast)
 def scast(op: Scast, k: Kernels) -> Value:
-    """The same integers in a tensor with or without parameters; `edges` removes the copies that are not needed."""
+    """A copy of the integers in a tensor with or without parameters; `edges` removes copies that are not needed."""
     if op.result.name:  # a function's result: the tensor that carries its name and parameters
         k.ops.append(Op(Cast.op_name, [k.value(op.input)], [op.result], {}, op.location))
         return op.result

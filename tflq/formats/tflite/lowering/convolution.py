@@ -241,7 +241,7 @@ def _by_bytes(
 
 
 def _fold(shape: Sequence[int | None] | None) -> int:
-    """How many neighbouring positions to treat as one: the most that divide the width and fit a row."""
+    """Number of neighbouring positions to treat as one: the most that divide the width and fit a row."""
     if shape is None or shape[1] is None or shape[2] is None or not shape[3]:
         return 1
     return max((f for f in range(1, min(shape[2], _ROW // shape[3]) + 1) if shape[2] % f == 0), default=1)
@@ -329,8 +329,10 @@ def transpose_conv2d(op: TransposeConv2D, k: Kernels) -> Value:
 
 
 def _interleaved(k: Kernels, cells: Value, shape: tuple[int | None, int, int, int]) -> Value:
-    """[lead, columns, parts, channels] of cells with parts and columns swapped; without TRANSPOSE, which few runtimes
-    have of int32, where the target says which builtins it has."""
+    """[lead, columns, parts, channels] of cells with parts and columns swapped.
+
+    Without TRANSPOSE, which few runtimes have of int32, where the target says which builtins it has.
+    """
     lead, columns, parts, channels = shape
     if not k.restricted:
         return k.transpose(k.refold(cells, shape), (0, 2, 1, 3))

@@ -74,7 +74,7 @@ def activated(k: Kernels, op: Convolution, result: Value) -> Value:
 # Requantized convolutions.
 
 _ADDED: Final = 2
-"""How many parts are added in float32 with one rounding."""
+"""The number of parts that are added in float32 with one rounding."""
 
 
 def requantized_convolve(
@@ -91,7 +91,7 @@ def requantized_convolve(
 def requantized_depthwise(
     k: Kernels, op: Convolution, x: Value, weights: Value, bias: Value, geometry: Geometry
 ) -> Value | None:
-    """The same for DEPTHWISE_CONV_2D with weights [KH, KW, C, M]."""
+    """DEPTHWISE_CONV_2D with weights [KH, KW, C, M], otherwise like `requantized_convolve`."""
     if not weights.is_constant:
         return None
     *window, depth, multiplier = weights.array.shape
@@ -129,8 +129,8 @@ def _requantized(
     padded, padding = padded_for(k, source.twin.value, geometry)
     kind = DepthwiseConv2D if "depth_multiplier" in options else Conv2D
     type = TensorType(geometry.output(x.type.shape, sums.bias.size), f32)
-    own = activation if len(source.runs) == 1 else "NONE"
-    options = conv_options(geometry, padding) | options | {"fused_activation_function": own}
+    fused_activation = activation if len(source.runs) == 1 else "NONE"
+    options = conv_options(geometry, padding) | options | {"fused_activation_function": fused_activation}
     parts, added = [], sums.biased(source.twin.offset)
     for run in source.runs:
         piece, taps = padded, filters
@@ -190,7 +190,8 @@ class _Sums(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Operand:
-    """What the float kernel reads, how much less than x - zero_point it is, and the runs of its channels."""
+    """The input of the float kernel, the offset by which it is less than x - zero_point, and the runs of its
+    channels."""
 
     twin: Twin
     runs: list[slice]
@@ -204,7 +205,7 @@ def _operand(k: Kernels, x: Value, zero_point: int, sums: _Sums, fit: FloatResca
     twin = None if padded else twin_of(k, x)
     if twin is not None:
         offset = twin.offset - zero_point
-        own = sums.runs(live, ends[0] - offset, ends[1] - offset, offset)
-        if own is not None and (runs is None or len(own) <= len(runs)):
-            return _Operand(Twin(twin.value, offset), own)
+        twin_runs = sums.runs(live, ends[0] - offset, ends[1] - offset, offset)
+        if twin_runs is not None and (runs is None or len(twin_runs) <= len(runs)):
+            return _Operand(Twin(twin.value, offset), twin_runs)
     return None if runs is None else _Operand(Twin(centred(k, x, zero_point), 0), runs)

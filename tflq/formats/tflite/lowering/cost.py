@@ -1,4 +1,4 @@
-"""What ops of the integer form cost as builtins, and whether a table in their place pays.
+"""The cost of ops of the integer form as builtins, and whether a table in their place pays.
 
 The figures are in `rules/costs.toml`, nanoseconds per element, measured by `benchmarks/kernel_costs.py`. What builtins
 cost there, on an AMD EPYC (the reference kernels are within 20% of these; MAXIMUM and MINIMUM of 8 bits take 1.9):
@@ -49,8 +49,11 @@ def costs() -> Costs:
 
 
 def load_costs(path: FilePath) -> Costs:
-    """The figures of a file like `rules/costs.toml`. OptionError, with the line, for an op that is not known, a figure
-    that is missing or not a positive number; FileError if there is no such file."""
+    """The figures of a file like `rules/costs.toml`.
+
+    OptionError, with the line, for an op that is not known, a figure that is missing or not a positive number.
+    FileError if there is no such file.
+    """
     file = RulesFile(path)
     listed = _section(file, "elementwise")
     elementwise = {}
@@ -62,11 +65,11 @@ def load_costs(path: FilePath) -> Costs:
     for kind in (Table, Table2D):
         if kind not in elementwise:
             file.fail(f"there is no figure for '{kind.op_name}'", "elementwise")
-    stated = _section(file, "rescale")
+    rescales = _section(file, "rescale")
     for key in _RESCALES:
-        if key not in stated:
+        if key not in rescales:
             file.fail(f"there is no figure for '{key}'", "rescale")
-    return Costs(elementwise, **{key: _figure(file, "rescale", key, stated[key]) for key in _RESCALES})
+    return Costs(elementwise, **{key: _figure(file, "rescale", key, rescales[key]) for key in _RESCALES})
 
 
 def _section(file: RulesFile, name: str) -> Mapping[str, Any]:

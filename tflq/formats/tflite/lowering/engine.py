@@ -66,14 +66,14 @@ def select(
         reasons = [Reason.at(place, f"no kernel for {', '.join(sorted(names))}") for place, names in missing.items()]
         what = f"no kernels on this target for {operators(len(missing))}:"
         raise UnsupportedError(what, reasons, remedy="convert only the part before it (--cut)")
-    made: dict[Value, Value] = {}
+    replacements: dict[Value, Value] = {}
     searches = Searches(module)
     for function in module.functions:
         before = list(function.outputs)
         _select_function(function, mac, proofs, target, searches)
-        made |= zip(before, function.outputs, strict=True)
+        replacements |= zip(before, function.outputs, strict=True)
     if module.signatures is not None:
-        module.signatures = [signature.with_outputs(made) for signature in module.signatures]
+        module.signatures = [signature.with_outputs(replacements) for signature in module.signatures]
     return module
 
 
@@ -107,16 +107,16 @@ def _select_function(
 
 def _select(op: Op, k: Kernels, restricted: Callable[[Op, Kernels], Value | list[Value] | None] | None) -> None:
     """Puts builtins in the place of an op. Refused if that takes too much."""
-    made: Value | Sequence[Value] | None = restricted(op, k) if restricted is not None else None
-    if made is None and op.name.startswith("tfl."):
+    results: Value | Sequence[Value] | None = restricted(op, k) if restricted is not None else None
+    if results is None and op.name.startswith("tfl."):
         operands = [None if v is None else k.value(v) for v in op.operands]
         k.ops.append(op.copy_with(operands, info=dict(op.info)))
         return
-    if made is None:
+    if results is None:
         function_of = lowering.get(type(op))
         assert function_of is not None
-        made = function_of(op, k)
-    k.end(op, [made] if isinstance(made, Value) else made)
+        results = function_of(op, k)
+    k.end(op, [results] if isinstance(results, Value) else results)
 
 
 # What a converted module may hold: the last check before it is written.
@@ -148,8 +148,11 @@ class CheckLegality(Pass):
 
 
 def check(module: Module, decisions: Iterable[Decision], mac: Mac = "integer", target: Target = INTEGER) -> None:
-    """UnsupportedError lists every operator of a module on kernels that must not be there, and why; or it names entries
-    that the target does not run."""
+    """UnsupportedError for a module that the target does not take.
+
+    The error lists every operator on kernels that must not be there, and why, or the entries that the target does not
+    run.
+    """
     if target.first_entry and (others := entry_functions(module)[1:]):
         keys = {s.function: f"signature '{s.key}'" for s in module.signatures or ()}
         listed = ", ".join(keys.get(index, f"subgraph {index}") for index in others)
@@ -178,14 +181,14 @@ def _check_interface(module: Module) -> None:
 
 
 class _Paths:
-    """How the source operator of an op was converted: "integer", "float kernel" or "exempt". Copies at the edges belong
-    to no operator, and those of int4 pass float32. A place that several operators of a text share is exempt if one of
-    them is."""
+    """The path on which an op's source operator was converted: "integer", "float kernel" or "exempt". Copies at the
+    edges belong to no operator, and those of int4 pass float32. A place that several operators of a text share is
+    exempt if one of them is."""
 
     def __init__(self, decisions: Iterable[Decision]) -> None:
         decisions = list(decisions)
         # those that had no quantized tensor may be next to one now, whose parameters their kernels ignore
-        self.kept = {d.op.location: d.op.name for d in decisions if d.path == "kept" and d.reason != UNQUANTIZED}
+        self.copied = {d.op.location: d.op.name for d in decisions if d.path == "kept" and d.reason != UNQUANTIZED}
         paths = [(d.op.location, self._path(d)) for d in decisions]
         self._by_place = dict(sorted(paths, key=lambda item: item[1] == "exempt"))
         self._by_object: dict[int, str] = {}  # ops share their location objects, whose hashes are slow
@@ -197,10 +200,10 @@ class _Paths:
 
     def keeps(self, op: Op) -> bool:
         """Whether it is a source operator that was kept, and not because it had no quantized tensor."""
-        return self.of(op) == "exempt" and self.kept.get(op.location) == op.name
+        return self.of(op) == "exempt" and self.copied.get(op.location) == op.name
 
     def exempt(self, ops: Iterable[Op]) -> list[Op]:
-        """Those on the path "exempt", in order."""
+        """The ops on the path "exempt", in order."""
         return [op for op in ops if self.of(op) == "exempt"] if "exempt" in self._by_place.values() else []
 
     def of(self, op: Op) -> str:
@@ -217,9 +220,9 @@ def _illegal_in(function: Function, paths: _Paths, mac: Mac, target: Target) -> 
     excused = {op for op in exempt if target.builtins is None or _has(op, target) or _on_kernel(op, paths)}
     edges.update(value for op in excused for value in op.tensors)
     yield from _unlisted(exempt, paths, target)
-    found = dict(_illegal(function, paths, excused, edges, _sections(mac, target), target))
-    if found:
-        yield from (reason for op in function.ops for reason in found.get(op, ()))
+    illegal = dict(_illegal(function, paths, excused, edges, _sections(mac, target), target))
+    if illegal:
+        yield from (reason for op in function.ops for reason in illegal.get(op, ()))
 
 
 def _unlisted(ops: Iterable[Op], paths: _Paths, target: Target) -> Iterable[Reason]:

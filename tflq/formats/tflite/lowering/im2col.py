@@ -32,7 +32,7 @@ class Geometry:
 
     @classmethod
     def of(cls, op: Conv2D | DepthwiseConv2D, kernel: Sequence[int]) -> Geometry:
-        """That of a convolution with a filter of a size."""
+        """The geometry of a convolution with a filter of a size."""
         return cls((kernel[0], kernel[1]), op.pad, op.stride, op.dilation)
 
     @property
@@ -64,7 +64,7 @@ class Layer(NamedTuple):
 
     @classmethod
     def of(cls, k: Kernels, op: Convolution, x: Value, weights: Value, bias: Value, geometry: Geometry) -> Layer:
-        """That of an op: in int32 if its accumulator is of it, or stays within it."""
+        """The layer of an op: in int32 if its accumulator is of int32, or stays within it."""
         acc = op.output.type.storage
         element = i32 if acc == i32 or fits_int32(k, op) else acc
         return cls(x, weights, bias, geometry, (op.input_zp, op.weight_zp), element)
@@ -128,10 +128,10 @@ def tap_sum(
     _, height, _, channels = x.type.shape or (None,) * 4
 
     def column(j: int) -> Value:
-        taken = _picked(k, x, 2, j * dilation_w, stride_w, out_w)
+        picked = _picked(k, x, 2, j * dilation_w, stride_w, out_w)
         if fold > 1:
-            taken = k.refold(taken, (batch, height, out_w // fold, fold * (channels or 0)))
-        return k.cast(taken, element)
+            picked = k.refold(picked, (batch, height, out_w // fold, fold * (channels or 0)))
+        return k.cast(picked, element)
 
     phases = [i * dilation_h % stride_h for i in range(kernel_h)]
     starts = [i * dilation_h // stride_h for i in range(kernel_h)]
@@ -150,9 +150,9 @@ def tap_sum(
         return functools.reduce(k.add, terms)
     sums: dict[int, Value] = {}  # by row of the filter: a column is needed no longer than for its own products
     for j in range(kernel_w):
-        taken = rows_of(column(j))
+        rows = rows_of(column(j))
         for i, phase in enumerate(phases):
-            term = function(taken[phase], i * kernel_w + j)
+            term = function(rows[phase], i * kernel_w + j)
             sums[i] = k.add(sums[i], term) if i in sums else term
     return functools.reduce(k.add, [_picked(k, sums[i], 1, starts[i], 1, out_h) for i in range(kernel_h)])
 
@@ -166,7 +166,7 @@ def _picked(k: Kernels, x: Value, axis: int, start: int, stride: int, count: int
 
 
 def _strided_taps(k: Kernels, x: Value, geometry: Geometry) -> Iterator[Value]:
-    """What each tap meets in an input whose height or width is not known: slices that end relative to its end."""
+    """The slice of x under each filter tap, if height or width is not known: it ends relative to the end of x."""
     (kernel_h, kernel_w), (dilation_h, dilation_w) = geometry.kernel, geometry.dilation
     for i in range(kernel_h):
         for j in range(kernel_w):

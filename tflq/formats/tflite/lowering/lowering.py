@@ -92,8 +92,8 @@ class KernelBuilder(Emitter):
         return x if x.type.element == to else self.emit(Cast, [x], x.type.with_element(to))
 
     def copy(self, x: Value, type: TensorType | None = None) -> Value:
-        """The same elements in another tensor (`type`: with or without quantization parameters): CAST to the
-        same type, which int4 does not have."""
+        """A copy of x in another tensor (`type`: with or without quantization parameters): CAST to the same type,
+        which int4 does not have."""
         if x.type.storage.bits < 8:
             return self.emit(Cast, [self.cast(x, f32)], type or x.type.stripped())
         return self.emit(Cast, [x], type or x.type.stripped())
@@ -108,8 +108,8 @@ class KernelBuilder(Emitter):
         return self.emit(Gather, [x, indices], axis=axis, batch_dims=0)
 
     def reshape(self, x: Value, shape: Sequence[int | None]) -> Value:
-        """RESHAPE to a shape with at most one open dim (None), which the kernel computes for every size; the result's
-        type states it where x's shape is known."""
+        """RESHAPE to a shape with at most one open dim (None), which the kernel computes for every size.
+        The result's type states the dim where x's shape is known."""
         dims = np.asarray([-1 if d is None else d for d in shape], np.int32)
         if (dims < 0).sum() > 1:
             raise ValueError(f"RESHAPE to {tuple(shape)}: more than one unknown dim")
@@ -232,7 +232,7 @@ def centred(k: Kernels, x: Value, zero_point: int) -> Value:
 
 
 def moved(k: Kernels, x: Value, emit: Callable[[Value, int], Value]) -> Value:
-    """What `emit`, of an op that only moves elements, makes of x and 0; of x's twin and its offset, if it has one."""
+    """The result of `emit`, of an op that only moves elements, on x and 0, or on x's twin and its offset."""
     twin = k.twins.get(x)
     if twin is None:
         return emit(x, 0)
@@ -306,14 +306,14 @@ class Kernels(KernelBuilder):
         return self.refold(super().gather(x, self.reshape(indices, (None,)), axis), shape)
 
     def copy(self, x: Value, type: TensorType | None = None) -> Value:
-        """The same elements in another tensor: by RESHAPE, where the target says which builtins it has."""
+        """A copy of x in another tensor: by RESHAPE, where the target says which builtins it has."""
         shape = x.type.shape
         if not self.restricted or type is not None or shape is None or shape.count(None) > 1:
             return super().copy(x, type)
         return self.in_shape(x, shape)
 
     def value(self, operand: Value) -> Value:
-        """What an operand has become; arguments and constants stay themselves."""
+        """The lowered value of an operand; arguments and constants stay themselves."""
         return self._selected.get(operand, operand)
 
     def once(self, compute: Callable[[Kernels], R]) -> R:
@@ -336,24 +336,24 @@ class Kernels(KernelBuilder):
         role = role_of(op)
         for value in results:
             value.role = value.role or role
-        for made in self.ops[self._start :]:
-            for value in made.results:
+        for emitted in self.ops[self._start :]:
+            for value in emitted.results:
                 if not value.role:
-                    value.role = f"{role}/{made.name.removeprefix('tfl.')}"
+                    value.role = f"{role}/{emitted.name.removeprefix('tfl.')}"
         for old, new in zip(op.results, results, strict=True):
             self.claim(old, new)
-        for made in self.ops[self._start :]:
-            state_version(made)
+        for emitted in self.ops[self._start :]:
+            state_version(emitted)
 
     def claim(self, old: Value, new: Value) -> None:
-        """Records what a value has become. A value that has a name or is returned becomes a tensor of its own."""
+        """Records the lowered value. A value that has a name or is returned becomes a tensor of its own."""
         twin = self.twins.get(new)
         if self.restricted and old.name and twin is not None and not (twin.value.name or twin.value.is_constant):
             twin.value.name = f"{old.name}/{new.type.storage.dtype.name}{twin.offset:+d}"
         unnamed = self.restricted and new.is_constant and old not in self._outputs
         if (old.name or old in self._outputs) and new is not old and not unnamed:
-            made = any(new is v for op in self.ops[self._start :] for v in op.results)
-            if new.name or not made:
+            is_new = any(new is v for op in self.ops[self._start :] for v in op.results)
+            if new.name or not is_new:
                 new = self.copy(new)
             new.name = old.name
             if old.type.shape is not None:

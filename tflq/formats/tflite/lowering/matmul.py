@@ -285,11 +285,11 @@ def _products(y: Value, zero_point: int, depth: int, low: int, high: int) -> lis
     if y.is_constant and y.type.storage != i16:
         columns = np.moveaxis(y.array.astype(np.float64) - zero_point, -2, -1).reshape(-1, depth)
         return [ProductBounds.of(np.maximum(columns, 0), np.minimum(columns, 0), low, high)]
-    found = []
+    bounds = []
     for ends in float_ranges(y.type.storage, zero_point):
         products = [0, *(a * b for a in (low, high) for b in ends)]
-        found.append(ProductBounds(*(np.full((1, depth), v, np.float64) for v in (min(products), max(products)))))
-    return found
+        bounds.append(ProductBounds(*(np.full((1, depth), v, np.float64) for v in (min(products), max(products)))))
+    return bounds
 
 
 def _run(k: Kernels, x: Value, axis: int, run: slice) -> Value:

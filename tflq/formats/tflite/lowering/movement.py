@@ -144,9 +144,9 @@ def scatter(op: Scatter, k: Kernels) -> Value:
     flat = k.add(indices, sized.arange(batch)[:, None] * places) if batch > 1 else indices
     numbers = k.constant(sized.arange(1, all_rows + 1))
     table = [k.reshape(flat, (all_rows, 1)), numbers, k.constant([all_places])]
-    taken = k.emit(ScatterND, table, i32)
-    own = k.constant(sized.arange(all_places))
-    index = k.emit(SelectV2, [k.greater(taken, 0), k.add(taken, all_places - 1), own])
+    row_numbers = k.emit(ScatterND, table, i32)
+    value_rows = k.constant(sized.arange(all_places))
+    index = k.emit(SelectV2, [k.greater(row_numbers, 0), k.add(row_numbers, all_places - 1), value_rows])
     both = [k.reshape(values, (all_places, channels)), k.reshape(rows, (all_rows, channels))]
     return k.reshape(k.gather(k.concatenation(both, 0), index), (batch, places, channels))
 
@@ -179,7 +179,7 @@ class DeclareVariables(Pass):
 
     def run(self, module: Module) -> PassResult:
         initial: dict[str, Variable] = {}
-        own = {op.shared_name: None for function in module.functions for op in function.ops_of(VarHandle)}
+        model_variables = {op.shared_name: None for function in module.functions for op in function.ops_of(VarHandle)}
         for function in module.functions:
             declarations = function.ops_of(Variable)
             if not declarations:
@@ -196,7 +196,7 @@ class DeclareVariables(Pass):
             ]
             module.functions.append(Function("initial_values", [], [], writes))
         if self.reset:
-            _add_signature(module, bool(initial), list(own))
+            _add_signature(module, bool(initial), list(model_variables))
         return PassResult(module, _retype_handles(module) or bool(initial))
 
 
@@ -214,7 +214,7 @@ def _retype_handles(module: Module) -> bool:
     return modified
 
 
-def _add_signature(module: Module, needed: bool, own: list[str]) -> None:
+def _add_signature(module: Module, needed: bool, model_variables: list[str]) -> None:
     """Makes the last function the signature, if there is something to reset; warns of variables that it leaves."""
     if any(signature.key == RESET for signature in module.signatures or ()):
         what, remedy = f"the model has a signature '{RESET}' already", "convert it without a reset signature"
@@ -227,8 +227,8 @@ def _add_signature(module: Module, needed: bool, own: list[str]) -> None:
             f"no state was lowered into variables, so there is no signature '{RESET}' to add; leave --reset-signature "
             "out, or lower the state with --state variables"
         )
-    if needed and own:
-        names = ", ".join(f"'{name}'" for name in own)
+    if needed and model_variables:
+        names = ", ".join(f"'{name}'" for name in model_variables)
         module.warnings.append(
             f"signature '{RESET}' does not reset the model's own variables {names}; create the interpreter anew to "
             "reset these, too"

@@ -63,15 +63,15 @@ class _Names:
         self._function = function
         self._reserved = reserved
         self._fixed = {*function.inputs, *function.outputs}
-        self._taken = {value.name for value in self._fixed}
+        self._used = {value.name for value in self._fixed}
         self._last: dict[str, int] = {}
 
     def run(self) -> None:
         for value in self._function.values():
             if value.name and value not in self._fixed:
-                value.name = self._free(value.name) if value.name in self._taken else value.name
-                self._taken.add(value.name)
-        self._taken |= self._reserved  # by new names alone: those of the source keep theirs
+                value.name = self._free(value.name) if value.name in self._used else value.name
+                self._used.add(value.name)
+        self._used |= self._reserved  # by new names alone: those of the source keep theirs
         place, base = None, ""
         for op in self._function.ops:
             if place is None or op.location is not place:
@@ -89,23 +89,25 @@ class _Names:
 
     def _name(self, value: Value, base: str, role: str) -> None:
         name = f"{base}/{role}" if base else role
-        if name in self._taken:
+        if name in self._used:
             name = self._free(name)
         value.name = name
-        self._taken.add(name)
+        self._used.add(name)
 
     def _free(self, name: str) -> str:
         """`name#2`, or the first number from there on that is free."""
         number = self._last.get(name, 1) + 1
-        while (numbered := f"{name}#{number}") in self._taken or numbered in self._reserved:
+        while (numbered := f"{name}#{number}") in self._used or numbered in self._reserved:
             number += 1
         self._last[name] = number
         return numbered
 
 
 def _base(op: Op) -> str:
-    """The name of the source's operator that an op belongs to, or else its opcode and place; the name of what is read
-    at a function's edge, where there is no operator."""
+    """The name of the source's operator that an op belongs to, or else its opcode and place.
+
+    At a function's edge, where there is no operator, the name of a tensor that the op reads.
+    """
     place = op.location
     if place is None:
         return next((v.name for v in op.present_operands if v.name), "")
@@ -113,7 +115,7 @@ def _base(op: Op) -> str:
 
 
 def _operand(op: Op, place: int) -> str:
-    """What an op calls its operand."""
+    """The name of an op's operand slot."""
     slots = op.operand_slots if isinstance(op, Operator) else ()
     return slots[min(place, len(slots) - 1)].name if slots else f"operand_{place}"
 
@@ -175,7 +177,7 @@ class _Plan:
         self.views = function.ops_with(View)
         self.place = function.place_of()
         self.owner: dict[Value, Value] = {}
-        self.held: dict[Value, list[Value]] = {}  # by owner, of memory that views are in
+        self.sharing: dict[Value, list[Value]] = {}  # by owner, of memory that views are in
 
     def run(self) -> bool:
         copies: dict[Op, Op] = {}
@@ -197,18 +199,18 @@ class _Plan:
     def _concerned(self) -> Sequence[Op]:
         """The ops whose results may be in one memory with a tensor that something else reads than its view, in order.
         In any other memory each tensor is read once, to make the next."""
-        taken = (self._taken(op) for op in self.views)
-        values = [value for value in taken if value is not None and len(self.users[value]) > 1]
-        found: set[Op] = set()
+        operands = (self._shared_operand(op) for op in self.views)
+        values = [value for value in operands if value is not None and len(self.users[value]) > 1]
+        concerned: set[Op] = set()
         while values:
             value = values.pop()
             for op in (value.producer, *self.users.get(value, ())):
-                if op is None or op in found or (source := self._taken(op)) is None:
+                if op is None or op in concerned or (source := self._shared_operand(op)) is None:
                     continue
                 if value in (source, op.result):
-                    found.add(op)
+                    concerned.add(op)
                     values += (source, op.result)
-        return sorted(found, key=self.place)
+        return sorted(concerned, key=self.place)
 
     def _owner(self, value: Value) -> Value:
         return self.owner.get(value, value)
@@ -218,29 +220,29 @@ class _Plan:
         view nothing needs to know what else is there."""
         self.owner[value] = owner = self._owner(other)
         if is_view:
-            self.held.setdefault(owner, [owner]).append(other)
-        if owner in self.held:
-            self.held[owner].append(value)
+            self.sharing.setdefault(owner, [owner]).append(other)
+        if owner in self.sharing:
+            self.sharing[owner].append(value)
 
     def _memory(self, op: Op) -> Value | None:
         """The operand in whose memory the result is; None if it has its own."""
-        taken = self._taken(op)
-        if taken is None or not trait_of(op, InPlace) or self._is_read_once(self._owner(taken)):
-            return taken
+        operand = self._shared_operand(op)
+        if operand is None or not trait_of(op, InPlace) or self._is_read_once(self._owner(operand)):
+            return operand
         return None
 
-    def _taken(self, op: Op) -> Value | None:
-        """The same, as far as the op and its operands decide it."""
+    def _shared_operand(self, op: Op) -> Value | None:
+        """The operand in whose memory the result is, as far as the op and its operands decide it."""
         if (trait := trait_of(op, InPlace)) is not None:
             result = op.result
             read = (v for slot in trait.slots for v in slot.values(op))
-            x = next((v for v in read if self._is_read_once(v) and self._is_own(v) and _alike(v, result)), None)
+            x = next((v for v in read if self._is_read_once(v) and self._is_planned(v) and _alike(v, result)), None)
             return x if x is not None and result not in self.fixed and _size(result) > _SMALL else None
         if (view := trait_of(op, View)) is None or op.result in self.fixed:
             return None
-        return next((v for slot in view.slots for v in slot.values(op) if self._is_own(v)), None)
+        return next((v for slot in view.slots for v in slot.values(op) if self._is_planned(v)), None)
 
-    def _is_own(self, value: Value) -> bool:
+    def _is_planned(self, value: Value) -> bool:
         """Whether a value is in memory that the interpreter's planner gives."""
         return value not in self.fixed and not value.is_constant
 
@@ -250,8 +252,8 @@ class _Plan:
 
     def _is_read(self, value: Value, place: int) -> bool:
         """Whether another tensor in a value's memory is read at a place in the function or later."""
-        held = self.held.get(self._owner(value), ())
-        return any(v is not value and v in self.users and self.place(self.users[v][-1]) >= place for v in held)
+        sharing = self.sharing.get(self._owner(value), ())
+        return any(v is not value and v in self.users and self.place(self.users[v][-1]) >= place for v in sharing)
 
 
 def _alike(a: Value, b: Value) -> bool:
@@ -261,7 +263,7 @@ def _alike(a: Value, b: Value) -> bool:
 
 
 def _size(value: Value) -> tuple[int, int]:
-    """How many open dims a tensor has, and its bytes without them."""
+    """The number of a tensor's open dims, and its bytes without them."""
     shape, size = value.type.dims, max(1, value.type.storage.bits // 8)
     known = [d for d in shape if d is not None]
     return len(shape) - len(known), prod(known) * size

@@ -58,13 +58,15 @@ from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, f16, f32, i8, i16, i32, ui8
 from tflq.numerics.float_basics import EXACT
 
-Made = Value | list[Value] | None
-Portable = Callable[[Any, Kernels], Made]
+Results = Value | list[Value] | None
+Portable = Callable[[Any, Kernels], Results]
 
 
-def portable(op: Op, k: Kernels) -> Made:
-    """The op's results on a target that restricts plain builtins; None if it has no form here, or is a kernel that the
-    target keeps on quantized tensors."""
+def portable(op: Op, k: Kernels) -> Results:
+    """The op's results on a target that restricts plain builtins.
+
+    None if the op has no form here, or is a kernel that the target keeps on quantized tensors.
+    """
     if op.name.startswith("tfl.") and any(v.type.quantized for v in op.tensors):
         return None
     lower = FORMS.get(type(op)) or movement.form(op, k)
@@ -117,9 +119,9 @@ def _multiplied(op: Rescale, k: Kernels) -> Value | None:
     multiplier, shift = op.multiplier.astype(np.int64), op.shift.astype(np.int64)
     least, most = input_range(op, k)
     left = np.maximum(_WORD - shift, 0)
-    held = (max(-least, most, 1) << int(left.max())) < 1 << _WORD
+    fits = (max(-least, most, 1) << int(left.max())) < 1 << _WORD
     rounds = op.rounding_mode == "DOUBLE_ROUND" or (shift <= _WORD).all()
-    if not (op.scale32 and held and rounds and (multiplier >= 0).all()):
+    if not (op.scale32 and fits and rounds and (multiplier >= 0).all()):
         return None
     x, to = _word(k, k.value(op.input), op.input_zp), op.output.type.storage
     if x is None:
@@ -148,7 +150,7 @@ def _word(k: Kernels, x: Value, zero: int) -> Value | None:
 
 
 def _rescaled_entries(op: Rescale | RescaleF64, k: Kernels) -> Value:
-    """What each 8-bit number becomes, by channel, where no line is proven."""
+    """A table of the result of each 8-bit number, by channel, where no line is proven."""
     x = k.value(op.input)
     channels = op.multiplier.size if isinstance(op, Rescale) else np.size(op.scale)
     numbers = np.arange(x.type.storage.minimum, x.type.storage.maximum + 1).astype(x.type.storage.dtype)
@@ -185,8 +187,8 @@ def _average(op: AvgPool2D, k: Kernels) -> Value | None:
     levels = np.arange(storage.minimum + 1, storage.maximum + 1)
     thresholds = np.where(levels > 0, levels * count - count // 2, (levels - 1) * count + count // 2 + 1)
     low, high = (np.asarray([v * count]) for v in (storage.minimum, storage.maximum))
-    found = movable_line(k, thresholds[:, None], np.asarray([1 / count]), low, high, storage.minimum)
-    return None if found is None else integers_of(k, Twin(on_whole(k, total, found[0]), found[1]), storage)
+    line = movable_line(k, thresholds[:, None], np.asarray([1 / count]), low, high, storage.minimum)
+    return None if line is None else integers_of(k, Twin(on_whole(k, total, line[0]), line[1]), storage)
 
 
 # Tables.
@@ -204,9 +206,9 @@ def _table(op: Table, k: Kernels) -> Value | None:
 def _table_2d(op: Table2D, k: Kernels) -> Value | None:
     from tflq.formats.tflite.lowering.rescale_float import float_table_2d
 
-    found = float_table_2d(op, k)
-    if found is not None:
-        return found
+    result = float_table_2d(op, k)
+    if result is not None:
+        return result
     x, y = (_index(k, k.value(v)) for v in (op.input1, op.input2))
     entries = op.table.array.reshape(-1).astype(np.int64)
     return _entries(k, entries, k.add(k.mul(x, 256), y), op.result.type.storage)
@@ -289,7 +291,7 @@ def _clz(op: Clz, k: Kernels) -> Value | None:
 
 
 _MOST: Final = 1 << 13
-"""How many limbs have a sum below 2^24."""
+"""The number of limbs whose sum is below 2^24."""
 
 
 def _sum(op: ReduceSum, k: Kernels) -> Value | None:

@@ -82,8 +82,8 @@ def _read(op: Scast, k: Kernels, scale: np.float32, zero: int) -> Value | None:
     with np.errstate(all="ignore"):
         inverse = np.float32(1 / np.float64(scale))
         reals = numbers.astype(np.float32) * scale
-        found = in_any_order(reals, inverse, np.float32(0.5))
-    if not all((np.abs(v - 0.5 - numbers) < 1 / 16).all() for v in found):
+        sums = in_any_order(reals, inverse, np.float32(0.5))
+    if not all((np.abs(v - 0.5 - numbers) < 1 / 16).all() for v in sums):
         return None
     real = k.emit(Dequantize, [k.value(op.input)], f32)
     whole = k.add(k.mul(real, inverse), 0.5)

@@ -46,7 +46,7 @@ Change = Callable[[Value], Value]
 
 
 def form(op: Op, k: Kernels) -> Callable[[Any, Kernels], Value | list[Value] | None] | None:
-    """How an op's elements are moved, unless the target has the op itself on a tensor without a twin."""
+    """The function that moves an op's elements; None if the target has the op itself on a tensor without a twin."""
     move = _FORMS.get(type(op))
     return None if move is None or (k.value(op.operand(0)) not in k.twins and k.lists(op)) else move
 

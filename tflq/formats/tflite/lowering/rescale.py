@@ -73,7 +73,7 @@ class _Scaling(NamedTuple):
 
     @property
     def key(self) -> Hashable:
-        """What tells it from others."""
+        """A key that is equal for equal scalings."""
         return self.multiplier.tobytes(), self.shift.tobytes(), *self[2:]
 
     @property
@@ -103,14 +103,16 @@ def _requantizations(k: Kernels) -> dict[Rescale, _Requantized]:
     those of convolutions are left out: they are requantized in float32 as a rule, or else one by one."""
     ops = [op for op in k.source if isinstance(op, Rescale)]
     if k.mac == "float32":
-        own = {op.output for op in k.source if isinstance(op, (Conv2D, DepthwiseConv2D))}
-        ops = [op for op in ops if op.input not in own]
+        outputs = {op.output for op in k.source if isinstance(op, (Conv2D, DepthwiseConv2D))}
+        ops = [op for op in ops if op.input not in outputs]
     return _requantized(ops, k)
 
 
 def _requantized(ops: list[Rescale], k: Kernels) -> dict[Rescale, _Requantized]:
-    """For each RESCALE: its numbers, the clamp that is part of it, and, if it may be a division, its staircase and the
-    division that does the same on all its inputs, if there is one."""
+    """The numbers of each RESCALE, and the clamp that is part of it.
+
+    If it may be a division, also its staircase, and the division that equals it on all its inputs, if there is one.
+    """
     scalings = {op: _scaling(op, k) for op in ops}
     different: dict[Hashable, _Scaling] = {}  # strips of one result have equal ones
     for op, (s, _) in scalings.items():
@@ -119,13 +121,13 @@ def _requantized(ops: list[Rescale], k: Kernels) -> dict[Rescale, _Requantized]:
     alike: dict[tuple[int, bool], list[_Scaling]] = defaultdict(list)
     for s in different.values():
         alike[s.high - s.low, s.double_round].append(s)
-    found: dict[Hashable, _Climb] = {}
+    climbs: dict[Hashable, _Climb] = {}
     for group in alike.values():
         parts = np.cumsum([s.multiplier.size for s in group]) // _TOGETHER
         for part in np.unique(parts):
             some = [s for s, at in zip(group, parts, strict=True) if at == part]
-            found |= zip([s.key for s in some], _climbs(some, k), strict=True)
-    return {op: (s, clamp, found.get(s.key)) for op, (s, clamp) in scalings.items()}
+            climbs |= zip([s.key for s in some], _climbs(some, k), strict=True)
+    return {op: (s, clamp, climbs.get(s.key)) for op, (s, clamp) in scalings.items()}
 
 
 def _scaling(op: Rescale, k: Kernels) -> tuple[_Scaling, Clamp | None]:
@@ -149,8 +151,10 @@ def _climbs(scalings: list[_Scaling], k: Kernels) -> list[_Climb]:
     stairs = rescale_staircase(bottom, count, multiplier, shift, double_round=double_round, steps=(first, step))
     ends = np.cumsum(sizes)
     parts = [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]
-    found = [Division(*(v[part] for v in numbers)) if sure else None for sure, part in zip(proven, parts, strict=True)]
-    return list(zip(map(stairs.of, parts), found, strict=True))
+    divisions = [
+        Division(*(v[part] for v in numbers)) if sure else None for sure, part in zip(proven, parts, strict=True)
+    ]
+    return list(zip(map(stairs.of, parts), divisions, strict=True))
 
 
 def input_range(op: Rescale | RescaleF64, k: Kernels) -> tuple[int, int]:
@@ -320,8 +324,11 @@ def _clamped_sum(
 
 @lowering(RescaleI64)
 def rescale_i64(op: RescaleI64, k: Kernels) -> Value:
-    """The high word of (x m + 2^((s - 1) mod 64)) 2^(32 - s); for a shift of more than 32, the upper bits of that word.
-    Factors are taken modulo 2^64, as the product is: of 2^(32 - s) only the lower bits of the word above count."""
+    """The high word of (x m + 2^((s - 1) mod 64)) 2^(32 - s).
+
+    For a shift of more than 32, the upper bits of that word. Factors are taken modulo 2^64, as the product is: of 2^(32
+    - s) only the lower bits of the word above count.
+    """
     x = k.value(op.input)
     multiplier, shift = (np.atleast_1d(v).astype(np.int64) for v in (op.multiplier, op.shift))
     up, down = np.maximum(32 - shift, 0), np.maximum(shift - 32, 0)
@@ -418,7 +425,7 @@ def _quotient(k: Kernels, dividend: Value, divisor: Value) -> Value:
 
 
 def _reached(k: Kernels, x: Value, steps: Value) -> Value:
-    """How many of the steps, in a row, x reaches."""
+    """Number of the steps, in a row, that x reaches."""
     return k.reduce(Sum, k.cast(k.greater_equal(x, steps), i32), [0], keep_dims=False)
 
 

@@ -184,7 +184,7 @@ class FloatRescale:
         return self._clamped(k, result, twin)
 
     def of_whole(self, k: Kernels, x: Value) -> Value:
-        """The same where only the RESCALE is being selected, for accumulators as they are."""
+        """The result for accumulators as they are, where only the RESCALE is being selected."""
         twin = Twin(on_whole(k, x, self.fit), self.offset)
         return self._clamped(k, integers_of(k, twin, self.op.output.type.storage), twin)
 
@@ -221,17 +221,19 @@ def float_rescale(op: Rescale | RescaleF64, k: Kernels, low: np.ndarray, high: n
         if falling:
             return FloatRescale(op, clamp, FallingRequantization(*falling), least)
         for kind, origins in attempts:
-            found = k.remembered(requantization_arrays, thresholds, slope, *bounds, kind.activation, origins)
-            if found:
-                return FloatRescale(op, clamp, of_arrays(found, kind.activation), least + kind.middle)
+            arrays = k.remembered(requantization_arrays, thresholds, slope, *bounds, kind.activation, origins)
+            if arrays:
+                return FloatRescale(op, clamp, of_arrays(arrays, kind.activation), least + kind.middle)
     return None
 
 
 def movable_line(
     k: Kernels, thresholds: np.ndarray, slope: np.ndarray, low: np.ndarray, high: np.ndarray, bottom: int
 ) -> tuple[DistanceRequantization | SplitRequantization, int] | None:
-    """A line that holds wherever constants are put, and by how much its results are less than levels, of which those
-    from `bottom` + 1 on have thresholds; None without a proof."""
+    """A line that holds wherever constants are put, and the offset by which its results are less than levels.
+
+    The levels from `bottom` + 1 on have thresholds. None without a proof.
+    """
     distance = k.remembered(distance_arrays, thresholds, slope, low, high)
     if distance:
         return DistanceRequantization(*distance), bottom
@@ -272,10 +274,10 @@ def float_table_2d(op: Table2D, k: Kernels) -> Value | None:
     entries = op.table.array.reshape(256, 256).astype(np.int64)
     least = int(entries.min())
     if product_of(entries - least) is None:
-        made = _sum(k, x, y, entries - least)
+        total = _sum(k, x, y, entries - least)
     else:
-        made = _product(k, x, y, k.searched(1, fit_product_table, entries - least, k.sums))
-    return None if made is None else integers_of(k, Twin(made, least), op.result.type.storage)
+        total = _product(k, x, y, k.searched(1, fit_product_table, entries - least, k.sums))
+    return None if total is None else integers_of(k, Twin(total, least), op.result.type.storage)
 
 
 def _sum(k: Kernels, x: Value, y: Value, table: np.ndarray) -> Value | None:
@@ -295,8 +297,8 @@ def _product(k: Kernels, x: Value, y: Value, fit: FloatProduct | None) -> Value 
         return None
     assert not isinstance(fit.g, ClippedRequantization)  # made for another rounding
     a, b = (centred(k, v, v.type.storage.minimum + place) for v, place in ((x, fit.a), (y, fit.b)))
-    made = on_whole(k, k.mul(a, b), fit.g)
-    return k.add(made, fit.offset) if fit.offset else made
+    result = on_whole(k, k.mul(a, b), fit.g)
+    return k.add(result, fit.offset) if fit.offset else result
 
 
 def _times(k: Kernels, x: Value, factor: np.float32) -> Value:
@@ -307,12 +309,12 @@ def float_table(op: Table, k: Kernels) -> Value:
     """The integers of a table of the twin, with their own twin."""
     x, entries = k.value(op.input), op.table.array.astype(np.int64)
     twin = k.twins[x]
-    made = _line(k, twin, _numbers(x, twin), entries)
-    if made is None:
+    result = _line(k, twin, _numbers(x, twin), entries)
+    if result is None:
         offset = _read_less(op, k)
         index = k.cast(centred(k, x, x.type.storage.minimum), i32)
-        made = Twin(k.gather(k.constant(entries - offset, f32), index), offset)
-    return integers_of(k, made, op.result.type.storage)
+        result = Twin(k.gather(k.constant(entries - offset, f32), index), offset)
+    return integers_of(k, result, op.result.type.storage)
 
 
 def _line(k: Kernels, twin: Twin, numbers: np.ndarray, entries: np.ndarray) -> Twin | None:

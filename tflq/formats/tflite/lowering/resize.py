@@ -48,9 +48,9 @@ def resize(op: Resize, k: Kernels) -> Value:
     if op.mode == "NEAREST_NEIGHBOR":
         return moved(k, x, lambda v, _: _nearest(k, v, dims, result.with_element(v.type.storage)))
     if x in k.twins and not k.restricted:
-        made = float_resize(op, k)
-        if made is not None:
-            return made
+        integers = float_resize(op, k)
+        if integers is not None:
+            return integers
     if x.type.storage.is_float:
         return _mixed(k, _mixed(k, x, dims[0]), dims[1])
     x = k.cast(interpolated(k, k.cast(x, i32), dims[0]), result.storage)
@@ -84,7 +84,7 @@ def _nearest(k: Kernels, x: Value, dims: list[Dim], type: TensorType) -> Value:
             options = {"align_corners": flags[0], "half_pixel_centers": flags[1]}
             return k.emit(ResizeNearestNeighbor, [x, size], type, **options)
     for index, dim in zip(indices, dims, strict=True):
-        x = _taken(k, x, index.astype(np.int32), dim.axis)
+        x = _gathered(k, x, index.astype(np.int32), dim.axis)
     return x
 
 
@@ -92,10 +92,10 @@ def interpolated(k: Kernels, x: Value, dim: Dim, to: ScalarType | None = None) -
     """x[lower] * (n - f) + x[upper] * f along a dim, computed in x's type, or in `to`."""
     axis, steps, storage = dim.axis, dim.steps, to or x.type.storage
     lower, upper, fraction = taps(steps, dim.size, dim.out)
-    first = k.cast(_taken(k, x, lower, axis), storage)
+    first = k.cast(_gathered(k, x, lower, axis), storage)
     if is_copy(steps, dim.size, dim.out):
         return first if steps.n == 1 else k.mul(first, steps.n)
-    second = k.cast(_taken(k, x, upper, axis), storage)
+    second = k.cast(_gathered(k, x, upper, axis), storage)
     weight = fraction.reshape(-1, *(1,) * (3 - axis))
     return k.add(k.mul(first, steps.n - weight), k.mul(second, weight))
 
@@ -103,15 +103,15 @@ def interpolated(k: Kernels, x: Value, dim: Dim, to: ScalarType | None = None) -
 def _mixed(k: Kernels, x: Value, dim: Dim) -> Value:
     """x[lower] * (1 - f / n) + x[upper] * f / n along a dim of floats."""
     lower, upper, fraction = taps(dim.steps, dim.size, dim.out)
-    first = _taken(k, x, lower, dim.axis)
+    first = _gathered(k, x, lower, dim.axis)
     if is_copy(dim.steps, dim.size, dim.out) and not fraction.any():
         return first
     weight = (fraction / dim.steps.n).reshape(-1, *(1,) * (3 - dim.axis))
-    second = _taken(k, x, upper, dim.axis)
+    second = _gathered(k, x, upper, dim.axis)
     return k.add(k.mul(first, 1 - weight), k.mul(second, weight))
 
 
-def _taken(k: Kernels, x: Value, index: np.ndarray, axis: int) -> Value:
+def _gathered(k: Kernels, x: Value, index: np.ndarray, axis: int) -> Value:
     """Elements of an axis by index; x itself if that is all of them in order."""
     if index.size == x.type.dims[axis] and (index == np.arange(index.size)).all():
         return x
@@ -134,8 +134,10 @@ class _Line(NamedTuple):
 
 
 def float_resize(op: Resize, k: Kernels) -> Value | None:
-    """The 8-bit integers that are made of the sums, with their twin; None where positions are not exact, where others
-    read the sums, or without a proof."""
+    """The 8-bit integers that are computed from the sums, with their twin.
+
+    None where positions are not exact, where others read the sums, or without a proof.
+    """
     twin, source, result = k.twins[k.value(op.input)], op.input.type, op.output.type
     kernel = float_kernel(steps_of(op.scale, op.offset), (source.shape or ())[1:3], (result.shape or ())[1:3])
     rounding = _rounding(op, k)
@@ -146,8 +148,8 @@ def float_resize(op: Resize, k: Kernels) -> Value | None:
         return None
     size = k.constant(result.sizes[1:3])
     options = {"align_corners": kernel.align_corners, "half_pixel_centers": kernel.half_pixel_centers}
-    taken = twin.value if line.m else k.add(twin.value, line.c)
-    mean = k.emit(ResizeBilinear, [taken, size], result.with_element(f32), **options)
+    image = twin.value if line.m else k.add(twin.value, line.c)
+    mean = k.emit(ResizeBilinear, [image, size], result.with_element(f32), **options)
     if line.m:
         mean = k.add(k.mul(mean, line.m), line.c)
     level = k.emit(Floor, [mean])
@@ -175,18 +177,20 @@ def _is_one_number(value: Value) -> bool:
 
 
 def _line(op: Resize, rounding: list[Op], parts: int, offset: int) -> _Line | None:
-    """What gives the level of each sum for a mean that is less by `offset`, of which `parts` make a whole number; None
-    if nothing that is tried does."""
+    """The line from a mean, less by `offset`, to the level of each sum; None if no candidate is right.
+
+    parts: how many parts of the mean make a whole number.
+    """
     storage, (rows, columns) = op.input.type.storage, steps_of(op.scale, op.offset)
     counts = np.arange(storage.minimum * parts, storage.maximum * parts + 1, dtype=np.int32)
     sums = counts * np.int32(rows.n * columns.n // parts)
     known = {op.output: sums}
-    for made in rounding:
-        operands = [None if v is None else known[v] if v in known else v.array.reshape(()) for v in made.operands]
-        results = evaluate_op(made, operands)
+    for step in rounding:
+        operands = [None if v is None else known[v] if v in known else v.array.reshape(()) for v in step.operands]
+        results = evaluate_op(step, operands)
         if results is None:
             return None
-        known.update(zip(made.results, results, strict=True))
+        known.update(zip(step.results, results, strict=True))
     levels = known[rounding[-1].result].astype(np.int64)
     mean = ((counts - offset * parts) / np.float64(parts)).astype(np.float32)
     if np.array_equal(np.floor(mean + np.float32(0.5)) + offset, levels):

@@ -83,9 +83,9 @@ class SplitRows(Pass):
 class _Strips:
     """One function."""
 
-    def __init__(self, function: Function, asked: SplitRows) -> None:
+    def __init__(self, function: Function, options: SplitRows) -> None:
         self._function = function
-        self._asked = asked
+        self._options = options
         self._users = function.users()
         self._outputs = set(function.outputs)
         self._place = function.place_of()
@@ -95,26 +95,26 @@ class _Strips:
     def run(self) -> bool:
         cones = self._cones()
         largest = max((cone.around for cone in cones), default=0)
-        made: dict[Op, list[Op]] = {}
+        replacements: dict[Op, list[Op]] = {}
         for cone in cones:
             count = self._count(cone, largest)
             if count > 1:
-                made.update((op, []) for op in cone.ops)
-                made[cone.ops[-1]] = list(_striped(cone, count))
-        if made:
-            self._function.ops = [new for op in self._function.ops for new in made.get(op, [op])]
-        return bool(made)
+                replacements.update((op, []) for op in cone.ops)
+                replacements[cone.ops[-1]] = list(_striped(cone, count))
+        if replacements:
+            self._function.ops = [new for op in self._function.ops for new in replacements.get(op, [op])]
+        return bool(replacements)
 
     def _cones(self) -> list[_Cone]:
-        """All of them, the last one first; no op is in two."""
-        taken: set[Op] = set()
+        """All cones, the last one first; no op is in two."""
+        used: set[Op] = set()
         cones = []
         for op in reversed(self._function.ops):
-            if op in self._inner and op not in taken:
+            if op in self._inner and op not in used:
                 cone = self._cone(op)
                 if cone is not None:
                     cones.append(cone)
-                    taken.update(cone.ops)
+                    used.update(cone.ops)
         return cones
 
     def _cone(self, root: Op) -> _Cone | None:
@@ -149,13 +149,13 @@ class _Strips:
 
     def _count(self, cone: _Cone, largest: int) -> int:
         """In how many strips a result is computed; 1: whole."""
-        if self._asked.whole and not any(map(_is_resized_in_integers, cone.ops)):
+        if self._options.whole and not any(map(_is_resized_in_integers, cone.ops)):
             return 1
         needed = sum(_intermediate(op) for op in cone.ops if op in self._windowed)
         if len(cone.ops) > 1:
             needed += _ELEMENTWISE * cone.root.type.size
         joined = _bytes(cone.root)  # the strips are there until they are put together
-        room = max(self._asked.share * largest - cone.around - joined, largest / 8, self._asked.least)
+        room = max(self._options.share * largest - cone.around - joined, largest / 8, self._options.least)
         if needed <= room:
             return 1
         weights = sum(_bytes(op.weight) for op in cone.ops if isinstance(op, Conv2D))
@@ -169,8 +169,8 @@ def _is_windowed(op: Op) -> bool:
     if not isinstance(op, (Conv2D, DepthwiseConv2D)):
         return False
     extent = (_kernel_height(op) - 1) * op.dilation[0] + 1
-    met = max(op.pad[:2]) < extent  # each window meets the image
-    return met and op.input.type.storage.is_integer and _has_known_rows(op.input)
+    meets_image = max(op.pad[:2]) < extent  # each window meets the image
+    return meets_image and op.input.type.storage.is_integer and _has_known_rows(op.input)
 
 
 def _is_resized_in_integers(op: Op) -> bool:
@@ -209,14 +209,14 @@ def _bytes(value: Value) -> int:
 
 def _intermediate(op: Op) -> int:
     """About how many bytes a windowed op takes in addition to its image and the result of its cone."""
-    made = op.result.type.size
+    elements = op.result.type.size
     if isinstance(op, DepthwiseConv2D):
-        return _DEPTHWISE * made
+        return _DEPTHWISE * elements
     if not isinstance(op, Conv2D):
-        return _ELEMENTWISE * made
+        return _ELEMENTWISE * elements
     outputs, height, width, inputs = (d or 1 for d in op.weight.type.dims)
     windows = 0 if (height, width) == (1, 1) and set(op.stride) == {1} else 2 * height * width * inputs
-    return made // outputs * windows + 4 * made
+    return elements // outputs * windows + 4 * elements
 
 
 def _striped(cone: _Cone, count: int) -> Iterator[Op]:
@@ -238,16 +238,16 @@ def _of_rows(op: Op, rows: _Rows, cone: _Cone, values: dict[Value, Value]) -> It
     operands = list(op.operands)
     if isinstance(op, (Conv2D, DepthwiseConv2D, Resize)):
         needed, attributes = _window(op, rows)
-        piece, made = _cut(op.input, needed, op)
-        yield from made
+        piece, cuts = _cut(op.input, needed, op)
+        yield from cuts
         operands = [piece if v is op.input else v for v in operands]
     else:
         for at, value in enumerate(operands):
             if value is None:
                 continue
             if value not in values and _has_rows(value, cone.height):
-                values[value], made = _cut(value, rows, op)
-                yield from made
+                values[value], cuts = _cut(value, rows, op)
+                yield from cuts
             operands[at] = values.get(value, value)
     values[op.result] = Value(_with_rows(op.result.type, rows))
     yield Op(op.name, operands, [values[op.result]], dict(attributes), op.location, info=op.info)

@@ -119,13 +119,13 @@ class ShareTables(Pass):
         for op in (op for function in module.functions for op in function.ops_of(Gather)):
             if not op.input.is_constant or is_variable(op.input):
                 continue
-            own = op.input.buffer
-            if own is None or own.external or not _LEAST < own.data.size <= 1 << 16:
+            buffer = op.input.buffer
+            if buffer is None or buffer.external or not _LEAST < buffer.data.size <= 1 << 16:
                 continue
-            alike = known.setdefault(hash(own.data.tobytes()), [])
-            first = next((b for b in alike if b is own or np.array_equal(b.data, own.data)), own)
-            if first is own:
-                alike.append(own)
+            alike = known.setdefault(hash(buffer.data.tobytes()), [])
+            first = next((b for b in alike if b is buffer or np.array_equal(b.data, buffer.data)), buffer)
+            if first is buffer:
+                alike.append(buffer)
             else:
                 op.input.buffer, shared = first, True
         return PassResult(module, shared)

@@ -89,7 +89,7 @@ _LARGEST = 20  # k: differences of 8 bits are below 2^9
 
 
 def centred_product(op: tosa.Mul, t: Tosa) -> Value | None:
-    """What a MUL becomes, if it is of such a difference, or of a widened 8-bit operand, and a power of two."""
+    """The lowered MUL of such a difference, or of a widened 8-bit operand, and a power of two; None for another MUL."""
     for x, y in ((op.input1, op.input2), (op.input2, op.input1)):
         factor = _number(y)
         if factor is not None and factor > 1 and factor & (factor - 1) == 0 and factor <= 1 << _LARGEST:

@@ -1,4 +1,4 @@
-"""How one op of the integer form becomes operators of TOSA 1.0, and what a lowering knows of the function it works on.
+"""The lowering of one op of the integer form to TOSA 1.0, and the state of the function.
 
     @lowering(Add)
     def add(op: Add, t: Tosa) -> Value | Sequence[Value]: ...
@@ -103,7 +103,7 @@ class TosaBuilder(Builder):
         type: TensorType | ScalarType | None = None,
         **attributes: Any,
     ) -> Value:
-        """As any emitter's; operands that broadcast are given equal ranks."""
+        """Emits an operator; operands that broadcast get equal ranks."""
         if len(operands) > 1 and not isinstance(kind, str) and kind.trait(Broadcasts) is not None:
             operands = self.aligned(*[v for v in operands if v is not None])
         return Builder.emit(self, kind, operands, type, **attributes)
@@ -163,11 +163,14 @@ class TosaBuilder(Builder):
 
 @dataclass(frozen=True)
 class Scope:
-    """The variables of a function that is called: the name of the variable that each argument is a handle of, if it is
-    one; the variables it is given, with the types of their values, and those it gives back."""
+    """The variables of a function that is called.
+
+    handles: the name of the variable that each argument is a handle of, if it is one. inputs: the variables that the
+    function gets, with the types of their values. returned: those that it gives back.
+    """
 
     handles: tuple[str | None, ...] = ()
-    given: tuple[tuple[str, TensorType], ...] = ()
+    inputs: tuple[tuple[str, TensorType], ...] = ()
     returned: tuple[str, ...] = ()
 
 
@@ -176,7 +179,7 @@ NO_STATE = Scope()
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """How functions use a variable: a value that it holds there, and whether they write it."""
+    """The use of a variable by functions: a value that it holds there, and whether they write it."""
 
     like: Value
     written: bool
@@ -184,17 +187,17 @@ class Use:
 
 def uses(module: Module, index: int, handles: Sequence[str | None]) -> dict[str, Use]:
     """The variables that a function and those it calls use; `handles`: the names of those its arguments stand for."""
-    found: dict[str, Use] = {}
+    result: dict[str, Use] = {}
     for access in accesses(module, index, handles):
         if access.once is None:
-            known = found.get(access.name)
+            known = result.get(access.name)
             like = access.value if known is None else known.like
-            found[access.name] = Use(like, access.written or (known is not None and known.written))
-    return found
+            result[access.name] = Use(like, access.written or (known is not None and known.written))
+    return result
 
 
 class Tosa(TosaBuilder):
-    """A `TosaBuilder` that knows what the values of the integer form have become."""
+    """A `TosaBuilder` that knows the lowered values of the integer form's values."""
 
     def __init__(self, target: Target, report: Callable[[Note], None]) -> None:
         super().__init__()
@@ -210,12 +213,12 @@ class Tosa(TosaBuilder):
         self.searched = Searches(self.module)
         """Makes the searches of the conversion that take long."""
         self.accesses = Accesses(self.module)
-        """What the module being lowered does with variables."""
+        """Accesses of variables in the module being lowered."""
         self.handles: dict[Value, str] = {}
         """The names of the variables that values are handles of."""
         self.scope: Scope | None = None
         """The variables of a function that control flow calls; None if it reads and writes them itself."""
-        self.held: dict[str, Value] = {}
+        self.variable_values: dict[str, Value] = {}
         """The values of variables at this place in the function, as far as they are known."""
         self.written: dict[str, Op] = {}
         """The last write of each variable."""
@@ -225,34 +228,34 @@ class Tosa(TosaBuilder):
         self._lowered: dict[Value, Value] = {}
 
     def value(self, operand: Value) -> Value:
-        """What an operand has become, of `storage(operand)`."""
-        found = self._lowered.get(operand)
-        if found is None:
+        """The lowered operand, of `storage(operand)`."""
+        result = self._lowered.get(operand)
+        if result is None:
             if not operand.is_constant:
                 raise Refused(f"'{operand.name}' is neither computed nor a constant")
-            found = self._lowered[operand] = self._constant(operand)
-        return found
+            result = self._lowered[operand] = self._constant(operand)
+        return result
 
-    def found(self, operand: Value) -> Value | None:
-        """What an operand has become, if it has been lowered."""
+    def find(self, operand: Value) -> Value | None:
+        """The lowered operand; None if it has not been lowered."""
         return self._lowered.get(operand)
 
     def set(self, operand: Value, lowered: Value) -> None:
-        """Records what a value has become, and gives it the name, if it has none yet."""
+        """Records the lowered value, and gives it the name, if it has none yet."""
         if operand.name and not lowered.name and lowered.producer is not None:
             lowered.name = operand.name
         self._lowered[operand] = lowered
 
     def storage(self, value: Value) -> ScalarType:
-        """The element type of what a value becomes."""
+        """The element type of a lowered value."""
         return signed(value.type.element)
 
     def type(self, value: Value) -> TensorType:
-        """The type of what a value becomes."""
+        """The type of a lowered value."""
         return value.type.with_element(signed(value.type.element))
 
     def zero_point(self, operand: Value, zero_point: int = 0) -> int:
-        """The zero point of what an operand has become."""
+        """The zero point of a lowered operand."""
         return zero_point - self.offset(operand)
 
     def offset(self, operand: Value) -> int:
@@ -296,17 +299,17 @@ class NarrowTosa(Tosa):
         type: TensorType | ScalarType | None = None,
         **attributes: Any,
     ) -> Value:
-        """As a `TosaBuilder`; of an operator that the target lacks, its equal by others, if it has one."""
-        made = super().emit(kind, operands, type, **attributes)
+        """Emits an operator; in the place of one that the target lacks, its equal by others, if there is one."""
+        result = super().emit(kind, operands, type, **attributes)
         place = len(self.ops) - 1
-        equal = None if made.producer is None else self._instead_of(made.producer)
+        equal = None if result.producer is None else self._instead_of(result.producer)
         if equal is None:
-            return made
+            return result
         del self.ops[place]  # the operator whose place is taken
         return equal
 
     def _instead_of(self, op: Op) -> Value | None:
-        """What takes the place of an operator that the target lacks; None if it has it, or nothing does."""
+        """The substitute of an operator that the target lacks; None if the target has it, or without a substitute."""
         function = substitute.get(type(op))
         if function is None:
             return None
@@ -328,12 +331,12 @@ lowering: Final[Registry[Lowering]] = Registry("tflq.formats.tosa.lowering")
 
 Substitute: TypeAlias = Callable[[Any, Tosa], Value | None]
 substitute: Final[Registry[Substitute]] = Registry("tflq.formats.tosa")
-"""What computes the same as an operator that the target lacks; None where nothing does."""
+"""The substitute of each operator that a target may lack; None where there is none."""
 
 
 @lowering(Scast, Identity)
 def same(op: Scast | Identity, t: Tosa) -> Value:
-    """The same stored integers."""
+    """No operator: the stored integers stay."""
     return t.value(op.input)
 
 
@@ -342,14 +345,14 @@ LACKING: Final = WITHOUT_NUMBERS | {f8e4m3fn, f8e5m2}
 
 
 def lowered(op: Op, t: Tosa) -> Value | Sequence[Value]:
-    """What an op becomes. Refused if it has no form in TOSA."""
+    """The lowered results of an op. Refused if the op has no form in TOSA."""
     lower = form_of(lowering, op, "TOSA")
     need_elements(op, LACKING)
     return lower(op, t)
 
 
 def lowered_value(op: Op, t: Tosa) -> Value:
-    """What an op with one result becomes."""
+    """The lowered result of an op with one result."""
     result = lowered(op, t)
     assert isinstance(result, Value)
     return result
@@ -435,15 +438,15 @@ def take(t: Tosa, x: Value, index: np.ndarray, axis: int) -> Value:
     moved = any(shape[a] != 1 for a in range(axis))
     first = t.transpose(x, order) if moved else x
     indices = constant(np.ascontiguousarray(index, np.int32).reshape(1, -1))
-    taken = t.gather(t.reshape(first, (1, size, product(rest))), indices)
+    rows = t.gather(t.reshape(first, (1, size, product(rest))), indices)
     if moved:
-        return t.transpose(t.reshape(taken, (count, *rest)), np.argsort(order).tolist())
+        return t.transpose(t.reshape(rows, (count, *rest)), np.argsort(order).tolist())
     shape[axis] = count
-    return t.reshape(taken, shape)
+    return t.reshape(rows, shape)
 
 
-def kept_storage(t: Tosa, value: Value) -> ScalarType:
-    """The element type of what a value becomes: int32 for int64, which TOSA lacks."""
+def lowered_storage(t: Tosa, value: Value) -> ScalarType:
+    """The element type of a lowered value: int32 for int64, which TOSA lacks."""
     storage = t.storage(value)
     return i32 if storage == i64 else storage
 
@@ -456,7 +459,7 @@ def fits_int32(bounds: Range) -> bool:
 
 
 def narrow(operand: Value, t: Tosa) -> Value:
-    """What an operand has become; an int64 one in int32. Refused if it may not fit."""
+    """The lowered operand; an int64 one in int32. Refused if it may not fit."""
     if operand.type.storage != i64:
         return t.value(operand)
     if operand.is_constant and fits_int32(t.ranges.of(operand)):
@@ -485,8 +488,10 @@ def widened_product(value: Value, t: Tosa) -> tuple[Value, Value] | None:
 
 
 def product_by(x: Value, y: Value, multiplier: int, shift: int, t: Tosa) -> Value | None:
-    """(x y multiplier + 2^(shift - 1)) >> shift of two operands within int32, by MUL with a shift, whose product has 64
-    bits; None unless one of the operands, multiplied, fits int32."""
+    """(x y multiplier + 2^(shift - 1)) >> shift of two operands within int32, by MUL with a shift.
+
+    The product of such a MUL has 64 bits. None unless one of the operands, multiplied, fits int32.
+    """
     for a, b in ((x, y), (y, x)):
         reach = max(abs(v) for v in t.ranges.of(b))
         if reach * multiplier < _I31:
@@ -504,7 +509,7 @@ def known_sizes(op: TflShape | Rank | TflRange, t: Tosa) -> Value:
     array = known_array(op.result)
     if array is None:
         raise Refused("its result is known only when the model runs, and TOSA 1.0 has no run-time shapes")
-    return t.constant(np.ascontiguousarray(array).reshape(array.shape), kept_storage(t, op.result))
+    return t.constant(np.ascontiguousarray(array).reshape(array.shape), lowered_storage(t, op.result))
 
 
 @lowering(Fill)

@@ -84,7 +84,7 @@ def fit_halves(weights: Value) -> tuple[np.ndarray, np.ndarray] | None:
 
 
 def halves(weights: Value, what: str) -> tuple[np.ndarray, np.ndarray]:
-    """The same; Refused where a and b do not fit int8. `what` names the operator."""
+    """a and b of `fit_halves`. Refused where they do not fit int8. `what` names the operator."""
     if (parts := fit_halves(weights)) is None:
         raise Refused(f"TOSA has no {what} by weights of int16", "store them in 8 bits")
     return parts
@@ -107,7 +107,7 @@ def side_by_side(t: Tosa, x: Value, weights: Value, what: str) -> tuple[Value, V
 
 
 def extents(kernel: Sequence[int], dilation: Sequence[int]) -> tuple[int, ...]:
-    """How far windows reach."""
+    """The extents of windows: kernel sizes with dilation."""
     return tuple((k - 1) * d + 1 for k, d in zip(kernel, dilation, strict=True))
 
 
@@ -119,8 +119,10 @@ def fitted(
     pad: Sequence[int],
     output: Sequence[int | None],
 ) -> tuple[Value, tuple[int, ...]]:
-    """x without what the windows do not read, and `pad` (before and after per dim) to match; the windows slide over the
-    dims after the first."""
+    """x without the elements that no window reads, and `pad` (before and after per dim) to match.
+
+    The windows slide over the dims after the first.
+    """
     shape = list(x.type.dims)
     pads: list[int] = []
     for axis, (reach, step, out) in enumerate(zip(extent, stride, output, strict=True), 1):
@@ -167,9 +169,9 @@ def conv_2d(op: Conv2D, t: Tosa) -> Value:
     if inputs == 1:
         taps = np.moveaxis(weights.array[..., 0], 0, -1).reshape(kernel_h, kernel_w, depth, outputs // depth)
         return _planar(op, t, TosaDepthwiseConv2D, x, constant(np.ascontiguousarray(taps)), bias)
-    parts, made = [], outputs // groups
+    parts, count = [], outputs // groups
     for group in range(groups):
-        rows = slice(group * made, (group + 1) * made)
+        rows = slice(group * count, (group + 1) * count)
         group_x = part(t, x, 3, group * inputs, inputs)
         filters, offset = constant(weights.array[rows]), constant(bias.array[rows])
         parts.append(_planar(op, t, TosaConv2D, group_x, filters, offset, activation="NONE"))
@@ -219,11 +221,11 @@ def transpose_conv(op: TransposeConv, t: Tosa) -> Value:
         raise Refused("the height and width of the input or of the result are not known")
     stride = (op.stride_h, op.stride_w)
     out_pad: list[int] = []
-    for given, made, kernel, step in zip(planes, size[1:3], (kernel_h, kernel_w), stride, strict=True):
-        place = window(made, kernel, step, 1, op.padding)
-        if place is None or given is None or made is None or place.output != given:
-            raise Refused(f"an input of {given} does not make a result of {made}")
-        out_pad += -place.before, made - ((given - 1) * step + kernel) + place.before
+    for source, target, kernel, step in zip(planes, size[1:3], (kernel_h, kernel_w), stride, strict=True):
+        place = window(target, kernel, step, 1, op.padding)
+        if place is None or source is None or target is None or place.output != source:
+            raise Refused(f"an input of {source} does not make a result of {target}")
+        out_pad += -place.before, target - ((source - 1) * step + kernel) + place.before
     options = {"out_pad": tuple(out_pad), "stride": stride, "input_zp": 0, "weight_zp": 0}
     sums = t.emit(TransposeConv2D, [x, weights, float_bias(t, op.bias, outputs)], f32, **options)
     return float_activation(t, sums, op.fused_activation_function)
@@ -349,7 +351,7 @@ def filters_of(t: Tosa, op: Convolution) -> tuple[Value, int]:
 
 
 def accumulated(t: Tosa, op: Convolution, x: Value, weights: Value, terms: int) -> ScalarType:
-    """What TOSA sums in: i32, or i48 (as i64) for int16. Refused where a sum of `terms` products may leave that."""
+    """The type of TOSA's sums: i32, or i48 (as i64) for int16. Refused where a sum of `terms` products may leave it."""
     if x.type.storage != i16:
         if op.result.type.storage != i32:
             raise Refused("the accumulator can leave the 32 bits that TOSA has for int8")

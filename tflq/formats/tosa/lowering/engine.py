@@ -16,7 +16,7 @@ from tflq.base.light import dataclass, field
 from tflq.dialects.effects import is_handle
 from tflq.dialects.forms import Form
 from tflq.dialects.tosa.movement import Variable
-from tflq.formats.lowering import FunctionWalk, entries, lowered_module, own, refuse
+from tflq.formats.lowering import FunctionWalk, distinct_result, entries, lowered_module, refuse
 from tflq.formats.tosa.lowering.context import LACKING, NO_STATE, ONE, NarrowTosa, Scope, Tosa, lowered, narrow
 from tflq.formats.tosa.rules import Target, default_rules
 from tflq.ir.core import Function, Module, Op, Value
@@ -69,9 +69,9 @@ def _need_numbers(value: Value) -> None:
 def _need_type(value: Value, lowered: Value) -> None:
     """Refused if a result has become floats instead of integers, or the reverse, or wider ones than the bytes that it
     is, or integers instead of truth values (`substitutes.py`)."""
-    stated, found = value.type.storage, lowered.type.storage
-    if stated.is_float != found.is_float or (stated == ui8 and found != i8):
-        raise Refused(f"it is stated as {stated}, and {found} comes out")
+    declared, actual = value.type.storage, lowered.type.storage
+    if declared.is_float != actual.is_float or (declared == ui8 and actual != i8):
+        raise Refused(f"it is stated as {declared}, and {actual} comes out")
     if value.type.storage == i1 and lowered.type.storage != i1:
         raise Refused("it is of truth values, which the target has as integers alone")
 
@@ -92,16 +92,16 @@ class _Module:
         self.entries = entries(module)
 
     def run(self) -> Module:
-        made: dict[int, Function] = {}
+        functions: dict[int, Function] = {}
         for place, index in enumerate(self.entries):
-            made[place] = _Function(self, self.module.functions[index]).run()
-        while len(made) < len(self.entries) + len(self.called):
+            functions[place] = _Function(self, self.module.functions[index]).run()
+        while len(functions) < len(self.entries) + len(self.called):
             for (index, scope), place in list(self.called.items()):
-                if place not in made:
-                    made[place] = _Function(self, self.module.functions[index], scope).run()
-        if made:
-            made[0].ops[:0] = [Op(Variable.op_name, [v], [], {"name": name}) for name, v in self.variables.items()]
-        return lowered_module(self.module, [made[place] for place in sorted(made)], self.renamed)
+                if place not in functions:
+                    functions[place] = _Function(self, self.module.functions[index], scope).run()
+        if functions:
+            functions[0].ops[:0] = [Op(Variable.op_name, [v], [], {"name": name}) for name, v in self.variables.items()]
+        return lowered_module(self.module, [functions[place] for place in sorted(functions)], self.renamed)
 
     def callee(self, index: int, scope: Scope) -> int:
         """The index, in the module being made, of a function that an operator calls."""
@@ -133,27 +133,27 @@ class _Function(FunctionWalk[Value]):
             if name is not None:
                 self.t.handles[argument] = name
         inputs = [v for v in inputs if not is_handle(v)]
-        self.t.held = {name: Value(type, name) for name, type in scope.given}
-        inputs += self.t.held.values()
+        self.t.variable_values = {name: Value(type, name) for name, type in scope.inputs}
+        inputs += self.t.variable_values.values()
         self.lower(self.source.ops)
         self.t.location = None
-        taken: set[Value] = set(inputs)
-        outputs = [self._output(value, taken) for value in self.source.outputs if not is_handle(value)]
-        outputs += [own(self.t.held[name], taken, self.t.identity) for name in scope.returned]
+        used: set[Value] = set(inputs)
+        outputs = [self._output(value, used) for value in self.source.outputs if not is_handle(value)]
+        outputs += [distinct_result(self.t.variable_values[name], used, self.t.identity) for name in scope.returned]
         return self.function(inputs, outputs)
 
     def lowered(self, op: Op) -> Sequence[Value]:
         results = lowered(op, self.t)
         return [results] if isinstance(results, Value) else results
 
-    def record(self, value: Value, made: Value) -> None:
-        self.t.set(value, made)
+    def record(self, value: Value, result: Value) -> None:
+        self.t.set(value, result)
 
-    def found(self, value: Value) -> Sequence[Value]:
-        made = self.t.found(value)
-        return [] if made is None else [made]
+    def counterparts(self, value: Value) -> Sequence[Value]:
+        result = self.t.find(value)
+        return [] if result is None else [result]
 
-    def stated(self, value: Value) -> TensorType:
+    def stand_in_type(self, value: Value) -> TensorType:
         return self.t.type(value)
 
     def _input(self, value: Value) -> Value:
@@ -174,7 +174,7 @@ class _Function(FunctionWalk[Value]):
         self.t.set(value, seen)
         return argument
 
-    def _output(self, value: Value, taken: set[Value]) -> Value:
+    def _output(self, value: Value, used: set[Value]) -> Value:
         """The result: a separate value, of its storage type or a signed one, under its name."""
         try:
             if value.producer is None:  # the walk asks of the others
@@ -188,8 +188,8 @@ class _Function(FunctionWalk[Value]):
             result.name = ""
             result = self.t.rescale(result, ONE, ui8, input_zp=-128, rounding_mode="SINGLE_ROUND")
         else:
-            result = own(result, taken, self.t.identity)
-        taken.add(result)
+            result = distinct_result(result, used, self.t.identity)
+        used.add(result)
         result.name = value.name
         result.info = {"quantized": value.type.element} if is_quantized(value.type.element) else {}
         if self.entry:

@@ -102,7 +102,7 @@ def as_index(t: Tosa, operand: Value) -> Value:
     return t.add(x, t.constant(np.full((1,) * len(dims_of(x)), offset))) if offset else x
 
 
-def taken(t: Tosa, values: Value, indices: Value) -> Value:
+def gather_values(t: Tosa, values: Value, indices: Value) -> Value:
     """GATHER; of booleans, as int8."""
     if values.type.storage == i1:
         return t.cast(t.gather(t.cast(values, i8), indices), i1)
@@ -111,7 +111,7 @@ def taken(t: Tosa, values: Value, indices: Value) -> Value:
 
 @lowering(Gather)
 def gather_by_operands(op: Gather, t: Tosa) -> Value:
-    return taken(t, narrow(op.values, t), narrow(op.indices, t))
+    return gather_values(t, narrow(op.values, t), narrow(op.indices, t))
 
 
 @lowering(TflGather)
@@ -154,17 +154,22 @@ def gathered(t: Tosa, x: Value, indices: Value, axis: int, batch: int) -> Value:
     if any(shape[i] != 1 for i in range(batch, axis)):
         x = t.transpose(x, order)
     n, w = product(shape[:batch]), product(where[batch:])
-    found = taken(t, reshaped(t, x, (n, shape[axis], product(rest))), reshaped(t, indices, (n, w)))
-    found = reshaped(t, found, (*shape[:batch], *where[batch:], *rest))
+    result = gather_values(t, reshaped(t, x, (n, shape[axis], product(rest))), reshaped(t, indices, (n, w)))
+    result = reshaped(t, result, (*shape[:batch], *where[batch:], *rest))
     extra = len(where) - batch
     before = axis - batch
     if any(d != 1 for d in rest[:before]):
         places = range(batch + extra, batch + extra + before)
-        found = t.transpose(
-            found,
-            (*range(batch), *places, *range(batch, batch + extra), *range(batch + extra + before, len(dims_of(found)))),
+        result = t.transpose(
+            result,
+            (
+                *range(batch),
+                *places,
+                *range(batch, batch + extra),
+                *range(batch + extra + before, len(dims_of(result))),
+            ),
         )
-    return reshaped(t, found, (*shape[:axis], *where[batch:], *shape[axis + 1 :]))
+    return reshaped(t, result, (*shape[:axis], *where[batch:], *shape[axis + 1 :]))
 
 
 @lowering(GatherND)
@@ -182,7 +187,7 @@ def gather_nd(op: GatherND, t: Tosa) -> Value:
             _check(indices.array[..., i], size, where.name)
     flat = reshaped(t, flat_index(t, indices, leading), (1, product(places[:-1])))
     values = reshaped(t, narrow(x, t), (1, math.prod(leading), product(shape[depth:])))
-    return reshaped(t, taken(t, values, flat), (*places[:-1], *shape[depth:]))
+    return reshaped(t, gather_values(t, values, flat), (*places[:-1], *shape[depth:]))
 
 
 def flat_index(t: Tosa, indices: Value, leading: Sequence[int]) -> Value:
@@ -256,7 +261,7 @@ def scatter_nd(op: ScatterND, t: Tosa) -> Value:
     if len(rounds) > 1:
         in_int32(op, t)
     for sources in rounds:
-        rows = taken(t, updates, t.constant(sources[None]))
+        rows = gather_values(t, updates, t.constant(sources[None]))
         total = rows if total is None else _sum(t, total, rows, storage)
     assert total is not None
     return reshaped(t, total, tuple(shape))
@@ -307,9 +312,9 @@ def dynamic_update_slice(op: DynamicUpdateSlice, t: Tosa) -> Value:
     sized.need_few(math.prod(b or 0 for b in block))
     inside = np.ravel_multi_index(tuple(np.indices([b or 0 for b in block])), [d or 0 for d in shape])
     places = t.add(base, t.constant(inside.reshape(1, -1)))
-    held = i8 if x.type.storage == i1 else x.type.storage
-    values = t.reshape(t.cast(x, held), (1, product(shape), 1))
-    written = t.emit(Scatter, [values, places, t.reshape(t.cast(update, held), (1, product(block), 1))])
+    storage = i8 if x.type.storage == i1 else x.type.storage
+    values = t.reshape(t.cast(x, storage), (1, product(shape), 1))
+    written = t.emit(Scatter, [values, places, t.reshape(t.cast(update, storage), (1, product(block), 1))])
     return t.cast(t.reshape(written, shape), x.type.storage)
 
 
@@ -371,9 +376,9 @@ def _by_bytes(x: Value, entries: Value, t: Tosa) -> Value:
     for place in reversed(range(bound.bit_length() // 8 + 1)):
         byte = (numbers >> 8 * place) & 255 if total is not None else numbers >> 8 * place
         zero, up = 0 if total is None else -128, 8 * min(place, 2)
-        found = t.emit(Table, [x, t.constant(byte + zero, i8)])
+        entry = t.emit(Table, [x, t.constant(byte + zero, i8)])
         scale = np.asarray([1 << 10 + up], np.int64), np.asarray([10], np.int64)
-        byte_at = emit_rescale(t, found, *scale, i32, input_zp=zero)
+        byte_at = emit_rescale(t, entry, *scale, i32, input_zp=zero)
         if place > 2:
             byte_at = t.logical_left_shift(byte_at, t.constant(8))
         total = byte_at if total is None else t.add(total, byte_at)

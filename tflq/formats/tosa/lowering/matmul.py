@@ -237,8 +237,8 @@ def _pooled(
     x, pad = fitted(t, x, kernel, stride, pad, sizes)
     options: dict[str, Any] = {"kernel": tuple(kernel), "stride": tuple(stride), "pad": tuple(pad)}
     if kind is AvgPool2D:
-        taken, made = (t.zero_point(op.input, zero_point) for zero_point in zero_points)
-        if not storage.is_float and not average_is_exact(kernel, storage.minimum, storage.maximum, taken):
+        input_zp, output_zp = (t.zero_point(op.input, zero_point) for zero_point in zero_points)
+        if not storage.is_float and not average_is_exact(kernel, storage.minimum, storage.maximum, input_zp):
             raise Refused(f"the mean of {kernel[0]} x {kernel[1]} elements is not exact in TOSA")
-        options |= {"input_zp": taken, "output_zp": made}
+        options |= {"input_zp": input_zp, "output_zp": output_zp}
     return t.emit(kind, [x], **options)

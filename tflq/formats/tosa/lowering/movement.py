@@ -63,7 +63,7 @@ from tflq.formats.tosa.lowering.context import (
 )
 from tflq.formats.tosa.lowering.convolution import grouped, is_grouped
 from tflq.formats.tosa.lowering.floats import float_activation
-from tflq.formats.tosa.lowering.indexing import as_index, gathered, taken
+from tflq.formats.tosa.lowering.indexing import as_index, gather_values, gathered
 from tflq.ir.core import Value
 from tflq.ir.types import Shape
 
@@ -101,7 +101,7 @@ def unpack(op: Unpack, t: Tosa) -> list[Value]:
 
 @lowering(Split)
 def split(op: Split, t: Tosa) -> list[Value]:
-    """As many equal parts as there are results."""
+    """Splits x into as many equal parts as there are results."""
     x = narrow(op.input, t)
     axis = known_axis(op.axis, len(dims_of(x)))
     size = _size(x, axis) // len(op.results)
@@ -211,18 +211,18 @@ def _pairs(operand: Value, what: str = "paddings") -> list[tuple[int, int]]:
 
 @lowering(Reshape, Squeeze, ExpandDims)
 def reshape_to_result(op: Reshape | Squeeze | ExpandDims, t: Tosa) -> Value:
-    """The same elements in the shape of the result."""
+    """The elements in the shape of the result."""
     return reshaped(t, narrow(op.input, t), op.result.type.shape)
 
 
 @lowering(TflReshape)
 def reshape(op: TflReshape, t: Tosa) -> Value:
-    """The same elements in the shape that the operand, the option or the result states; one dim may be left open."""
+    """The elements in the shape that the operand, the option or the result states; one dim may be left open."""
     x = narrow(op.input, t)
-    return reshaped(t, x, _stated_shape(op, x.type.shape))
+    return reshaped(t, x, _target_shape(op, x.type.shape))
 
 
-def _stated_shape(op: TflReshape, source: Shape) -> Shape:
+def _target_shape(op: TflReshape, source: Shape) -> Shape:
     """The result's dims, as far as anything says them."""
     result = op.result.type.shape
     if op.shape is None:
@@ -312,7 +312,7 @@ def reverse_sequence(op: ReverseSequence, t: Tosa) -> Value:
     order = [batch, seq, *(i for i in range(len(shape)) if i not in (batch, seq))]
     rest = [shape[i] for i in order[2:]]
     rows = reshaped(t, t.transpose(x, order), (shape[batch], size, product(rest)))
-    turned = reshaped(t, taken(t, rows, _turned(t, op.lengths, size)), (shape[batch], size, *rest))
+    turned = reshaped(t, gather_values(t, rows, _turned(t, op.lengths, size)), (shape[batch], size, *rest))
     return t.transpose(turned, [order.index(i) for i in range(len(shape))])
 
 
@@ -339,14 +339,14 @@ def slice_by_attributes(op: Slice, t: Tosa) -> Value:
 def slice_(op: TflSlice, t: Tosa) -> Value:
     """A size of -1 is the rest."""
     x = narrow(op.input, t)
-    begin, stated = numbers_of(op.begin, "begin"), numbers_of(op.size, "size")
-    size = [s if s >= 0 else None if d is None else d - b for d, b, s in zip(dims_of(x), begin, stated, strict=True)]
+    begin, lengths = numbers_of(op.begin, "begin"), numbers_of(op.size, "size")
+    size = [s if s >= 0 else None if d is None else d - b for d, b, s in zip(dims_of(x), begin, lengths, strict=True)]
     return t.slice(x, begin, size)
 
 
 @dataclass(frozen=True, slots=True)
 class _Dim:
-    """What is taken of one dim: `count` elements from `start`, `step` apart; None: all from `start` on."""
+    """The slice of one dim: `count` elements from `start`, `step` apart; None: all from `start` on."""
 
     start: int
     count: int | None
@@ -359,18 +359,18 @@ def strided_slice(op: StridedSlice, t: Tosa) -> Value:
     x = narrow(op.input, t)
     if known_array(op.begin) is None and _picks(op, dims_of(x)):
         return _picked(op, t, x)
-    taken, shape = _interpret(op, dims_of(x))
-    for axis, dim in enumerate(taken):
+    cuts, shape = _interpret(op, dims_of(x))
+    for axis, dim in enumerate(cuts):
         if dim.step < 0:
             x = t.emit(Reverse, [x], axis=axis)
-    taken = [_reversed(dim, size) for dim, size in zip(taken, dims_of(x), strict=True)]
-    straight = [(d.start, d.count) if d.step == 1 else (0, size) for d, size in zip(taken, dims_of(x), strict=True)]
+    cuts = [_reversed(dim, size) for dim, size in zip(cuts, dims_of(x), strict=True)]
+    straight = [(d.start, d.count) if d.step == 1 else (0, size) for d, size in zip(cuts, dims_of(x), strict=True)]
     x = t.slice(x, [start for start, _ in straight], [count for _, count in straight])
-    for axis, dim in enumerate(taken):
+    for axis, dim in enumerate(cuts):
         if dim.step != 1 and dim.count is not None:
             x = _strided(t, x, axis, dim.start, dim.count, dim.step)
-    kept = iter(dims_of(x))
-    dims = [1 if kind == "new" else (next(kept), kind)[0] for kind in shape]
+    sizes = iter(dims_of(x))
+    dims = [1 if kind == "new" else (next(sizes), kind)[0] for kind in shape]
     return reshaped(t, x, tuple(d for d, kind in zip(dims, shape, strict=True) if kind != "drop"))
 
 
@@ -402,48 +402,48 @@ def _picked(op: StridedSlice, t: Tosa, x: Value) -> Value:
 
 
 def _reversed(dim: _Dim, size: int | None) -> _Dim:
-    """The same elements of the reversed dim, if the step is negative."""
+    """The slice of the reversed dim that has the same elements, if the step is negative."""
     if dim.step > 0 or size is None:
         return dim
     return _Dim(size - 1 - dim.start, dim.count, -dim.step)
 
 
 def _interpret(op: StridedSlice, shape: tuple[int | None, ...]) -> tuple[list[_Dim], list[str]]:
-    """What is taken of each dim of the operand, and what becomes of the dims in the result: "keep", "drop", "new".
+    """The slice of each dim of the operand, and the kind of each dim for the result: "keep", "drop", "new".
 
     An ellipsis stands for one dim at least; what then exceeds the rank is ignored (BuildStridedSliceParams).
     """
-    stated = ((op.begin, "begin"), (op.end, "end"), (op.strides, "strides"))
-    begin, end, strides = (numbers_of(value, what) for value, what in stated)
+    operands = ((op.begin, "begin"), (op.end, "end"), (op.strides, "strides"))
+    begin, end, strides = (numbers_of(value, what) for value, what in operands)
     rows = len(begin)
     added = (op.new_axis_mask & ~op.ellipsis_mask & ((1 << rows) - 1)).bit_count()
     kinds: list[str] = []
-    taken: list[_Dim] = []
+    cuts: list[_Dim] = []
     for row in range(rows):
         bit = 1 << row
         if op.ellipsis_mask & bit:
             for _ in range(max(1, len(shape) + added - rows + 1)):
                 kinds.append("keep")
-                taken.append(_Dim(0, None))
+                cuts.append(_Dim(0, None))
         elif op.new_axis_mask & bit:
             kinds.append("new")
-        elif len(taken) < len(shape):
+        elif len(cuts) < len(shape):
             last = begin[row] + end[row] if op.offset else end[row]
             first_open, last_open = bool(op.begin_mask & bit), bool(op.end_mask & bit)
-            size = shape[len(taken)]
+            size = shape[len(cuts)]
             if op.shrink_axis_mask & bit:
                 kinds.append("drop")
-                taken.append(_one(0 if first_open else begin[row], size))
+                cuts.append(_one(0 if first_open else begin[row], size))
             else:
                 kinds.append("keep")
                 bounds = slice(None if first_open else begin[row], None if last_open else last, strides[row])
-                taken.append(_range(bounds, size))
-    missing = len(shape) - len(taken)
-    taken = [*taken, *[_Dim(0, None)] * max(missing, 0)][: len(shape)]
+                cuts.append(_range(bounds, size))
+    missing = len(shape) - len(cuts)
+    cuts = [*cuts, *[_Dim(0, None)] * max(missing, 0)][: len(shape)]
     kinds = [*kinds, *["keep"] * max(missing, 0)][: len(shape) + added]
     closed = [
         _Dim(d.start, None if s is None else s - d.start) if d.count is None else d
-        for d, s in zip(taken, shape, strict=True)
+        for d, s in zip(cuts, shape, strict=True)
     ]
     return closed, kinds
 
@@ -461,10 +461,10 @@ def _range(bounds: slice, size: int | None) -> _Dim:
         if bounds.step == 1 and bounds.stop is None and (bounds.start or 0) >= 0:
             return _Dim(bounds.start or 0, None)
         raise Refused("a range of a dim that is not known has no form in TOSA, unless it is the rest of it")
-    taken = range(*bounds.indices(size))
-    if not taken:
+    places = range(*bounds.indices(size))
+    if not places:
         raise Refused("a result without elements has no form in TOSA")
-    return _Dim(taken.start, len(taken), taken.step)
+    return _Dim(places.start, len(places), places.step)
 
 
 def _strided(t: Tosa, x: Value, axis: int, start: int, count: int, step: int) -> Value:
@@ -540,6 +540,6 @@ def batch_to_space(op: BatchToSpaceND, t: Tosa) -> Value:
     x = t.transpose(x, (spatial, *order, *range(2 * spatial + 1, len(dims_of(x)))))
     whole = [d * s for d, s in zip(inner, sizes, strict=False)]
     x = reshaped(t, x, (batch, *whole, *inner[spatial:]))
-    kept = [d - before - after for d, (before, after) in zip(whole, crops, strict=True)]
+    remaining = [d - before - after for d, (before, after) in zip(whole, crops, strict=True)]
     starts = [0, *(before for before, _ in crops), *[0] * (len(inner) - spatial)]
-    return t.slice(x, starts, (batch, *kept, *inner[spatial:]))
+    return t.slice(x, starts, (batch, *remaining, *inner[spatial:]))

@@ -34,7 +34,7 @@ _MOST_STEPS = 512
 
 
 def _read_state(t: Tosa, tensor: Value, shape: tuple[int, ...]) -> Value:
-    """What a float variable tensor holds, zeros at first."""
+    """The value of a float variable tensor, zeros at first."""
     t.need("variable", "the state of an operator")
     name = t.handles.get(tensor)
     if name is None:
@@ -118,31 +118,31 @@ def both_ways(op: BidirectionalSequenceRNN, t: Tosa) -> list[Value]:
         (op.bw_weights, op.bw_recurrent, op.bw_bias, op.bw_state, op.bw_aux),
     )
     results = []
-    for backward, (inner, outer, offset, state, own) in enumerate(sides):
+    for backward, (inner, outer, offset, state, aux) in enumerate(sides):
         weights, recurrent, bias = factor(op, t, inner, 0), factor(op, t, outer, 0), real(t, offset)
         source = x
-        if op.aux is not None and own is None and backward and op.time_major:
+        if op.aux is not None and aux is None and backward and op.time_major:
             source = real(t, op.aux)
-        given = _product(t, source, weights, bias)
-        if op.aux is not None and own is not None:
-            given = t.add(given, _product(t, real(t, op.aux), factor(op, t, own, 0)))
-        results.append(_direction(op, t, x, given, recurrent, state, backward=bool(backward)))
+        inputs = _product(t, source, weights, bias)
+        if op.aux is not None and aux is not None:
+            inputs = t.add(inputs, _product(t, real(t, op.aux), factor(op, t, aux, 0)))
+        results.append(_direction(op, t, x, inputs, recurrent, state, backward=bool(backward)))
     return [joined(t, results, 2)] if op.merge_outputs else results
 
 
 def _direction(
-    op: _Network, t: Tosa, x: Value, given: Value, recurrent: Value, state: Value, *, backward: bool = False
+    op: _Network, t: Tosa, x: Value, inputs: Value, recurrent: Value, state: Value, *, backward: bool = False
 ) -> Value:
     _, batch, _ = _steps_of(op, x)
-    units = _sizes(given)[-1]
+    units = _sizes(inputs)[-1]
     if _sizes(recurrent) != (units, units):
         raise Refused(f"its recurrent weights are {list(_sizes(recurrent))} for {units} units")
-    held = [_read_state(t, state, (batch, _sizes(recurrent)[0]))]
+    hidden = [_read_state(t, state, (batch, _sizes(recurrent)[0]))]
 
     def step(place: int) -> Value:
-        total = t.add(_at(op, t, given, x, place), _product(t, held[0], recurrent))
-        held[0] = float_activation(t, total, op.fused_activation_function)
-        return held[0]
+        total = t.add(_at(op, t, inputs, x, place), _product(t, hidden[0], recurrent))
+        hidden[0] = float_activation(t, total, op.fused_activation_function)
+        return hidden[0]
 
     steps, _, _ = _steps_of(op, x)
     times = steps if isinstance(op, BidirectionalSequenceRNN) and op.goes_round else 1
@@ -150,7 +150,7 @@ def _direction(
         raise Refused(f"{steps} steps, each {times} times, would be written out, more than {_MOST_STEPS} in all")
     for _ in range(times):
         result = _walked(op, t, x, step, backward=backward)
-    _write_state(t, state, held[0])
+    _write_state(t, state, hidden[0])
     return result
 
 
@@ -161,8 +161,8 @@ def svdf(op: SVDF, t: Tosa) -> Value:
     (batch, _), (filters, memory) = _sizes(x), _sizes(time)
     units, rank = filters // op.rank, op.rank
     newest = t.reshape(_product(t, x, feature), (batch, filters, 1))
-    held = t.reshape(_read_state(t, op.state, (batch, filters * memory)), (batch, filters, memory))
-    window = joined(t, [part(t, held, 2, 1, memory - 1), newest], 2) if memory > 1 else newest
+    cells = t.reshape(_read_state(t, op.state, (batch, filters * memory)), (batch, filters, memory))
+    window = joined(t, [part(t, cells, 2, 1, memory - 1), newest], 2) if memory > 1 else newest
     _write_state(t, op.state, t.reshape(window, (batch, filters * memory)))
     terms = t.reshape(t.mul(window, t.reshape(time, (1, filters, memory))), (batch, units, rank * memory))
     result = t.reshape(t.reduce("sum", terms, 2), (batch, units))

@@ -121,7 +121,7 @@ _TYPES: Final[Mapping[type[Op], tuple[ScalarType, ...]]] = {
     ReduceAny: (i1,),
     ReduceAll: (i1,),
 }
-"""What TOSA reduces."""
+"""The element types of TOSA's reductions."""
 _KERNELS: Final[Mapping[type[Op], type[Operator]]] = {
     Sum: ReduceSum,
     TflReduceMax: ReduceMax,
@@ -166,7 +166,7 @@ def mean(op: Mean, t: Tosa) -> Value:
 
 
 def _operands(op: TflReduction, t: Tosa) -> tuple[Value, list[int]]:
-    """What is reduced, and the axes."""
+    """The operand of a reduction, and the axes."""
     x = real(t, op.input) if op.input.type.storage.is_float else t.value(op.input)
     rank, axes = len(dims_of(x)), constant_of(op.axes, "axes")
     return x, sorted({int(a) % rank for a in axes.reshape(-1)}) if rank else []

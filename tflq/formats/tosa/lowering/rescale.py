@@ -67,7 +67,7 @@ class _Scaling:
 
     @property
     def scaled_reach(self) -> int:
-        """That of scaled values."""
+        """The greatest magnitude of scaled values."""
         return max((self.reach * abs(int(m)) >> int(s)) + 1 for m, s in zip(self.multiplier, self.shift, strict=True))
 
 
@@ -310,12 +310,12 @@ def _parts(operand: Value, zero_point: int, t: Tosa) -> list[_Part]:
     x = t.cast(t.value(operand), i32)
     high = t.cast(t.arithmetic_right_shift(x, t.constant(8)), i8)
     low = t.cast(t.sub(t.emit(BitwiseAnd, [x, t.constant(255)]), t.constant(128)), i8)
-    made = []
+    parts = []
     for byte, zero, place in ((high, 0, 1), (low, -128, 0)):
         part = Value(TensorType(operand.type.shape, i8))
         t.set(part, byte)
-        made.append(_Part(part, zero, place))
-    return made
+        parts.append(_Part(part, zero, place))
+    return parts
 
 
 def _sums(source: Value, t: Tosa) -> list[Value | None]:
@@ -349,8 +349,8 @@ def _sums(source: Value, t: Tosa) -> list[Value | None]:
 
 
 def _add(t: Tosa, sums: list[Value | None], place: int, x: Value) -> None:
-    held = sums[place]
-    sums[place] = x if held is None else t.add(held, x)
+    total = sums[place]
+    sums[place] = x if total is None else t.add(total, x)
 
 
 def _terms(op: _Sum) -> int:

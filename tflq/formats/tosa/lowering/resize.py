@@ -1,5 +1,6 @@
-"""RESIZE where its scale is within TOSA's limits, else a weighted sum of elements that are GATHERed; and the rescalings
-of ext by a double and by powers of two.
+"""RESIZE where its scale is within TOSA's limits, else a weighted sum of elements that are GATHERed.
+
+Also the rescalings of ext by a double and by powers of two.
 
     n <= 2048, d < 16 n, -n <= offset < 16 n, -16 n <= border < n; at level 8k n <= 256 d
 
@@ -92,10 +93,10 @@ def _weighted(op: Resize, x: Value, t: Tosa) -> Value:
     """The weighted sums of x, of the operator's sizes."""
     steps = list(steps_of(op.scale, op.offset))
     out = _known(op.result.type.dims[1:3])
-    for axis, (step, made) in enumerate(zip(steps, out, strict=True), 1):
+    for axis, (step, count) in enumerate(zip(steps, out, strict=True), 1):
         size = _plane(x)[axis - 1]
-        if not _within(t, step, size, made) and is_copy(step, size, made) and step.n <= 2048:
-            x, steps[axis - 1] = take(t, x, nearest_index(step, size, made), axis), Steps(step.n, step.n, 0)
+        if not _within(t, step, size, count) and is_copy(step, size, count) and step.n <= 2048:
+            x, steps[axis - 1] = take(t, x, nearest_index(step, size, count), axis), Steps(step.n, step.n, 0)
     if all(_within(t, s, size, o) for s, size, o in zip(steps, _plane(x), out, strict=True)):
         return _resized(t, x, steps, out, "BILINEAR")
     if x.type.storage == i16:
@@ -111,8 +112,8 @@ def resize_nearest(op: ResizeNearestNeighbor, t: Tosa) -> Value:
     """The elements at the kernel's positions."""
     x, out = t.value(op.input), _size(op)
     flags = op.align_corners, op.half_pixel_centers
-    for axis, (size, made) in enumerate(zip(_plane(x), out, strict=True), 1):
-        x = take(t, x, float_nearest_index(size, made, *flags), axis)
+    for axis, (size, count) in enumerate(zip(_plane(x), out, strict=True), 1):
+        x = take(t, x, float_nearest_index(size, count, *flags), axis)
     return x
 
 
@@ -128,8 +129,8 @@ def resize_bilinear(op: ResizeBilinear, t: Tosa) -> Value:
     steps = [rational_steps(n, o, *flags) for n, o in zip(sizes, out, strict=True)]
     if all(_within(t, s, n, o) for s, n, o in zip(steps, sizes, out, strict=True)):
         return _resized(t, x, steps, out, "BILINEAR")
-    for axis, (size, made) in enumerate(zip(sizes, out, strict=True), 1):
-        lower, upper, fraction = float_taps(size, made, *flags)
+    for axis, (size, count) in enumerate(zip(sizes, out, strict=True), 1):
+        lower, upper, fraction = float_taps(size, count, *flags)
         weight = fraction.reshape(-1, *(1,) * (3 - axis))
         x = _mixed(t, x, (lower, upper), (np.float32(1) - weight, weight), axis)
     return x

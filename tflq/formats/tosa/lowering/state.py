@@ -1,6 +1,7 @@
-"""Variables and control flow: VAR_HANDLE, READ_VARIABLE, ASSIGN_VARIABLE and CALL_ONCE, and variables of the integer
-form, on TOSA's variables; IF and WHILE as COND_IF and WHILE_LOOP; CALL and STABLEHLO_COMPOSITE as the ops of the
-function, in place.
+"""Variables and control flow.
+
+VAR_HANDLE, READ_VARIABLE, ASSIGN_VARIABLE and CALL_ONCE, and variables of the integer form, on TOSA's variables. IF and
+WHILE as COND_IF and WHILE_LOOP. CALL and STABLEHLO_COMPOSITE as the ops of the function, in place.
 
 A variable has a name and an initial value: what the functions that CALL_ONCE runs assign to it, else zeros (TFLite
 fails to read what was never assigned). TOSA 1.0 has variables of int8 and of floats; booleans are kept as int8, int16
@@ -45,13 +46,13 @@ def call_once(op: CallOnce, t: Tosa) -> list[Value]:
     t.need("variable", "CALL_ONCE")
     if t.scope is not None:
         raise Refused("a branch or a loop runs it, and TOSA's variables have their initial values from the start")
-    check_starts(t.module, op.init_subgraph_index, t.held)
+    check_starts(t.module, op.init_subgraph_index, t.variable_values)
     return []
 
 
 @lowering(ReadVariable)
 def read_variable(op: ReadVariable, t: Tosa) -> Value:
-    return held(t, _declared(op, t, op.result), t.type(op.result))
+    return variable_value(t, _declared(op, t, op.result), t.type(op.result))
 
 
 @lowering(AssignVariable)
@@ -65,7 +66,7 @@ def variable(op: Variable, t: Tosa) -> list[Value]:
     """Its initial value, as the bytes it is kept in."""
     t.need("variable", "the state of an operator")
     start = op.initial_value
-    type = _kept_type(t, start)
+    type = _variable_type(t, start)
     array = t.value(start).array
     t.variables[op.variable] = t.constant(_bytes(array) if type.element == i8 else array, type.storage)
     return []
@@ -73,7 +74,7 @@ def variable(op: Variable, t: Tosa) -> list[Value]:
 
 @lowering(VariableRead)
 def read(op: VariableRead, t: Tosa) -> Value:
-    return held(t, op.variable, t.type(op.result))
+    return variable_value(t, op.variable, t.type(op.result))
 
 
 @lowering(VariableWrite)
@@ -85,22 +86,22 @@ def write(op: VariableWrite, t: Tosa) -> list[Value]:
 def _fetched(t: Tosa, name: str, result: Value) -> Value:
     """The value of a variable, put together from its bytes."""
     storage, shape = t.storage(result), _shape(result)
-    kept = t.op(VariableRead, [], [_kept_type(t, result)], {"name": name}).result
+    stored = t.op(VariableRead, [], [_variable_type(t, result)], {"name": name}).result
     if storage == i1:
-        return t.cast(kept, i1)
+        return t.cast(stored, i1)
     if storage not in (i16, i32):
-        return kept
+        return stored
     total: Value | None = None
     count = storage.bits // 8
     one = (1,) * max(1, len(shape))
     for k in range(count):
-        byte = t.reshape(t.cast(part(t, kept, 0, k, 1), i32), shape or (1,))
+        byte = t.reshape(t.cast(part(t, stored, 0, k, 1), i32), shape or (1,))
         if k < count - 1:
             byte = t.emit(BitwiseAnd, [byte, t.constant(np.full(one, 255))])
         if k:
             byte = t.logical_left_shift(byte, t.constant(np.full(one, 8 * k)))
         total = byte if total is None else t.emit(BitwiseOr, [total, byte])
-    return t.cast(t.reshape(total or kept, shape), storage)
+    return t.cast(t.reshape(total or stored, shape), storage)
 
 
 def _store(t: Tosa, name: str, x: Value) -> None:
@@ -129,7 +130,7 @@ def _declared(op: ReadVariable | AssignVariable, t: Tosa, value: Value) -> str:
 
 def _declare(t: Tosa, name: str, value: Value) -> None:
     """Gives the module a variable for such values. Refused if it has one of that name for others."""
-    type = _kept_type(t, value)
+    type = _variable_type(t, value)
     if name not in t.variables:
         initial = _initial(t, name, value)
         start = sized.full(_shape(value), t.zero_point(value), t.storage(value).dtype) if initial is None else initial
@@ -143,25 +144,25 @@ def _declare(t: Tosa, name: str, value: Value) -> None:
 def scope_of(t: Tosa, functions: Sequence[int], operands: Sequence[Value | None]) -> Scope:
     """The variables that functions use when they are called on operands; each is declared."""
     handles = tuple(None if v is None or not is_handle(v) else t.handles.get(t.value(v)) for v in operands)
-    found: dict[str, list[Use]] = {}
+    uses_of: dict[str, list[Use]] = {}
     for index in functions:
         for name, use in uses(t.module, index, handles).items():
             _declare(t, name, use.like)
-            found.setdefault(name, []).append(use)
-    given = tuple((name, t.type(found[name][0].like)) for name in sorted(found))
-    return Scope(handles, given, tuple(name for name, _ in given if any(use.written for use in found[name])))
+            uses_of.setdefault(name, []).append(use)
+    inputs = tuple((name, t.type(uses_of[name][0].like)) for name in sorted(uses_of))
+    return Scope(handles, inputs, tuple(name for name, _ in inputs if any(use.written for use in uses_of[name])))
 
 
-def held(t: Tosa, name: str, type: TensorType) -> Value:
+def variable_value(t: Tosa, name: str, type: TensorType) -> Value:
     """The value of a variable at this place."""
-    if name not in t.held:
-        t.held[name] = _fetched(t, name, Value(type))
-    return t.held[name]
+    if name not in t.variable_values:
+        t.variable_values[name] = _fetched(t, name, Value(type))
+    return t.variable_values[name]
 
 
 def hold(t: Tosa, name: str, value: Value) -> None:
     """Gives a variable another value, which an entry point writes."""
-    t.held[name] = value
+    t.variable_values[name] = value
     if t.scope is None:
         _store(t, name, value)
 
@@ -172,7 +173,7 @@ def _shape(value: Value) -> tuple[int, ...]:
     return value.type.sizes
 
 
-def _kept_type(t: Tosa, value: Value) -> TensorType:
+def _variable_type(t: Tosa, value: Value) -> TensorType:
     """The type of a variable for such values."""
     storage, shape = t.storage(value), _shape(value)
     if storage in (i16, i32):
@@ -217,17 +218,17 @@ def cond_if(op: If, t: Tosa) -> list[Value]:
     """One of two functions."""
     t.need("controlflow", "IF")
     then, otherwise = op.then_subgraph_index, op.else_subgraph_index
-    inputs = _given(op.operands, t)
+    inputs = _plain_operands(op.operands, t)
     for index in (then, otherwise):
         _fits(t, index, op.inputs, op.results)
     scope = scope_of(t, [then, otherwise], op.inputs)
     if any(is_handle(v) for v in op.results):
         raise Refused("it gives a handle, and a variable must be known by its name")
-    state = [held(t, name, type) for name, type in scope.given]
+    state = [variable_value(t, name, type) for name, type in scope.inputs]
     graphs = {"then_graph": t.callee(then, scope), "else_graph": t.callee(otherwise, scope)}
-    types = dict(scope.given)
-    made = [*(t.type(v) for v in op.results), *(types[name] for name in scope.returned)]
-    results = t.op(CondIf, [*inputs, *state], made, graphs).results
+    types = dict(scope.inputs)
+    result_types = [*(t.type(v) for v in op.results), *(types[name] for name in scope.returned)]
+    results = t.op(CondIf, [*inputs, *state], result_types, graphs).results
     for name, value in zip(scope.returned, results[len(op.results) :], strict=True):
         hold(t, name, value)
     return results[: len(op.results)]
@@ -238,33 +239,33 @@ def while_loop(op: While, t: Tosa) -> list[Value]:
     """One function as long as another says so. The variables that either uses are carried along."""
     t.need("controlflow", "WHILE")
     condition, body = op.cond_subgraph_index, op.body_subgraph_index
-    inputs = _given(op.operands, t)
+    inputs = _plain_operands(op.operands, t)
     _fits(t, condition, op.operands, None)
     _fits(t, body, op.operands, op.results)
     test = scope_of(t, [condition], op.operands)
     if test.returned:
         raise Refused(f"its condition writes the variable '{test.returned[0]}'")
     scope = scope_of(t, [condition, body], op.operands)
-    names = tuple(name for name, _ in scope.given)
-    state = [held(t, name, type) for name, type in scope.given]
+    names = tuple(name for name, _ in scope.inputs)
+    state = [variable_value(t, name, type) for name, type in scope.inputs]
     graphs = {
         "cond_graph": t.callee(condition, replace(scope, returned=())),
         "body_graph": t.callee(body, replace(scope, returned=names)),
     }
     plain = [v for v in op.results if not is_handle(v)]
-    types = [*(t.type(v) for v in plain), *(type for _, type in scope.given)]
+    types = [*(t.type(v) for v in plain), *(type for _, type in scope.inputs)]
     results = t.op(WhileLoop, [*inputs, *state], types, graphs).results
     for name, value in zip(names, results[len(plain) :], strict=True):
         if name in scope.returned:
             hold(t, name, value)
-    made = iter(results)
+    values = iter(results)
     return [
-        t.value(x) if x is not None and is_handle(v) else next(made)
+        t.value(x) if x is not None and is_handle(v) else next(values)
         for x, v in zip(op.operands, op.results, strict=True)
     ]
 
 
-def _given(operands: Sequence[Value | None], t: Tosa) -> list[Value]:
+def _plain_operands(operands: Sequence[Value | None], t: Tosa) -> list[Value]:
     """The operands without handles. Refused if one is of 64 bits."""
     for value in operands:
         if value is not None and value.type.storage == i64:
@@ -275,8 +276,8 @@ def _given(operands: Sequence[Value | None], t: Tosa) -> list[Value]:
 def _fits(t: Tosa, index: int, operands: Sequence[Value | None], results: Sequence[Value] | None) -> None:
     """Refused if a function takes or gives other types than the operator that calls it."""
     function = t.module.functions[index]
-    given = [v for v in operands if v is not None]
-    pairs = [(given, function.inputs), (results or [], function.outputs if results is not None else [])]
+    inputs = [v for v in operands if v is not None]
+    pairs = [(inputs, function.inputs), (results or [], function.outputs if results is not None else [])]
     for side, other in pairs:
         if len(side) != len(other):
             raise Refused(f"'{function.name}', which it calls, has {len(other)} values for {len(side)}")

@@ -28,7 +28,7 @@ from tflq.dialects.tfl import activation, arithmetic
 from tflq.dialects.tosa import elementwise as tosa
 from tflq.dialects.tosa.convolution import MatMul
 from tflq.formats.tosa.lowering.arithmetic import positive_power
-from tflq.formats.tosa.lowering.context import Tosa, dims_of, kept_storage, lowering, narrow
+from tflq.formats.tosa.lowering.context import Tosa, dims_of, lowered_storage, lowering, narrow
 from tflq.formats.tosa.lowering.floats import float_activation, float_sign, floating, need_float, reciprocal, scalar
 from tflq.formats.tosa.lowering.rescale import limited, plain, stored
 from tflq.ir.core import Op, Value
@@ -72,7 +72,7 @@ _SAME: Final[dict[type[Operator], type[Operator]]] = {
 """TOSA's operator for each of TFLite's that it has."""
 
 _TOSA: Final = (*_SAME.values(), tosa.Erf, tosa.Pow, tosa.Reciprocal)
-"""Those that text can have among operators of TFLite."""
+"""The operators of TOSA that text can have among operators of TFLite."""
 
 
 @floating(*_SAME, *_TOSA)
@@ -104,7 +104,7 @@ def round_half_to_even(op: Op, t: Tosa, x: Value) -> Value:
 def zeros_like(op: arithmetic.ZerosLike, t: Tosa) -> Value:
     """A constant; where a dim is open, a SELECT that always takes zeros, in the operand's shape."""
     x = op.input
-    shape, storage, zero = dims_of(x), kept_storage(t, op.result), t.zero_point(op.result)
+    shape, storage, zero = dims_of(x), lowered_storage(t, op.result), t.zero_point(op.result)
     if None not in shape:
         return t.constant(sized.full([d or 0 for d in shape], zero), storage)
     one = (1,) * len(shape)
