@@ -74,6 +74,10 @@ REFUSED = {
         text("tfl.pad", {"a": FLOATS, "c": "tensor<2x2xf32>"}, FLOATS, "", constant("c", "0.0", "tensor<2x2xf32>")),
         "not an integer",
     ),
+    "packed indices": (
+        text("tfl.tile", {"a": FLOATS, "c": "tensor<2x!quant.uniform<u4:f32, 0.5>>"}, FLOATS),
+        "not an integer of whole bytes",
+    ),
     "condition": (text("tfl.select", {"a": FLOATS, "b": FLOATS, "d": FLOATS}, FLOATS), "'condition' is f32, not i1"),
     "comparison": (text("tfl.greater", {"a": FLOATS, "b": FLOATS}, "tensor<2x3xi8>"), "'output' is i8, not i1"),
     "storage": (text("tfl.add", {"a": Q5, "b": Q5}, Q5), "has no tensors of i5"),

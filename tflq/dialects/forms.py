@@ -20,12 +20,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, partial
 from typing import Any, Final, Literal
 
-from tflq.dialects.declare import QUANTIZED, Operator, Slot, Types, trait_of
+from tflq.dialects.declare import INTEGER, QUANTIZED, Operator, Slot, Types, trait_of
 from tflq.dialects.traits import Annotates, Kept, Recurrent
 from tflq.ir.core import Function, Module, Op, Value, family, op_class
 from tflq.ir.facts import walk
 from tflq.ir.types import (
-    SCALARS,
     BareType,
     CalibratedQuantizedType,
     ElementType,
@@ -48,13 +47,16 @@ _OF_STATISTICS: Final = frozenset({CalibratedQuantizedType, NoQuantizedType})
 
 
 class _Stored(Types):
-    """Types whose elements are stored as integers: not those of statistics, which stand for floats."""
+    """Types whose elements are stored as integers of whole bytes: not those of statistics, which stand for floats."""
 
     def admits(self, element: ElementType) -> bool:
-        return super().admits(element) and element_storage(element).is_integer
+        if not super().admits(element):
+            return False
+        storage = element_storage(element)
+        return storage.is_integer and storage.bits >= 8
 
 
-_INDICES: Final = _Stored(*(t for t in SCALARS.values() if t.is_integer and t.bits >= 8), QUANTIZED, text="an integer")
+_INDICES: Final = _Stored(INTEGER, QUANTIZED, text="an integer of whole bytes")
 
 
 def declared(op: Any) -> str | None:

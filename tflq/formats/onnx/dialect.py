@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from tflq.dialects import inference as sizes
 from tflq.dialects.declare import INT, NUMBER, STRING, OneOf, Operator, attribute, ints, operand, result
-from tflq.dialects.inference import Dims, NotInferred, Stated, convolved, matrix_product, plus
+from tflq.dialects.inference import Dims, Misfit, NotInferred, Stated, convolved, matrix_product, plus
 from tflq.dialects.traits import Broadcasts, Elementwise, SameShape
 from tflq.ir.core import Value
 from tflq.ir.types import ElementType, f32, f64, i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64
@@ -377,6 +377,8 @@ class Slice(_Moved, name="onnx.slice"):
         out = list(site.dims(self.data))
         rows = zip(*(site.whole(v) for v in (self.axes, self.starts, self.ends, self.steps)), strict=True)
         for axis, start, end, step in rows:
+            if not -len(out) <= axis < len(out):
+                raise Misfit(f"axis {axis} of a tensor of rank {len(out)}")
             size = out[axis]
             stop = None if step < 0 and end < -(1 << 31) else end
             out[axis] = None if size is None else len(range(*slice(start, stop, step).indices(size)))
