@@ -75,7 +75,7 @@ REFUSED = {
         "not an integer",
     ),
     "packed indices": (
-        text("tfl.tile", {"a": FLOATS, "c": "tensor<2x!quant.uniform<u4:f32, 0.5>>"}, FLOATS),
+        text("tfl.tile", {"a": FLOATS, "b": "tensor<2x!quant.uniform<u4:f32, 0.5>>"}, FLOATS),
         "not an integer of whole bytes",
     ),
     "condition": (text("tfl.select", {"a": FLOATS, "b": FLOATS, "d": FLOATS}, FLOATS), "'condition' is f32, not i1"),
