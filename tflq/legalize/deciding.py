@@ -223,7 +223,7 @@ class Decider:
         if self._kernels is None or not self._policy.target.kernels or case.hybrid or case.missing:
             return None
         verdict = self._kernels.keep(case.op)
-        if verdict.kept:
+        if verdict.runs:
             warning = self._unlike_kernel(case.op) if self._policy.target.by_parameters else ""
             return Decision(case.op, "kept", verdict.reason, warning, remedy=BY_PARAMETERS if warning else "")
         case.reasons.append(verdict.reason)

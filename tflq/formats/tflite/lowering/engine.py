@@ -230,7 +230,7 @@ def _unlisted(ops: Iterable[Op], paths: _Paths, target: Target) -> Iterable[Reas
         if not any(v.type.quantized for v in op.tensors):
             continue
         verdict = target.judge(op)
-        if not verdict.kept:
+        if not verdict.runs:
             yield Reason.at(op.location, f"{op.name} is kept on quantized tensors: {verdict.reason}")
 
 
