@@ -168,7 +168,7 @@ def _lines(seed: int, *, odd: bool) -> tuple[np.ndarray, np.ndarray]:
 
     beyond = 1e3 * odd  # zero has neither sign
     reached, missed = f(steps.reached), f(steps.missed)
-    met = steps.met(reached + beyond * (steps.reached == 0), missed - beyond * (steps.missed == 0))
+    met = steps.meets_thresholds(reached + beyond * (steps.reached == 0), missed - beyond * (steps.missed == 0))
     return np.asarray(met), lines.any
 
 

@@ -23,7 +23,7 @@ from tflq.dialects.tfl.movement import PadV2
 from tflq.dialects.tosa import convolution as tosa
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, TensorType, i4, i8, i16, i32, ui8
-from tflq.legalize.probing import kernel_name, per_layer, symmetric, taken
+from tflq.legalize.probing import gather_along, kernel_name, per_layer, symmetric
 from tflq.legalize.rescaled import (
     IGNORED_ZERO_POINT,
     Products,
@@ -229,7 +229,7 @@ def _amounts(b: RuleBuilder, shape: Value, axis: int, extent: int, stride: int) 
     size = sliced(b, shape, [axis], [axis + 1], _ONE)
     rest = sliced(b, longer, size, [0], _LINE, end_mask=1)
     rows = b.constant(np.concatenate([pairs[:1], pairs]))
-    return taken(b, rows, shape_of(b, rest, 1))
+    return gather_along(b, rows, shape_of(b, rest, 1))
 
 
 def transpose_conv_sums(op: TransposeConv, b: RuleBuilder, terms: Terms) -> Sums:

@@ -1,4 +1,4 @@
-"""What is computed in float.
+"""Computation in float.
 
 The fallback dequantizes the operands, computes the operator in float, and requantizes the results (the quant dialect's
 "overcoming limited quantization support"). It is within one count of the real-valued result, rounded; saturated where

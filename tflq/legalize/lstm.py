@@ -70,16 +70,16 @@ def _basic_lstm(op: LSTM, b: RuleBuilder) -> Answer:
     if not (x.type.is_static and before.type.is_static and weights.is_constant and bias.is_constant):
         raise NotApplicable("the shapes, or the weights, are not known; bind the batch to convert it")
     batch, depth = before.type.sizes
-    rows = b.concat([b.value(x), _held(b, before, (batch, depth))], 1)
+    rows = b.concat([b.value(x), _state_or_value(b, before, (batch, depth))], 1)
     gates = _gates(b, rows, weights, bias)
-    new, activation = _cell(b, gates, _held(b, state, (batch, depth)))
+    new, activation = _cell(b, gates, _state_or_value(b, state, (batch, depth)))
     for tensor, value in ((before, activation), (state, new)):
         if is_variable(tensor):
             write_state(b, tensor, value)
     return Rewritten([activation, new, rows, gates], note="its state is variables")
 
 
-def _held(b: RuleBuilder, tensor: Value, shape: tuple[int, ...]) -> Value:
+def _state_or_value(b: RuleBuilder, tensor: Value, shape: tuple[int, ...]) -> Value:
     return read_state(b, tensor, shape) if is_variable(tensor) else b.value(tensor)
 
 
@@ -114,8 +114,8 @@ def _cell(b: RuleBuilder, gates: Value, state: Value) -> tuple[Value, Value]:
         return b.arithmetic_right_shift(b.mul(x, y), 15, round=True)
 
     i, g, f, o = (gate(place) for place in range(4))
-    kept = product(f, b.cast(state, i32))
-    new = b.clamp(b.add(rounding_shift(b, product(i, g), _STATE_BITS), kept), i16.minimum, i16.maximum)
+    remembered = product(f, b.cast(state, i32))
+    new = b.clamp(b.add(rounding_shift(b, product(i, g), _STATE_BITS), remembered), i16.minimum, i16.maximum)
     twice = b.clamp(b.mul(new, 2), i16.minimum, i16.maximum)
     activation = rounding_shift(b, product(o, _looked_up(b, b.cast(twice, i16), tanh)), 8)
     activation = b.add(b.clamp(activation, i8.minimum, i8.maximum), 128)
@@ -262,7 +262,7 @@ def _gates_of(op: LSTM | UnidirectionalSequenceLSTM) -> dict[str, Gate]:
 
 
 def _unlike(values: list[Value], storage: object) -> str:
-    """Which tensor is not quantized per layer or not stored as `storage`; empty if none."""
+    """The tensor that is not quantized per layer or not stored as `storage`, in words; empty if there is none."""
     for value in values:
         if value.type.storage != storage or not isinstance(value.type.element, UniformQuantizedType):
             return f"'{value.name}' is not {storage} quantized per layer, which the integer kernel asks for"
@@ -374,12 +374,12 @@ class _Step:
         f = self._activated("forget", sums, c)
         g = self._activated("cell", sums, None)
         i = self._activated("input", sums, c) if "input" in self.names else b.sub(i16.maximum, f)
-        kept = rounding_shift(b, b.mul(f, c), 15)
+        remembered = rounding_shift(b, b.mul(f, c), 15)
         new = rounding_shift(b, b.mul(i, g), 30 + self.parts.cell_exponent)
         if self.parts.cell_exponent < CELLS_WITH_TANH[0]:
             new = b.cast(b.cast(new, i16), i32)  # which the kernel stores, wrapped, before it adds
         low, high = (-self.cell_clip, self.cell_clip) if self.cell_clip else (i16.minimum, i16.maximum)
-        c = b.clamp(b.add(kept, new), low, high)
+        c = b.clamp(b.add(remembered, new), low, high)
         o = self._activated("output", sums, c)
         through = i if self.cell_tanh is None else _looked_up(b, b.cast(c, i16), self.cell_tanh)
         return self._hidden(b.mul(o, through)), c

@@ -179,14 +179,14 @@ def _whole_rows(b: RuleBuilder, x: Value, depth: int) -> Value:
 
 
 def rows_of(shape: tuple[int | None, ...], depth: int) -> int | None:
-    """How many rows of `depth` elements the input has; None if a dim is not known."""
+    """The number of rows of `depth` elements in the input; None if a dim is not known."""
     return None if None in shape else math.prod(d or 0 for d in shape) // depth
 
 
 def _rescaling(
     source: UniformQuantizedType, weights: ScalarType, target: UniformQuantizedType, per_axis: bool
 ) -> Callable[..., Rescaled] | None:
-    """How the kernel for the types scales its sums: `real` or `fixed`; None if there is no kernel for them."""
+    """The scaling of its sums by the kernel for the types: `real` or `fixed`; None if there is no kernel for them."""
     types = (source.storage, target.storage)
     if types == (i16, i16) and (source.zero_point or target.zero_point):
         return None

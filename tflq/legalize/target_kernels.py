@@ -114,7 +114,7 @@ class TargetKernels:
             self.plain[old] = stored
 
     def _shifted(self, stored: Value, storage: ScalarType) -> Value:
-        """The same numbers on the other of int8 and uint8."""
+        """The stored numbers on the other of int8 and uint8."""
         zero = _ZERO[stored.type.storage]
         return self.b.rescale(stored, _ONE, storage, input_zp=zero, output_zp=_ZERO[storage])
 

@@ -232,8 +232,8 @@ def _tabulated(op: Op) -> list[Op] | None:
     b, source = Builder(), _operand(chain[0])
     b.location = op.location
     stored = b.emit(Scast, [source], source.type.with_element(source.type.storage))
-    found = b.table(stored, _entries(chain))
-    replace_result(b.emit(Scast, [found], op.result.type), op.result)
+    entries = b.table(stored, _entries(chain))
+    replace_result(b.emit(Scast, [entries], op.result.type), op.result)
     return b.ops
 
 
@@ -264,7 +264,7 @@ def _is_function(op: Op) -> bool:
 
 
 def _entries(chain: list[Op]) -> np.ndarray:
-    """What each stored number becomes, the least first."""
+    """The result for each stored number, the least first."""
     storage = _operand(chain[0]).type.storage
     numbers = np.arange(storage.minimum, storage.maximum + 1).astype(storage.dtype)
     for op in chain:
