@@ -34,8 +34,8 @@ from tflq.dialects.traits import (
     Calls,
     ComputedEarly,
     Elementwise,
-    KeptIfConstant,
     MovesElements,
+    PersistentIfConstant,
     ReadsShapes,
     SizedBy,
     WithinRange,
@@ -217,11 +217,11 @@ def _look(module: Module, function: Function, found: dict[int, Prepared], within
 @functools.cache
 def _asked_of(
     kind: type,
-) -> tuple[ComputedEarly | None, KeptIfConstant | None, SizedBy | None, Calls | None]:
+) -> tuple[ComputedEarly | None, PersistentIfConstant | None, SizedBy | None, Calls | None]:
     """The traits of a class of ops that say what the interpreter knows early."""
     if not issubclass(kind, Operator):
         return None, None, None, None
-    return kind.trait(ComputedEarly), kind.trait(KeptIfConstant), kind.trait(SizedBy), kind.trait(Calls)
+    return kind.trait(ComputedEarly), kind.trait(PersistentIfConstant), kind.trait(SizedBy), kind.trait(Calls)
 
 
 def _is_dynamic(op: Op, sized: SizedBy, computed: set[Value]) -> bool:

@@ -14,7 +14,7 @@ import numpy as np
 
 from tflq.base.light import dataclass, replace
 from tflq.dialects.declare import trait_of
-from tflq.dialects.forms import kept_reason
+from tflq.dialects.forms import stays_quantized_reason
 from tflq.dialects.parameters import HybridKernel, Interpolates
 from tflq.dialects.tfl.convolution import DepthwiseConv2D, FullyConnected
 from tflq.dialects.tfl.indexing import EmbeddingLookup
@@ -171,7 +171,7 @@ _NO_KERNEL = HybridKernel(())
 def disregarded(op: Op) -> str:
     """The parameters of its constants that a hybrid kernel disregards, in words; empty if there are none."""
     for value in op.operands:
-        if value is None or not value.type.quantized or kept_reason(op) is not None:
+        if value is None or not value.type.quantized or stays_quantized_reason(op) is not None:
             continue
         if value.type.storage == ui8:
             return f"the kernel reads '{value.name}', which is uint8, as int8 without a zero point"
@@ -208,7 +208,7 @@ def _zero_points(value: Value) -> np.ndarray:
 def without_kernel(op: Op, *, real: bool = False) -> str:
     """Why no kernel computes a hybrid op on its constants as they are; empty if one does. `real`: a kernel that
     disregards parameters does not count."""
-    if kept_reason(op) is not None:
+    if stays_quantized_reason(op) is not None:
         return ""
     kernel, known = kernel_name(op), trait_of(op, HybridKernel) or _NO_KERNEL
     for place, value in enumerate(op.operands):

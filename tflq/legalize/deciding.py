@@ -22,7 +22,7 @@ from tflq.base.sized import TooLarge
 from tflq.dialects.builder import refined
 from tflq.dialects.declare import trait_of
 from tflq.dialects.effects import is_handle, is_hybrid
-from tflq.dialects.forms import UNQUANTIZED, is_recurrent, kept_reason, verify_form
+from tflq.dialects.forms import UNQUANTIZED, is_recurrent, stays_quantized_reason, verify_form
 from tflq.dialects.inference import Misfit
 from tflq.dialects.parameters import LacksKernel
 from tflq.dialects.quant import Dcast, Qcast
@@ -198,7 +198,7 @@ class Decider:
 
     def _as_it_is(self, case: _Case) -> Decision | None:
         op, leaves = case.op, case.missing or case.hybrid or self._policy.state != "kept"
-        reason = kept_reason(op)
+        reason = stays_quantized_reason(op)
         if reason is None or (case.recurrent and leaves):
             return None
         self.keep(op)

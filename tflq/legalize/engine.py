@@ -15,7 +15,7 @@ from tflq.analysis.known import first_dynamic
 from tflq.base.errors import Reason, Refused, UnsupportedError, operators
 from tflq.base.light import dataclass, field, replace
 from tflq.dialects.effects import callees, entry_functions, is_variable
-from tflq.dialects.forms import INTEGER_EDGE, Form, kept_reason
+from tflq.dialects.forms import INTEGER_EDGE, Form, stays_quantized_reason
 from tflq.dialects.quant import Scast
 from tflq.dialects.tfl.casts import Cast
 from tflq.dialects.tfl.state import While
@@ -183,7 +183,7 @@ class Walk:
         calls = self._shared.calls
         if problem := calls.problem(op):
             raise Refused(problem)
-        decision = unchanged(op, kept_reason(op) or "", calls.warning(op))
+        decision = unchanged(op, stays_quantized_reason(op) or "", calls.warning(op))
         if not calls.strips:
             self._decider.keep(op)
             return decision

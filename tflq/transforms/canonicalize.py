@@ -11,7 +11,7 @@ import numpy as np
 
 from tflq.base.light import dataclass, field
 from tflq.dialects.declare import Operator
-from tflq.dialects.effects import called_functions, inner_blocks, is_pure, is_variable, own_blocks, reachable
+from tflq.dialects.effects import called_functions, inner_blocks, is_pure, is_variable, reachable, visible_blocks
 from tflq.dialects.quant import Dcast, Qcast, Scast
 from tflq.dialects.tfl import casts
 from tflq.dialects.tfl.casts import Bitcast, Cast
@@ -354,7 +354,7 @@ class _Merging:
         with one outside: the block would read a value that it does not read yet."""
         before = self.first, self.alike
         reading = {key: o for key, o in self.first.items() if any(v and not v.is_constant for v in o.operands)}
-        for block in own_blocks(op):
+        for block in visible_blocks(op):
             self.first = dict(reading)
             self.alike = {key: dict(ops) for key, ops in before[1].items() if key in reading}
             self.block(block.ops)

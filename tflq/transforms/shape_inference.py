@@ -24,7 +24,7 @@ from tflq.base.errors import Reason, UnsupportedError, operators
 from tflq.base.light import dataclass
 from tflq.dialects.declare import Operator
 from tflq.dialects.effects import entry_functions, is_pure
-from tflq.dialects.inference import Misfit, NotInferred, Stated, check_sizes, text
+from tflq.dialects.inference import DeclaredShapes, Misfit, NotInferred, check_sizes, text
 from tflq.dialects.tfl.state import Custom, ReadVariable
 from tflq.dialects.traits import ReadsShapes
 from tflq.ir.core import Buffer, Function, Module, Op, Value
@@ -42,7 +42,7 @@ Caller: TypeAlias = Callable[
 
 
 @dataclass(slots=True)
-class Site(Stated):
+class Site(DeclaredShapes):
     """The known facts at the place of one operator."""
 
     inferred: Callable[[Value], Shape]

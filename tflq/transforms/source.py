@@ -340,4 +340,4 @@ class StateRuntime(Pass):
 
     def run(self, module: Module) -> PassResult:
         lowered = any(decision.path != "kept" for decision in Decisions.of(module))
-        return PassResult(module, state_runtime(module, made=lowered))
+        return PassResult(module, state_runtime(module, selected=lowered))

@@ -177,11 +177,11 @@ class _Tabulation:
         than show that it saves some."""
         if len(sources) == 2:
             cone = self._cone(op, sources, _MOST_OPS + 1)
-            return self.asked.worth(cone, 2) * op.result.type.size if len(cone) <= _MOST_OPS else 0.0
-        gain = self.asked.worth(self._cone(op, sources, _ENOUGH_OPS), 1) * op.result.type.size
+            return self.options.worth(cone, 2) * op.result.type.size if len(cone) <= _MOST_OPS else 0.0
+        gain = self.options.worth(self._cone(op, sources, _ENOUGH_OPS), 1) * op.result.type.size
         if gain > 0:
             return gain
-        return self.asked.worth(self._cone(op, sources, len(self.place)), 1) * op.result.type.size
+        return self.options.worth(self._cone(op, sources, len(self.place)), 1) * op.result.type.size
 
     def _table(self, op: Op) -> Op | None:
         """The op as a lookup, if that is worth it and its result type can be an entry."""
@@ -231,7 +231,7 @@ class _Tabulation:
 
     def _has_room(self, gain: float) -> bool:
         """Whether a table of two sources that saves so much is still made."""
-        return gain >= self.asked.least and (self.asked.most is None or len(self.gains) < self.asked.most)
+        return gain >= self.options.least and (self.options.most is None or len(self.gains) < self.options.most)
 
     def _shared(self, entries: np.ndarray) -> Value:
         """A constant; equal tables are one."""
