@@ -32,15 +32,15 @@ from tflq.legalize.rescaled import (
     accumulator,
     bias_of,
     bounds_of,
+    crude_bound_limit,
     element,
-    enough,
-    fixed,
     line,
+    requantize_fixed_point,
+    reshape_constant,
     scales_of,
     shape_of,
     sliced,
     unused_zero_point,
-    viewed,
     weight_zero_point,
 )
 from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder, rule
@@ -84,9 +84,9 @@ def convolution(op: _Operator, b: RuleBuilder) -> Answer:
     weight_zp = weight_zero_point(weights) if storage == ui8 else 0
     terms = Terms(b.value(weights), bias_of(b, bias, channels, acc), source.zero_point, weight_zp, acc)
     sums = products.sums(op, b, terms)
-    crude = enough(b, scales, target)
+    crude = crude_bound_limit(b, scales, target)
     bounds = bounds_of(source, weights, products.summed, weight_zp, terms.bias, crude)
-    answer = fixed(b, sums.value, scales, target, op.fused_activation_function, bounds)
+    answer = requantize_fixed_point(b, sums.value, scales, target, op.fused_activation_function, bounds)
     ignored = weight_zp == 0 and unused_zero_point(weights)
     return answer.rewritten(None, IGNORED_ZERO_POINT if ignored else "")
 
@@ -125,7 +125,7 @@ def depthwise_sums(op: DepthwiseConv2D, b: RuleBuilder, terms: Terms) -> Sums:
     one, kernel_h, kernel_w, outputs = weights.type.sizes
     if one != 1 or not depth or outputs % depth:
         raise NotApplicable(f"{outputs} output channels are not a multiple of {depth} input channels")
-    taps = viewed(b, weights, (kernel_h, kernel_w, depth, outputs // depth))
+    taps = reshape_constant(b, weights, (kernel_h, kernel_w, depth, outputs // depth))
     return Sums(_convolved(op, b, terms, x, taps, terms.bias, depthwise=True))
 
 

@@ -32,9 +32,9 @@ from tflq.legalize.rescaled import (
     IGNORED_ZERO_POINT,
     bias_of,
     bounds_of,
-    fixed,
+    requantize_fixed_point,
+    reshape_constant,
     unused_zero_point,
-    viewed,
     weight_zero_point,
 )
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, kernel_parameters, no_parameters, rule
@@ -87,7 +87,7 @@ def _gates(b: RuleBuilder, rows: Value, weights: Value, bias: Value) -> Value:
     """The sums of all gates, int16 [batch, 4 depth]."""
     batch, total = rows.type.sizes
     width = (weights.type.shape or (0,))[0] or 0
-    filters, offset = viewed(b, b.value(weights), (width, 1, 1, total)), bias_of(b, bias, width, i32)
+    filters, offset = reshape_constant(b, b.value(weights), (width, 1, 1, total)), bias_of(b, bias, width, i32)
     zero, shape = weight_zero_point(weights), (batch, 1, 1, width)
     sums = b.conv2d(b.reshape(rows, (batch, 1, 1, total)), filters, offset, shape, input_zp=128, weight_zp=zero)
     element = bias.type.element
@@ -366,7 +366,7 @@ class _Step:
         sums = self.b.conv2d(x, self.input, self.bias, (rows, 1, 1, self.width), input_zp=zero)
         bounds = bounds_of(parts.source, self.input, (1, 2, 3), 0, self.bias)
         gate = replace(parts.source, storage=i16, zero_point=0, storage_min=i16.minimum, storage_max=i16.maximum)
-        return fixed(self.b, sums, parts.input_scales(), gate, "NONE", bounds).value
+        return requantize_fixed_point(self.b, sums, parts.input_scales(), gate, "NONE", bounds).value
 
     def run(self, inputs: Value, h: Value, c: Value) -> tuple[Value, Value]:
         """The next hidden state, int8 [batch, outputs], and cell state, int32 [batch, cells]."""
@@ -441,7 +441,7 @@ class _Step:
         sums = b.reshape(b.conv2d(x, weights, offset, shape), (self.batch, parts.outputs))
         scale = np.asarray([float_ratio(_scale_of(parts.projection), parts.state.scale, hidden.scale)])
         bounds = bounds_of(replace(hidden, zero_point=0), weights, (1, 2, 3), 0, offset)
-        result, clip = fixed(b, sums, scale, parts.state, "NONE", bounds).value, self.projection_clip
+        result, clip = requantize_fixed_point(b, sums, scale, parts.state, "NONE", bounds).value, self.projection_clip
         return b.clamp(result, -clip, clip) if clip else result
 
 

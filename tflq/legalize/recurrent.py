@@ -40,7 +40,15 @@ from tflq.dialects.tosa.movement import Variable, VariableRead, VariableWrite
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, f32, i8, i16, i32, ui8
 from tflq.legalize.probing import kernel_name, per_layer
-from tflq.legalize.rescaled import IGNORED_ZERO_POINT, Bounds, bias_of, bounds_of, fixed, unused_zero_point, viewed
+from tflq.legalize.rescaled import (
+    IGNORED_ZERO_POINT,
+    Bounds,
+    bias_of,
+    bounds_of,
+    requantize_fixed_point,
+    reshape_constant,
+    unused_zero_point,
+)
 from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder, rule
 from tflq.numerics.convolution import power_of_two
 from tflq.numerics.fixed_point import float_ratio
@@ -302,18 +310,18 @@ def svdf(op: SVDF, b: RuleBuilder) -> Answer:
     unbiased = b.constant(sized.zeros(filters), i32)
     sums = b.conv2d(
         b.reshape(b.value(x), (batch, 1, 1, depth)),
-        rows := viewed(b, b.value(feature), (filters, 1, 1, depth)),
+        rows := reshape_constant(b, b.value(feature), (filters, 1, 1, depth)),
         unbiased,
         (batch, 1, 1, filters),
         input_zp=source.zero_point,
     )
     scale = np.asarray([float_ratio(source.scale, memory_type.scale, weights.scale)])
     bounds = bounds_of(source, rows, (1, 2, 3), 0, unbiased)
-    newest = fixed(b, sums, scale, replace(memory_type, zero_point=0), "NONE", bounds)
+    newest = requantize_fixed_point(b, sums, scale, replace(memory_type, zero_point=0), "NONE", bounds)
     window = _pushed(b, state, b.reshape(newest.value, (batch, filters, 1)), memory)
     total, bounds = _over_time(op, b, window, time, bias)
     scale = np.asarray([float_ratio(memory_type.scale, target.scale, taps.scale)])
-    result = fixed(b, total, scale, target, "NONE", bounds)
+    result = requantize_fixed_point(b, total, scale, target, "NONE", bounds)
     ignored = any(unused_zero_point(v) for v in (feature, time, state))
     others = dict.fromkeys((newest.warning, IGNORED_ZERO_POINT if ignored else ""))
     others.pop(result.warning, None)

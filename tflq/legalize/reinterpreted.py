@@ -42,8 +42,8 @@ from tflq.legalize.rescaled import (
     accumulator,
     bias_of,
     bounds_of,
-    fixed,
-    real,
+    requantize_fixed_point,
+    requantize_float64,
     scales_of,
     weight_zero_point,
 )
@@ -97,7 +97,9 @@ def reinterpreted(op: _Operator, b: RuleBuilder) -> Answer:
         factors = double_scales(source.scale, np.zeros(1, np.float32) if without_scale else scales, target.scale)
     else:
         factors = np.asarray([legacy_scale(source.scale, float(scales[0]), target.scale)])
-    scaled = (real if connected else fixed)(b, sums.value, factors, target, op.fused_activation_function, bounds)
+    scaled = (requantize_float64 if connected else requantize_fixed_point)(
+        b, sums.value, factors, target, op.fused_activation_function, bounds
+    )
     words = [
         _MISREAD.format(v.name, v.type.storage, to)
         for v, to in ((x, reading.x), (weights, reading.weights))

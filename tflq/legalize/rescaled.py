@@ -2,8 +2,9 @@
 result.
 
 The accumulator (i32, or i64 where the kernel sums in 64 bits) is scaled by a real number per channel, moved by the
-result's zero point, saturated and clamped to the fused activation. `fixed` scales as MultiplyByQuantizedMultiplier does
-(tosa.rescale), `real` in float64 with one rounding half away from zero (ext.rescale_f64).
+result's zero point, saturated and clamped to the fused activation. `requantize_fixed_point` scales as
+MultiplyByQuantizedMultiplier does (tosa.rescale). `requantize_float64` scales in float64 with one rounding half away
+from zero (ext.rescale_f64).
 
 Where that can leave the kernel's types, the result is what the kernel gives, and a warning says so
 (`tflq.numerics.fixed_point`):
@@ -180,20 +181,20 @@ def bias_of(b: RuleBuilder, bias: Value | None, channels: int, acc: ScalarType) 
         return b.constant(np.zeros(channels, acc.dtype), acc)
     plain = b.value(bias)
     if plain.type.is_static and plain.type.shape != (channels,):
-        plain = viewed(b, plain, (channels,))
+        plain = reshape_constant(b, plain, (channels,))
     if plain.is_constant and plain.type.storage != acc:
         return b.constant(plain.array, acc)
     return b.cast(plain, acc)
 
 
-def viewed(b: RuleBuilder, value: Value, shape: tuple[int, ...]) -> Value:
+def reshape_constant(b: RuleBuilder, value: Value, shape: tuple[int, ...]) -> Value:
     """The value in another shape; a constant stays a view of its buffer."""
     if value.is_constant:
         return Value(TensorType(shape, value.type.element), buffer=value.buffer)
     return b.reshape(value, shape)
 
 
-def enough(b: RuleBuilder, scales: np.ndarray, to: UniformQuantizedType) -> int:
+def crude_bound_limit(b: RuleBuilder, scales: np.ndarray, to: UniformQuantizedType) -> int:
     """The distance from 0 that crude bounds of a sum may have, if its reader needs no closer ones; 0 if it does."""
     return _NEAR if not b.close and to.storage == i8 and scales.max(initial=0) < 0.5 else 0
 
@@ -238,7 +239,7 @@ class Rescaled:
         return Rewritten([value or self.value], warning=words, exception="range" if self.warning else "disregarded")
 
 
-def fixed(
+def requantize_fixed_point(
     b: RuleBuilder,
     acc: Value,
     scales: np.ndarray,
@@ -336,7 +337,7 @@ def _fixed_i64(
     return Rescaled(b.cast(b.clamp(word, *clamp), to.storage), warning)
 
 
-def real(
+def requantize_float64(
     b: RuleBuilder,
     acc: Value,
     scales: np.ndarray,

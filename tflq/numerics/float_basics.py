@@ -166,8 +166,8 @@ def quantize_thresholds(scales: npt.ArrayLike, levels: npt.ArrayLike, rounding: 
 # a gain, an m and an a each threshold bounds r: the least accumulator of a level from below, the greatest one before
 # it from above. Between the greatest of the lower bounds and the least of the upper ones r is free.
 #
-# The hardest bounds are those of the thresholds that a line of real numbers passes most closely (`Tight`). A few of
-# them stand for all during the search.
+# The hardest bounds are those of the thresholds that a line of real numbers passes most closely
+# (`HardestThresholds`). A few of them stand for all during the search.
 #
 # A product and a sum that may be rounded once, too, bound r twice: by the product as it is, and rounded.
 
@@ -243,7 +243,7 @@ class Steps:
             return np.asarray(~((reached < self.level) | (missed >= self.level)).any(0))
 
 
-class Tight(NamedTuple):
+class HardestThresholds(NamedTuple):
     """Thresholds of C lines: accumulators float64 [2, K, S, C], and the index of their level, int64. The first of
     the two must reach the level, the second must not. L and L + 1 stand for levels that all reach, and that none
     does."""
@@ -252,7 +252,7 @@ class Tight(NamedTuple):
     n: np.ndarray
 
     @classmethod
-    def of(cls, steps: Steps, slope: np.ndarray, *, odd: bool, most: int = _TIGHT) -> Tight:
+    def of(cls, steps: Steps, slope: np.ndarray, *, odd: bool, most: int = _TIGHT) -> HardestThresholds:
         """The thresholds of each side, `most` at most, that leave a line of a slope the least room. They are taken for
         a line that climbs a little more: rounding half away may leave the slope itself none."""
         places: list[np.ndarray] = []
@@ -267,8 +267,8 @@ class Tight(NamedTuple):
             places.append(np.where(free, room.shape[0] + len(places), n))
         return cls(np.stack(accumulators), np.stack(places))
 
-    def columns(self, some: np.ndarray) -> Tight:
-        return Tight(self.x.take(some, -1), self.n.take(some, -1))
+    def columns(self, some: np.ndarray) -> HardestThresholds:
+        return HardestThresholds(self.x.take(some, -1), self.n.take(some, -1))
 
     @property
     def width(self) -> int:
@@ -276,7 +276,7 @@ class Tight(NamedTuple):
         return self.x.shape[1]
 
     @classmethod
-    def joined(cls, parts: list[Tight]) -> Tight:
+    def joined(cls, parts: list[HardestThresholds]) -> HardestThresholds:
         return cls(*(np.concatenate(v, -1) for v in zip(*parts, strict=True)))
 
     def lines(

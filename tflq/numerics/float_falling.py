@@ -13,9 +13,9 @@ from tflq.base.light import NamedTuple
 from tflq.base.results import per_channel, returns
 from tflq.numerics.float_basics import (
     EXACT,
+    HardestThresholds,
     Steps,
     SumRounding,
-    Tight,
     blocks,
     exact_part,
     float_steps,
@@ -319,7 +319,9 @@ def _search(task: _Task, result: FallingRequantization, channels: np.ndarray) ->
     return not left.size
 
 
-def _first(task: _Task, result: FallingRequantization, channels: np.ndarray) -> tuple[np.ndarray, Tight | None] | None:
+def _first(
+    task: _Task, result: FallingRequantization, channels: np.ndarray
+) -> tuple[np.ndarray, HardestThresholds | None] | None:
     """Fills `result` where the line of the nearest m through the middle of all thresholds is proven. Answers the other
     channels and their tightest thresholds; None if a channel has no line, as where thresholds jump at zero."""
     rest_of_channels, tight = [np.zeros(0, np.int64)], []
@@ -338,8 +340,8 @@ def _first(task: _Task, result: FallingRequantization, channels: np.ndarray) -> 
         rest = np.nonzero(~good)[0]
         if rest.size:
             rest_of_channels.append(channels[block][rest])
-            tight.append(Tight.of(steps.of_channels(rest), some.slope[rest], odd=False))
-    return np.concatenate(rest_of_channels), Tight.joined(tight) if tight else None
+            tight.append(HardestThresholds.of(steps.of_channels(rest), some.slope[rest], odd=False))
+    return np.concatenate(rest_of_channels), HardestThresholds.joined(tight) if tight else None
 
 
 def _keep(result: FallingRequantization, channels: np.ndarray, fit: FallingRequantization) -> None:
@@ -347,7 +349,7 @@ def _keep(result: FallingRequantization, channels: np.ndarray, fit: FallingRequa
         target[channels] = new
 
 
-def _tried(task: _Task, tight: Tight, order: np.ndarray) -> tuple[FallingRequantization, np.ndarray]:
+def _tried(task: _Task, tight: HardestThresholds, order: np.ndarray) -> tuple[FallingRequantization, np.ndarray]:
     """The line of each channel that leaves most room on its tightest thresholds, and whether it leaves any. It is
     chosen among some h by their order [H, 1]."""
     h = task.top + order * _FURTHER % task.span

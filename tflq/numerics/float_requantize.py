@@ -37,9 +37,9 @@ from tflq.base.light import NamedTuple, dataclass
 from tflq.base.results import per_channel, returns
 from tflq.numerics.float_basics import (
     EXACT,
+    HardestThresholds,
     Lines,
     Steps,
-    Tight,
     blocks,
     float_steps,
     from_steps,
@@ -297,7 +297,7 @@ def _search(task: _Task, origins: list[np.ndarray], *, odd: bool) -> FloatRequan
             return result
         levels = task.thresholds.shape[0]
         if left.size <= _LAST and tight.width < levels:
-            tight = Tight.of(task.of(left).steps, task.slope[left], odd=odd, most=levels)
+            tight = HardestThresholds.of(task.of(left).steps, task.slope[left], odd=odd, most=levels)
         a = origins[wave % len(origins) if wave >= _STRAIGHT else 0]
         some = task._replace(a=np.where(a == 0, a, a + wave * _FURTHER)).of(left)
         count = min(max(tried, _LINES // left.size), _GAINS - 1)
@@ -313,7 +313,7 @@ def _search(task: _Task, origins: list[np.ndarray], *, odd: bool) -> FloatRequan
     return None if left.size else result
 
 
-def _first(task: _Task, result: FloatRequantization, *, odd: bool) -> tuple[np.ndarray, Tight | None]:
+def _first(task: _Task, result: FloatRequantization, *, odd: bool) -> tuple[np.ndarray, HardestThresholds | None]:
     """Fills `result` with lines through the middle of all thresholds where they are proven. Answers the other channels
     and their tightest thresholds."""
     unproven, tight = [], []
@@ -331,11 +331,11 @@ def _first(task: _Task, result: FloatRequantization, *, odd: bool) -> tuple[np.n
         _keep(result, channels[good], fit.of(good))
         if not good.all():
             unproven.append(channels[~good])
-            tight.append(Tight.of(steps.of_channels(np.nonzero(~good)[0]), some.slope[~good], odd=odd))
-    return (np.concatenate(unproven), Tight.joined(tight)) if unproven else (np.zeros(0, np.int64), None)
+            tight.append(HardestThresholds.of(steps.of_channels(np.nonzero(~good)[0]), some.slope[~good], odd=odd))
+    return (np.concatenate(unproven), HardestThresholds.joined(tight)) if unproven else (np.zeros(0, np.int64), None)
 
 
-def _tried(task: _Task, tight: Tight, wave: int, count: int) -> tuple[FloatRequantization, np.ndarray]:
+def _tried(task: _Task, tight: HardestThresholds, wave: int, count: int) -> tuple[FloatRequantization, np.ndarray]:
     """The line of each channel that leaves most room on its tightest thresholds, among `count` gains of a wave, and
     whether it leaves any."""
     gain, bounds = _wave(task.clamp, task.thresholds.shape[0], wave)
