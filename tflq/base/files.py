@@ -24,7 +24,7 @@ FilePath: TypeAlias = str | os.PathLike[str]
 Place: TypeAlias = FilePath | int
 """A path, or the number of an open stream: 0 is standard input, 1 standard output."""
 Output: TypeAlias = tuple[str, Place | None]
-"""What messages call an output, such as "--report", and where it goes; None if there will be none."""
+"""The name of an output in messages, such as "--report", and where it goes; None if there will be none."""
 Pieces: TypeAlias = Iterable[bytes | bytearray | memoryview]
 
 _FORCE = "--force (in Python: force=True) replaces it"

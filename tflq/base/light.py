@@ -368,7 +368,7 @@ def _tuple_of(cls: Any, *values: Any) -> Any:
 
 
 _NAMED: Final = None
-"""What `_fields` is of the base of named tuples alone."""
+"""The value of `_fields` in the base of named tuples alone."""
 
 
 class _NamedTuple(tuple, metaclass=_TupleMaker):

@@ -350,14 +350,14 @@ class Operator(Op):
     """
 
     op_name: ClassVar[str]
-    """What `name` is of every op of the class."""
+    """The `name` of every op of the class."""
     operand_slots: ClassVar[tuple[Slot, ...]] = ()
     result_slots: ClassVar[tuple[Slot, ...]] = ()
     attribute_slots: ClassVar[Mapping[str, Attribute]] = {}
     checked_attributes: ClassVar[tuple[Attribute, ...]] = ()
     traits: ClassVar[tuple[Trait, ...]] = ()
     checked_traits: ClassVar[tuple[Trait, ...]] = ()
-    """Those that a file can violate."""
+    """The traits that a file can violate."""
     shape_trait: ClassVar[Trait | None] = None
     """The first that says the result's shape."""
     infers: ClassVar[bool] = False

@@ -107,8 +107,8 @@ def _called(module: Module) -> set[int]:
 
 MOST_NESTED: Final = 64
 MOST_RUNS: Final = 10_000
-"""What is followed of calls inside of each other: so many levels (each is some calls of Python's own, which has a limit
-of 1,000), and so many runs of functions, since each run is looked at by itself."""
+"""Limits on calls inside of each other: so many levels (each is some calls of Python's own, which has a limit of
+1,000), and so many runs of functions, since each run is looked at by itself."""
 
 
 def nesting_problem(calls: Sequence[Sequence[int]], labels: Sequence[str]) -> tuple[int, str] | None:

@@ -208,7 +208,7 @@ TRANSLATED: Final = (*CORE, "fxpmath")
 UNQUANTIZED: Final = "no quantized tensor"
 INTEGER_EDGE: Final = "an edge of the integer form"
 OF_TARGET: Final = "a kernel of the target"
-"""How the reasons of all other kept operators begin."""
+"""The beginning of the reasons of all other kept operators."""
 
 _DIALECTS: Final[dict[Form, tuple[str, ...]]] = {
     "tfl": ("tfl", "stablehlo", "quant", "tosa", "ext", *TRANSLATED),

@@ -140,9 +140,9 @@ class RescaleI64(Operator, name="ext.rescale_i64"):
 
 
 class RescaleMean(Operator, name="ext.rescale_mean"):
-    """output = saturate(sums * 2^max(-e, 0) * M / 2^31, rounded half up, / 2^max(e, 0), rounded half away from zero, +
-    output_zp), where M = floor(multiplier * 2^f / n), e = f - shift, n the number of elements of values along axes,
-    n > 0, f = min(floor(log2(n)), 31 + shift)."""
+    """output = saturate(y + output_zp), where y = x / 2^max(e, 0), rounded half away from zero. x = sums *
+    2^max(-e, 0) * M / 2^31, rounded half up. M = floor(multiplier * 2^f / n), e = f - shift, f =
+    min(floor(log2(n)), 31 + shift). n > 0 is the number of elements of values along axes."""
 
     sums: Value = operand(i32)
     values: Value = operand(ANY)

@@ -117,7 +117,7 @@ def op_names(name: str) -> frozenset[str]:
 
 
 NO_DATA: Final = np.zeros(0, np.uint8)
-"""What a buffer without data holds: a file tells it from one whose data is empty."""
+"""The array of a buffer without data: a file tells it from one whose data is empty."""
 NO_DATA.flags.writeable = False
 
 
@@ -279,7 +279,7 @@ class Op:
     """Each answers why an op of the class is invalid, in any form, or None. It relies on those before it."""
 
     module_constraints: ClassVar[tuple[Callable[[Any, Module, str], str | None], ...]] = ()
-    """As `constraints`, where the answer depends on the module, or on the op around it, whose name comes last ("" for
+    """Constraints where the answer depends on the module, or on the op around it, whose name comes last ("" for
     an op of a function)."""
 
     def __init__(

@@ -116,7 +116,7 @@ def settled(rule: Rule, op: Op, answer: Rewritten, undefined: Mapping[str, int |
 
 
 BY_PARAMETERS = "quantize the model again with scales closer to each other, or take the exact form (plain .onnx)"
-"""What a user can do where a target computes by parameters, and the interpreter's kernel does not."""
+"""The remedy where a target computes by parameters, and the interpreter's kernel does not."""
 
 
 def unlike_kernel(rule: Rule, op: Op, answer: Rewritten, undefined: Mapping[str, int | None]) -> str:

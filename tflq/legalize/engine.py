@@ -47,9 +47,9 @@ class Shared:
     calls: Calls
     variables: Variables
     plain: dict[Value, Value] = field(default_factory=dict)
-    """What each quantized tensor has become."""
+    """The plain value of each quantized tensor."""
     outputs: dict[Value, Value] = field(default_factory=dict)
-    """What entry points return instead."""
+    """The values that entry points return instead."""
     refused: list[Reason] = field(default_factory=list)
     bounds: Mapping[Value, tuple[int, int]] = field(default_factory=dict)
     """Of results: what they are clamped to."""

@@ -52,7 +52,7 @@ _MOST_SHIFT = 29
 """A sum of n offsets of k bits is below 2^(k + 1) n; the mean's shift to the left is log2(n), rounded down, less."""
 
 _BATCHES = 1 << 20
-"""How many times longer than stated a batch may be with all its sums still 0."""
+"""The largest factor by which a batch may be longer than declared with all its sums still 0."""
 
 _MISREAD = "the reference kernel reads the operand as uint8: the result is what the parameters say"
 _RAW = "the kernel compares the stored integers, though the operand has several scales along the axis"

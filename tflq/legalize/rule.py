@@ -187,7 +187,7 @@ class Rewritten:
 
 
 Answer: TypeAlias = Value | Sequence[Value] | Rewritten
-"""What a rule gives: new results. It raises NotApplicable where the next rule is to be tried,
+"""The answer of a rule: new results. It raises NotApplicable where the next rule is to be tried,
 and Refused where no other can help."""
 
 

@@ -73,8 +73,8 @@ class ProductBounds(NamedTuple):
 
 
 SumRounding: TypeAlias = Literal["separate", "either", "any"]
-"""What a formula is proven for: MUL and ADD rounded one after the other; that as well as both rounded once; or these,
-and the constant before the product."""
+"""The roundings for which a formula is proven: MUL and ADD rounded one after the other; that as well as both rounded
+once; or these, and the constant before the product."""
 
 
 def multiply_add(x: np.ndarray, m: np.ndarray | np.floating, c: np.ndarray, *, fused: bool = False) -> np.ndarray:

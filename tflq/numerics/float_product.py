@@ -279,7 +279,7 @@ def _widest(bounds: _Bounds, start: np.ndarray, radius: float, steps: int) -> np
 # n 2^-bits / 2 + 2^-17 of itself.
 
 ZERO = 1 << 20
-"""How many negative factors a zero counts as."""
+"""The number of negative factors for which a zero counts."""
 FRACTION_BITS = 16
 MANTISSA_BITS = 29
 
@@ -437,7 +437,7 @@ def _candidates(pairs: _Pairs, out: Byte) -> list[tuple[float, float]]:
 
 
 _TIE: Final = 2.0**-17
-"""How much more than a whole the scale of a mean is: enough for float32 to round a tie up."""
+"""The excess of the scale of a mean over a whole: enough for float32 to round a tie up."""
 _MOST: Final = 128
 """Elements of a window in which nothing but ties moves by that: 255 * 2^-17 is less than 1 / (2 * 128)."""
 

@@ -143,7 +143,7 @@ def product_factors(first: Steps, second: Steps, result: Steps) -> tuple[int, in
 DIVIDEND_SHIFT = 22
 """By which a dividend of 8 bits is shifted left."""
 RECIPROCAL = 1 << 30
-"""What is divided by the divisor."""
+"""The number that is divided by the divisor."""
 _QUOTIENT_BITS = 21
 
 

@@ -51,7 +51,7 @@ _QUANTIZED = r"q([a-z]+\d+)(?:<(-?\d+):(-?\d+)>)?(?:/(axis|blocks|any)(\d+)?)?(?
 
 
 Kind: TypeAlias = tuple[type[ElementType], ScalarType]
-"""What a port asks first of a tensor: the class of its element type, and its storage."""
+"""The first requirement of a port on a tensor: the class of its element type, and its storage."""
 
 
 def kind_of(value: Value) -> Kind:

@@ -49,7 +49,7 @@ class Site(DeclaredShapes):
     known: Callable[[Value], Known | None]
     call: Caller
     accesses: Callable[[Value], Sequence[Access]] | None = None
-    """What is done with the variables of a handle; None if their shapes may change."""
+    """The accesses to the variables of a handle; None if their shapes may change."""
     results: Sequence[Known | None] = ()
     """Known elements of the results, where `infer` finds them on its way."""
 
@@ -337,7 +337,7 @@ def _is_size(value: Value, known: Known) -> bool:
 
 
 SHAPE_INFO = ("shape", "shape_signature", "has_rank")
-"""What `Value.info` keeps of the forms that a shape has in a file."""
+"""Keys of `Value.info` for the forms that a shape has in a file."""
 
 
 def inferred(module: Module) -> Inference:

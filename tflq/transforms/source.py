@@ -69,7 +69,7 @@ class RecordNames(Pass):
 
 
 _OF_ALL = ("metadata_buffer", "absent", "no_buffers")
-"""What a file says by indices that do not hold for a part of it."""
+"""Entries of a file with indices that do not hold for a part of it."""
 
 
 def entries(module: Module) -> list[str]:

@@ -245,7 +245,7 @@ class ReduceAll(_Truths, name="tfl.reduce_all"):
 NumberReduction: TypeAlias = Mean | Sum | ReduceProd | ReduceMax | ReduceMin
 """Numbers along axes, combined to one."""
 Reduction: TypeAlias = NumberReduction | ReduceAny | ReduceAll
-"""What reduces over axes."""
+"""Operators that reduce over axes."""
 
 
 class Cumsum(Operator, name="tfl.cumsum"):

@@ -20,7 +20,7 @@ from tflq.ir.text.parse_ops import Form, OpParser, Types
 from tflq.ir.types import BareType, FunctionType, TensorType, i1, i32, i64, index
 
 COMPARE_FLOAT = tuple("false oeq ogt oge olt ole one ord ueq ugt uge ult ule une uno true".split())
-"""What arith.cmpf tests, by the number that its attribute `predicate` holds."""
+"""The tests of arith.cmpf, by the number in its attribute `predicate`."""
 COMPARE_INTEGER = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
 
 _SHORT = {name: f"func.{name}" for name in ("call", "call_indirect", "constant")}
@@ -30,7 +30,7 @@ _DEFAULTS = {"fastmath": "#arith.fastmath<none>", "overflowFlags": "#arith.overf
 _OF_OPERAND = -(1 << 63)
 """Stands in a list of numbers for one that an operand gives."""
 _ENDS = (".return", ".yield")
-"""How the names of the ops end that end a block, in every dialect."""
+"""Endings of the names of ops that end a block, in every dialect."""
 _INDEX = BareType.of(index)
 _FORMS = {
     "func.call": ("@callee ( %* ) signature", "", ""),
