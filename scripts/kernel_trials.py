@@ -17,7 +17,7 @@ from support.harness import edge_inputs
 
 import tflq
 from tflq.dialects.declare import Operator
-from tflq.dialects.forms import kept_reason
+from tflq.dialects.forms import stays_quantized_reason
 from tflq.formats.tflite.writer import write
 from tflq.ir.core import Buffer, Module, Value
 from tflq.ir.types import (
@@ -92,7 +92,7 @@ def quantized_op(module: Module) -> Operator | None:
     """The operator that is tried, if it is the one with quantized tensors, and has nothing of what no signature sees:
     shuffled weights, fused activations that every kernel refuses."""
     ops = [op for op in module.ops() if isinstance(op, Operator) and any(v.type.quantized for v in op.tensors)]
-    if len(ops) != 1 or len(module.functions) != 1 or kept_reason(ops[0]) is not None:
+    if len(ops) != 1 or len(module.functions) != 1 or stays_quantized_reason(ops[0]) is not None:
         return None
     shuffled = ops[0].attributes.get("weights_format", "DEFAULT") != "DEFAULT"
     fused = ops[0].attributes.get(ACTIVATION, "NONE")

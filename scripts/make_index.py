@@ -24,7 +24,7 @@ sys.path.insert(0, str(ROOT))
 INDEX = ROOT / "tflq" / "ir" / "index.py"
 CORE = ("arith", "math", "tensor", "linalg", "shape", "func")
 ORDER = ("tfl", "tosa", "quant", "ext", "fxpmath", "onnx", "stablehlo", *CORE, "tf")
-TEXT = '''"""Which module declares each op, says what a stage does with it, has a pass. Made by `make index`.
+TEXT = '''"""Modules of each op: of its declaration, of the stages, and of passes. Written by `make index`.
 
 A module of a dialect or of a stage is imported when the first op is met that it is needed for.
 """

@@ -10,7 +10,7 @@ import pytest
 
 from tflq.base.errors import VerificationError
 from tflq.dialects.builder import Builder
-from tflq.dialects.forms import Form, kept_reason, verify_form
+from tflq.dialects.forms import Form, stays_quantized_reason, verify_form
 from tflq.ir.core import Function, Location, Module, Op, Value, constant, op_names
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, f32, i1, i8, i16, i32, i64, ui8
 from tflq.numerics.fixed_point import Multiplier
@@ -186,7 +186,7 @@ def test_operators_of_tflite_are_plain() -> None:
 
 
 def test_kept_operators_keep_their_types() -> None:
-    kept = {name for name in op_names("tfl") if kept_reason(Op(name, [], [])) is not None}
+    kept = {name for name in op_names("tfl") if stays_quantized_reason(Op(name, [], [])) is not None}
     assert {"tfl.custom", "tfl.while", "tfl.svdf"} <= kept
     assert "tfl.stablehlo_reduce" not in kept
     verify_form(module(op("tfl.custom", [value(Q8), None, value(f32)], value(Q8))), "integer")

@@ -14,7 +14,7 @@ from support.running import reference
 
 from tflq.dialects.builder import Emitter
 from tflq.dialects.declare import Operator
-from tflq.dialects.inference import STATED, Misfit, broadcast
+from tflq.dialects.inference import DECLARED_SHAPES, Misfit, broadcast
 from tflq.dialects.quant import Dcast, Qcast, Scast
 from tflq.dialects.tfl.convolution import Conv3D as TflConv3D
 from tflq.dialects.tfl.recurrent import RNN, SVDF
@@ -277,7 +277,7 @@ def test_what_a_module_of_one_op_states(name: str) -> None:
         if isinstance(op, (CondIf, WhileLoop)) or op.name in WITHOUT:
             continue
         assert isinstance(op, Operator)
-        found = op.infer(STATED)
+        found = op.infer(DECLARED_SHAPES)
         assert (found if isinstance(found, list) else [found]) == [v.type.shape for v in op.results], op
 
 

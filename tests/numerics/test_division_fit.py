@@ -20,7 +20,7 @@ from tflq.numerics.division_fit import (
     fit_terms,
     fit_wide_product,
     nearest,
-    told_apart,
+    saturation_bounds,
 )
 from tflq.numerics.fixed_point import quantize_multipliers, rescale
 from tflq.numerics.staircase import Staircase, float_staircase, float_thresholds, rescale_staircase
@@ -141,7 +141,7 @@ def test_every_value(scale: float, bounds: tuple[int, int]) -> None:
         d = np.asarray([scale])
         fit = fit_rescale(d, *bounds, -reach, reach)
         if fit is None:
-            low, high = told_apart(d, *bounds)
+            low, high = saturation_bounds(d, *bounds)
             reach = max(-low, high)
             fit = fit_rescale(d, *bounds, -reach, reach)
         assert fit is not None
@@ -169,7 +169,7 @@ def test_none_beyond_its_precision() -> None:
 
 def test_beyond_the_bounds_nothing_changes() -> None:
     scale = np.asarray([0.013, 0.002])
-    low, high = told_apart(scale, -100, 27)
+    low, high = saturation_bounds(scale, -100, 27)
     x = np.asarray([[low, high], [low - 9, high + 9], [low - 100000, high + 100000]])
     assert (np.clip(rounded(x[:, :1], scale), -100, 27) == -100).all()
     assert (np.clip(rounded(x[:, 1:], scale), -100, 27) == 27).all()

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from tflq.numerics.fixed_point import half_away
 from tflq.numerics.float_basics import (
     EXACT,
+    HardestThresholds,
     Lines,
     ProductBounds,
     Steps,
-    Tight,
     float_steps,
     from_steps,
     level_bounds,
@@ -156,7 +156,7 @@ def _lines(seed: int, *, odd: bool) -> tuple[np.ndarray, np.ndarray]:
     thresholds = np.stack([-200_000 + np.searchsorted(v, LEVELS) for v in levels.T], 1)
     low, high = np.full(5, -150_000), np.full(5, 150_000)
     steps = Steps.of(thresholds, None, low, high, -128)
-    tight = Tight.of(steps, slope, odd=odd, most=LEVELS.size)
+    tight = HardestThresholds.of(steps, slope, odd=odd, most=LEVELS.size)
     gain = np.float32(127.5)
     m = (slope / float(gain)).astype(np.float32)
     bounds = level_bounds(LEVELS, np.asarray([gain]))
@@ -168,7 +168,7 @@ def _lines(seed: int, *, odd: bool) -> tuple[np.ndarray, np.ndarray]:
 
     beyond = 1e3 * odd  # zero has neither sign
     reached, missed = f(steps.reached), f(steps.missed)
-    met = steps.met(reached + beyond * (steps.reached == 0), missed - beyond * (steps.missed == 0))
+    met = steps.meets_thresholds(reached + beyond * (steps.reached == 0), missed - beyond * (steps.missed == 0))
     return np.asarray(met), lines.any
 
 

@@ -55,7 +55,7 @@ def test_what_is_kept_is_listed(model: str, name: str, tmp_path: Path) -> None:
     source = (MODELS / f"{model}.tflite").read_bytes()
     conversion = convert_and_compare(source, edge_inputs(tflq.read(source).main.inputs), target=path)
     target = load_target(path)
-    assert [op.name for op in quantized(conversion) if not target.judge(op).kept] == []
+    assert [op.name for op in quantized(conversion) if not target.judge(op).runs] == []
     if name in ("nothing", "int16 alone"):
         assert conversion.report.counts["kept"] == 0
 

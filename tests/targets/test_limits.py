@@ -35,7 +35,7 @@ def kept_on_int16() -> Iterator[tuple[str, bytes]]:
                 continue  # a type that no file may have
             wide = ops and any(v.type.quantized and v.type.storage == i16 for v in ops[0].tensors)
             verdict = KERNELS.judge(ops[0]) if wide and len(ops) == 1 else None
-            if verdict is not None and verdict.kept and verdict.reason not in lines:
+            if verdict is not None and verdict.runs and verdict.reason not in lines:
                 lines.add(verdict.reason)
                 yield name, model
 

@@ -145,15 +145,15 @@ def test_signatures(
     name: str, line: str, operands: list[ElementType | None], results: list[ElementType], kept: bool, tmp_path: Path
 ) -> None:
     target = load(f'[kernels]\n{name} = "{line}"', tmp_path)
-    assert target.judge(op(name, operands, results)).kept == kept
-    assert not target.judge(op("neg", operands, results)).kept
+    assert target.judge(op(name, operands, results)).runs == kept
+    assert not target.judge(op("neg", operands, results)).runs
 
 
 @pytest.mark.parametrize(("indices", "kept"), [([1, 0], True), ([-1, 0], False)])
 def test_indices_from_zero(indices: list[int], kept: bool, tmp_path: Path) -> None:
     target = load('[kernels]\ntranspose = "qi8 i32 -> qi8; indices_from_zero"', tmp_path)
     operands: list[Value | None] = [argument((2, 3), Q8, "x"), const(np.asarray(indices, np.int32), i32)]
-    assert target.judge(Op("tfl.transpose", operands, [argument((3, 2), Q8, "y")], {})).kept == kept
+    assert target.judge(Op("tfl.transpose", operands, [argument((3, 2), Q8, "y")], {})).runs == kept
 
 
 @pytest.mark.parametrize(
@@ -163,14 +163,14 @@ def test_indices_from_zero(indices: list[int], kept: bool, tmp_path: Path) -> No
 def test_no_activation(attributes: dict[str, str], kept: bool, tmp_path: Path) -> None:
     target = load('[kernels]\nconcatenation = "qi8* -> qi8; no_activation"', tmp_path)
     x = argument((2,), Q8, "x")
-    assert target.judge(Op("tfl.concatenation", [x, x], [argument((4,), Q8, "y")], attributes)).kept == kept
+    assert target.judge(Op("tfl.concatenation", [x, x], [argument((4,), Q8, "y")], attributes)).runs == kept
 
 
 def test_a_constant_is_within_a_range_if_what_it_holds_is(tmp_path: Path) -> None:
     target = load('[kernels]\nabs = "qi8<-127:127> -> qi8"', tmp_path)
     for low, kept in ((-128, False), (-127, True)):
         x = const(np.array([[low, 0, 127]]), Q8, "x")
-        assert target.judge(Op("tfl.abs", [x], [argument((1, 3), Q8, "y")])).kept == kept
+        assert target.judge(Op("tfl.abs", [x], [argument((1, 3), Q8, "y")])).runs == kept
 
 
 @pytest.mark.parametrize(
@@ -192,7 +192,7 @@ def test_multiply_accumulate(weights: ElementType, bias: ElementType | None, rea
     target = load(f"[kernels]\n{lines}", tmp_path)
     conv = op("conv_2d", [SYMMETRIC, weights, bias], [Q8])
     verdict = target.judge(conv)
-    assert verdict.kept == (not reason)
+    assert verdict.runs == (not reason)
     assert reason in verdict.reason
     x, w, b = conv.operands
     transposed = Op("tfl.transpose_conv", [argument((4,), i32, "shape"), w, x, b], conv.results)
@@ -202,7 +202,7 @@ def test_multiply_accumulate(weights: ElementType, bias: ElementType | None, rea
 def test_the_first_signature_that_fits_decides(tmp_path: Path) -> None:
     target = load('[kernels]\nabs = ["qi8 -> qi8; same_scale", "qi8/any -> qi8"]', tmp_path)
     verdict = target.judge(op("abs", [Q8], [Q8_OTHER]))
-    assert not verdict.kept
+    assert not verdict.runs
     assert verdict.reason.startswith(
         "'x0' and 'y0' differ in scale or zero point, as the target 'mine' asks: qi8 -> qi8"
     )
@@ -289,8 +289,8 @@ def test_faults_of_a_file_of_logical_kernels(text: str, reason: str, tmp_path: P
 
 def test_a_file_over_the_measured_kernels(tmp_path: Path) -> None:
     target = load('[target]\nbase = "kernels"\n[kernels]\nadd = "...; lowered"', tmp_path)
-    assert not target.judge(op("add", [Q8, Q8], [Q8])).kept
-    assert target.judge(op("relu", [Q8], [Q8])).kept
+    assert not target.judge(op("add", [Q8, Q8], [Q8])).runs
+    assert target.judge(op("relu", [Q8], [Q8])).runs
 
 
 def test_a_target_of_the_other_format_says_so(tmp_path: Path) -> None:
@@ -311,7 +311,7 @@ def test_constraints_of_ones_own(tmp_path: Path) -> None:
 
     try:
         target = load('[kernels]\nabs = "qi8 -> qi8; scale_below 0.5"', tmp_path)
-        assert target.judge(op("abs", [Q8], [Q8_OTHER])).kept
+        assert target.judge(op("abs", [Q8], [Q8_OTHER])).runs
         assert target.judge(op("abs", [Q8], [Q8])).reason.startswith("the scale is not below 0.5")
     finally:
         del CONSTRAINTS["scale_below"]

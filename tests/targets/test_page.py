@@ -29,10 +29,10 @@ def test_its_files_are_targets(tmp_path: Path) -> None:
     assert target.name == "npu"
     assert [*target.unsigned, *target.signed, *target.uniform] == ["add", "conv_2d"]
     q, wide = UniformQuantizedType.of(i8, 1 / 256, -128), UniformQuantizedType.of(i16, 1 / 256)
-    assert target.judge(unary("logistic", q, q)).kept
-    assert not target.judge(unary("logistic", q, wide)).kept
+    assert target.judge(unary("logistic", q, q)).runs
+    assert not target.judge(unary("logistic", q, wide)).runs
     assert "softmax = " in FILES[0]
-    assert not target.judge(unary("softmax", q, q)).kept
+    assert not target.judge(unary("softmax", q, q)).runs
 
 
 def test_it_lists_every_constraint() -> None:

@@ -70,7 +70,7 @@ class Relies(Asks):
 
 
 def own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(contract, "_is_own", lambda _: True)
+    monkeypatch.setattr(contract, "_is_builtin", lambda _: True)
 
 
 def test_answers_are_kept_until_a_pass_has_changed_something(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,8 +33,8 @@ from tflq.dialects.traits import (
     Calls,
     ComputedEarly,
     Elementwise,
-    KeptIfConstant,
     MovesElements,
+    PersistentIfConstant,
     ReadsShapes,
     SizedBy,
     WithinRange,
@@ -216,11 +216,11 @@ def _look(module: Module, function: Function, known: dict[int, Prepared], within
 @functools.cache
 def _early_traits(
     kind: type,
-) -> tuple[ComputedEarly | None, KeptIfConstant | None, SizedBy | None, Calls | None]:
+) -> tuple[ComputedEarly | None, PersistentIfConstant | None, SizedBy | None, Calls | None]:
     """The traits of a class of ops that say what the interpreter knows early."""
     if not issubclass(kind, Operator):
         return None, None, None, None
-    return kind.trait(ComputedEarly), kind.trait(KeptIfConstant), kind.trait(SizedBy), kind.trait(Calls)
+    return kind.trait(ComputedEarly), kind.trait(PersistentIfConstant), kind.trait(SizedBy), kind.trait(Calls)
 
 
 def _is_dynamic(op: Op, sized: SizedBy, computed: set[Value]) -> bool:

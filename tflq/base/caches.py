@@ -131,9 +131,9 @@ class ProofCache:
         """`function(*arguments)`, read if it is known. The function must be pure, and one of `tflq.numerics`."""
         key = _key(function, arguments)
         known = self._entries.get(key)
-        found = None if known is None else _unpacked(known)
-        if found is not None and is_result(function, arguments, found):
-            return found
+        entry = None if known is None else _unpacked(known)
+        if entry is not None and is_result(function, arguments, entry):
+            return entry
         arrays = function(*arguments)
         if is_result(function, arguments, arrays):
             self._entries.put(key, _packed(arrays))

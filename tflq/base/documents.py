@@ -117,7 +117,7 @@ _SCALARS: Final[Mapping[Any, Check]] = {
 
 
 def _noun(kind: Any) -> str:
-    """What messages call a value of a kind."""
+    """The noun for a value of a kind, in messages."""
     origin, parts = get_origin(kind), get_args(kind)
     if kind in _SCALARS:
         return _SCALARS[kind].noun
@@ -232,10 +232,10 @@ def _table(kind: Any, closed: bool) -> _Checker:
     def table(value: Any) -> Any:
         if not _is_table(value):
             raise _wrong(value, kind)
-        found = {}
+        checked = {}
         for name, check in checks.items():
             if name in value:
-                found[name] = _at(name, check, value[name])
+                checked[name] = _at(name, check, value[name])
             elif name in needed:
                 raise DocumentError("it is missing", path=(name,))
         for name, item in value.items():
@@ -243,7 +243,7 @@ def _table(kind: Any, closed: bool) -> _Checker:
                 raise DocumentError(f"there is no such key; there are {', '.join(sorted(checks))}", path=(str(name),))
             if is_typed_dict and name not in checks:
                 _at(name, _any, item)
-        return {name: found.get(name, item) for name, item in value.items()} if is_typed_dict else kind(**found)
+        return {name: checked.get(name, item) for name, item in value.items()} if is_typed_dict else kind(**checked)
 
     return table
 
@@ -419,9 +419,9 @@ class TomlFile:
         try:
             return checked(self.content, kind, closed=True)
         except DocumentError as fault:
-            raise _error(self.path, fault, what, self.found(fault.path)[0], remedy) from fault
+            raise _error(self.path, fault, what, self.locate(fault.path)[0], remedy) from fault
 
-    def found(self, path: Path) -> tuple[int, int]:
+    def locate(self, path: Path) -> tuple[int, int]:
         """The line of a key or of a table in a list, or of what holds it: an inline table, the head of a section; 1 if
         there is nothing. And how many steps of the path lead there."""
         depth, line = 0, 1

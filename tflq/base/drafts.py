@@ -135,8 +135,8 @@ def _resemble(descriptor: int, replaced: os.stat_result) -> None:
     """Gives a file the mode of another and, as far as the system lets this process, the owner."""
     if not hasattr(os, "fchmod"):
         return
-    own = os.fstat(descriptor)
-    if (own.st_uid, own.st_gid) != (replaced.st_uid, replaced.st_gid):
+    status = os.fstat(descriptor)
+    if (status.st_uid, status.st_gid) != (replaced.st_uid, replaced.st_gid):
         with suppress(OSError):
             os.fchown(descriptor, replaced.st_uid, replaced.st_gid)
     os.fchmod(descriptor, stat.S_IMODE(replaced.st_mode) & 0o777)

@@ -165,7 +165,7 @@ class Refused(Exception):  # noqa: N818 an answer, not an error
 
 
 def to_install(extras: str) -> str:
-    """How a user gets the packages of some of tflq's extras: "verify", or "tosa,verify"."""
+    """The command that installs some of tflq's extras: "verify", or "tosa,verify"."""
     return f"pip install '.[{extras}]' in a checkout of tflq"
 
 
@@ -486,8 +486,8 @@ def fault_of_file(error: BaseException, path: str) -> OptionError:
 
 
 def fault_of_rule(error: Exception, rule: Callable[..., Any], at: _Location | None, name: str) -> OptionError:
-    """The error for what a rule raised, or for the invalid IR that it made, for an operator at a location, by its name
-    if it has none."""
+    """The error for an exception of a rule or for invalid IR from it. It names the operator's location or, without
+    one, the operator."""
     reason = _raised(error, *_place(rule), f"the rule '{name_of(rule)}' for {at or name}")
     if at is not None:
         what = reason.what.replace(f": {at}: ", ": ", 1)  # the verifier says it as well
@@ -502,7 +502,7 @@ def fault_of_pass(error: BaseException, name: str, run: Callable[..., Any]) -> O
 
 
 def name_of(rule: Callable[..., Any]) -> str:
-    """What messages call a rule."""
+    """The name of a rule in messages."""
     return getattr(rule, "__qualname__", "") or repr(rule)
 
 

@@ -24,7 +24,7 @@ FilePath: TypeAlias = str | os.PathLike[str]
 Place: TypeAlias = FilePath | int
 """A path, or the number of an open stream: 0 is standard input, 1 standard output."""
 Output: TypeAlias = tuple[str, Place | None]
-"""What messages call an output, such as "--report", and where it goes; None if there will be none."""
+"""The name of an output in messages, such as "--report", and where it goes; None if there will be none."""
 Pieces: TypeAlias = Iterable[bytes | bytearray | memoryview]
 
 _FORCE = "--force (in Python: force=True) replaces it"
@@ -116,7 +116,7 @@ def _check_place(path: str, *, exists: bool, force: bool, folders: bool) -> None
 
 
 def _identity(place: object) -> tuple[int, int] | None:
-    """What is the same for all names of a regular file; None if it is something else, or does not exist."""
+    """Device and inode of a regular file; None if it is something else, or does not exist."""
     try:
         if isinstance(place, (str, os.PathLike, int)):
             status = os.stat(place)
@@ -130,7 +130,7 @@ def _identity(place: object) -> tuple[int, int] | None:
 
 
 def _key(path: str) -> tuple[str, str]:
-    """What is the same for all paths to a file, which need not exist yet."""
+    """Real folder and name of a file, equal for all paths to it; the file need not exist yet."""
     folder, name = os.path.split(os.path.realpath(path))
     return folder, name.casefold() if _ignores_case(folder) else name
 
@@ -144,7 +144,7 @@ def _ignores_case(folder: str) -> bool:
 
 
 def replace_file(destination: FilePath, pieces: Pieces, *, force: bool = True) -> None:
-    """As `replace_files`, for one file."""
+    """Writes one file, with the guarantees of `replace_files`."""
     replace_files([(destination, pieces)], force=force)
 
 
@@ -160,8 +160,8 @@ def replace_files(files: Iterable[tuple[FilePath, Pieces]], *, force: bool = Tru
 
 @contextmanager
 def files_to_place(files: Iterable[tuple[FilePath, Pieces]], *, force: bool = True) -> Iterator[None]:
-    """As `replace_files`; what is done meanwhile comes between writing and placing, and prevents the latter by an
-    error."""
+    """Writes files before the block and places them after it, with the guarantees of `replace_files`. An error in
+    the block prevents the placing."""
     drafts: list[tuple[str, Draft]] = []
     placed: list[Draft] = []
     try:
@@ -235,9 +235,9 @@ def _plain(text: str) -> dict[str, Any] | None:
     for line in text.split("\n"):
         if not line or line[0] == "#":
             continue
-        name, is_key, said = line.partition(" = ")
+        name, is_key, right = line.partition(" = ")
         if is_key:
-            key, value = _plain_key(name), _plain_value(said)
+            key, value = _plain_key(name), _plain_value(right)
             if key is None or value is None or key in section:
                 return None
             section[key] = value
@@ -261,14 +261,14 @@ def _plain_key(name: str) -> str | None:
     return name if _is_word(name) else None
 
 
-def _plain_value(said: str) -> str | float | None:
+def _plain_value(literal: str) -> str | float | None:
     """A text without escapes or a number, before a comment if there is one; None for anything else."""
-    quote = said[:1]
+    quote = literal[:1]
     if quote in ("'", '"'):
-        text, closed, rest = said[1:].partition(quote)
+        text, closed, rest = literal[1:].partition(quote)
         rest = rest.lstrip(" ")
         return text if closed and rest[:1] in ("", "#") and not (quote == '"' and "\\" in text) else None
-    number = said.partition("#")[0].rstrip(" ")
+    number = literal.partition("#")[0].rstrip(" ")
     whole, _, fraction = number.partition(".")
     plain = number.isascii() and whole.isdecimal() and fraction.isdecimal() and (whole == "0" or whole[0] != "0")
     return float(number) if plain else None

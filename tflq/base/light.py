@@ -32,7 +32,7 @@ _ALONE: Final = (object,)
 
 
 class _Field:
-    """What is said of a field: its default or what makes it, and which methods leave it out."""
+    """Default, factory and methods of a field: whether `__init__`, `repr` and comparison include it."""
 
     __slots__ = ("compare", "default", "default_factory", "init", "repr", "required")
 
@@ -75,19 +75,19 @@ def _dataclass(
 def _replace(item: T, /, **changes: Any) -> T:
     """A copy with other values of some fields."""
     fields: Mapping[str, _Field] = getattr(item, _FIELDS)
-    kept = {name: getattr(item, name) for name, each in fields.items() if each.init and name not in changes}
-    return type(item)(**kept, **changes)
+    unchanged = {name: getattr(item, name) for name, each in fields.items() if each.init and name not in changes}
+    return type(item)(**unchanged, **changes)
 
 
 def _finished(cls: type, init: bool, frozen: bool, slots: bool, eq: bool, repr: bool) -> type:
     """The class with its methods. With slots it is a new one: they are said when a class is made."""
-    said = vars(cls)
-    own = _own_fields(cls, said)
-    fields = own
+    namespace = vars(cls)
+    declared = _declared_fields(cls, namespace)
+    fields = declared
     if cls.__bases__ != _ALONE:
         inherited = _inherited_fields(cls)
-        _refuse_hidden(cls, own, inherited)
-        fields = {**inherited, **own}
+        _refuse_hidden(cls, declared, inherited)
+        fields = {**inherited, **declared}
     _check_order(cls, fields)
     methods: dict[str, Any] = {}
     if repr:
@@ -100,60 +100,60 @@ def _finished(cls: type, init: bool, frozen: bool, slots: bool, eq: bool, repr: 
         methods["__setattr__"] = methods["__delattr__"] = _refuse
     if slots:
         methods |= {"__getstate__": _reader(list(fields)), "__setstate__": _restorer(list(fields))}
-    methods = {name: method for name, method in methods.items() if said.get(name) is None}  # the class's own stay
+    methods = {name: method for name, method in methods.items() if namespace.get(name) is None}  # the class's own stay
     methods["__match_args__"] = tuple([name for name, each in fields.items() if each.init])
     methods["__dataclass_params__"] = _FROZEN if frozen else _MUTABLE
-    methods["__dataclass_fields__"] = _ASKED_FIELDS
+    methods["__dataclass_fields__"] = _LAZY_FIELDS
     methods[_FIELDS] = fields
-    if init := init and "__init__" not in said:
-        methods["__signature__"] = _ASKED_SIGNATURE
+    if init := init and "__init__" not in namespace:
+        methods["__signature__"] = _LAZY_SIGNATURE
     if slots:
-        cls = _with_slots(cls, own, methods)
+        cls = _with_slots(cls, declared, methods)
     else:
         for name, method in methods.items():
             setattr(cls, name, method)
-        for name in [name for name in own if type(said.get(name)) is _Field]:
-            if own[name].default is _NOTHING:
+        for name in [name for name in declared if type(namespace.get(name)) is _Field]:
+            if declared[name].default is _NOTHING:
                 delattr(cls, name)
             else:
-                setattr(cls, name, own[name].default)
+                setattr(cls, name, declared[name].default)
     if init:
         cls.__init__ = _first_of_all(cls)  # type: ignore[misc]
     return cls
 
 
-def _own_fields(cls: type, said: Mapping[str, Any]) -> dict[str, _Field]:
+def _declared_fields(cls: type, namespace: Mapping[str, Any]) -> dict[str, _Field]:
     """The fields that a class itself declares. ValueError for a default that all would share, and could change."""
-    found = {}
+    declared = {}
     for name, kind in cls.__annotations__.items():
         if (kind if type(kind) is str else str(kind)).startswith(("ClassVar", "typing.ClassVar")):
             continue
-        if name not in said:
-            found[name] = _PLAIN
+        if name not in namespace:
+            declared[name] = _PLAIN
             continue
-        given = said[name]
-        found[name] = each = given if type(given) is _Field else _Field(default=given)
+        default = namespace[name]
+        declared[name] = each = default if type(default) is _Field else _Field(default=default)
         if type(each.default).__hash__ is None:
             raise ValueError(f"{cls.__name__}.{name} needs a default_factory")
-    return found
+    return declared
 
 
-def _refuse_hidden(cls: type, own: Mapping[str, _Field], inherited: Mapping[str, _Field]) -> None:
+def _refuse_hidden(cls: type, declared: Mapping[str, _Field], inherited: Mapping[str, _Field]) -> None:
     """TypeError for a field without default over an attribute of a base: the standard library takes that for it."""
     bases = cls.__mro__[1:-1]
-    for name, each in own.items():
+    for name, each in declared.items():
         if each.required and name not in inherited and any(name in vars(base) for base in bases):
             raise TypeError(f"{cls.__name__}.{name} has no default, and hides an attribute of a base")
 
 
 def _inherited_fields(cls: type) -> dict[str, _Field]:
-    found: dict[str, _Field] = {}
+    inherited: dict[str, _Field] = {}
     for base in cls.__mro__[-2:0:-1]:
         if _FIELDS in vars(base):
-            found |= vars(base)[_FIELDS]
+            inherited |= vars(base)[_FIELDS]
         elif "__dataclass_fields__" in vars(base):
             raise TypeError(f"{cls.__name__} is light, and {base.__name__} a dataclass of the standard library")
-    return found
+    return inherited
 
 
 def _check_order(cls: type, fields: Mapping[str, _Field]) -> None:
@@ -164,14 +164,14 @@ def _check_order(cls: type, fields: Mapping[str, _Field]) -> None:
         last = each.required
 
 
-def _with_slots(cls: type, own: Iterable[str], methods: Mapping[str, Any]) -> type:
-    taken = {name for base in cls.__mro__[1:-1] for name in vars(base).get("__slots__", ())}
-    left_out = {*own, "__dict__", "__weakref__"}  # a default would be in the way of its slot
+def _with_slots(cls: type, declared: Iterable[str], methods: Mapping[str, Any]) -> type:
+    inherited = {name for base in cls.__mro__[1:-1] for name in vars(base).get("__slots__", ())}
+    left_out = {*declared, "__dict__", "__weakref__"}  # a default would be in the way of its slot
     namespace = {name: value for name, value in vars(cls).items() if name not in left_out}
-    namespace |= {**methods, "__slots__": tuple([name for name in own if name not in taken])}
-    made = type(cls)(cls.__name__, cls.__bases__, namespace)
-    made.__qualname__ = cls.__qualname__
-    return made
+    namespace |= {**methods, "__slots__": tuple([name for name in declared if name not in inherited])}
+    slotted = type(cls)(cls.__name__, cls.__bases__, namespace)
+    slotted.__qualname__ = cls.__qualname__
+    return slotted
 
 
 def _first_of_all(cls: type) -> Callable[..., None]:
@@ -179,26 +179,26 @@ def _first_of_all(cls: type) -> Callable[..., None]:
     true one in its place."""
 
     def __init__(self: Any, /, *values: Any, **named: Any) -> None:  # noqa: N807
-        made = _initializer(cls, vars(cls)[_FIELDS])
-        cls.__init__ = made  # type: ignore[misc]
-        made(self, *values, **named)
+        initialize = _initializer(cls, vars(cls)[_FIELDS])
+        cls.__init__ = initialize  # type: ignore[misc]
+        initialize(self, *values, **named)
 
     return __init__
 
 
 def _initializer(cls: type, fields: Mapping[str, _Field]) -> Callable[..., None]:
     """`__init__`, with the fields as its parameters: the code of that number of fields, under their names."""
-    asked = {name: each for name, each in fields.items() if each.init}
+    parameters = {name: each for name, each in fields.items() if each.init}
     finish = _finisher(cls, {name: each for name, each in fields.items() if not each.init})
-    puts = [_putter(cls, name, each) for name, each in asked.items()]
-    unrolled = _UNROLLED.get(len(asked))
-    init = _signed(len(asked))(_filler(puts, finish)) if unrolled is None else unrolled(finish, *puts)
-    defaults = [each.default for each in asked.values() if not each.required]
-    return _named(init, "__init__", cls.__qualname__, "self", list(asked), defaults)
+    puts = [_putter(cls, name, each) for name, each in parameters.items()]
+    unrolled = _UNROLLED.get(len(parameters))
+    init = _signed(len(parameters))(_filler(puts, finish)) if unrolled is None else unrolled(finish, *puts)
+    defaults = [each.default for each in parameters.values() if not each.required]
+    return _named(init, "__init__", cls.__qualname__, "self", list(parameters), defaults)
 
 
 def _putter(cls: type, name: str, each: _Field) -> Callable[[Any, Any], None]:
-    """What sets a field of a new object, in its slot or in its dictionary."""
+    """Setter of a field of a new object, in its slot or in its dictionary."""
     slot = getattr(cls, name, None)
     if type(slot) is MemberDescriptorType:
         put = slot.__set__
@@ -213,16 +213,17 @@ def _putter(cls: type, name: str, each: _Field) -> Callable[[Any, Any], None]:
 
 
 def _finisher(cls: type, unasked: Mapping[str, _Field]) -> Callable[[Any], None] | None:
-    """What is done with a new object after its fields are set that are asked for."""
-    own: Callable[[Any], None] | None = getattr(cls, "__post_init__", None)
+    """The last step of `__init__`: sets the fields that are no parameters and calls `__post_init__`. None if there
+    is neither."""
+    post_init: Callable[[Any], None] | None = getattr(cls, "__post_init__", None)
     if not unasked:
-        return own
+        return post_init
 
     def finish(self: Any) -> None:
         for name, each in unasked.items():
             _put(self, name, each.default if each.default_factory is _NOTHING else each.default_factory())
-        if own is not None:
-            own(self)
+        if post_init is not None:
+            post_init(self)
 
     return finish
 
@@ -276,7 +277,7 @@ takes longer than all that a class needs besides."""
 
 @cache
 def _signed(count: int) -> Callable[..., Any]:
-    """The same for any number."""
+    """The function of `_SIGNED` for any number of parameters."""
     if count < len(_SIGNED):
         return _SIGNED[count]
     values = ", ".join(f"a{at}" for at in range(count))
@@ -286,9 +287,9 @@ def _signed(count: int) -> Callable[..., Any]:
     return make
 
 
-def _named(function: Any, name: str, cls_name: str, own: str, fields: Sequence[str], defaults: Sequence[Any]) -> Any:
-    """A function of a class with the fields as its parameters. own: what its first one is called."""
-    function.__code__ = function.__code__.replace(co_varnames=(own, *fields))
+def _named(function: Any, name: str, cls_name: str, first: str, fields: Sequence[str], defaults: Sequence[Any]) -> Any:
+    """A function of a class with the fields as its parameters. first: the name of its first parameter."""
+    function.__code__ = function.__code__.replace(co_varnames=(first, *fields))
     function.__defaults__ = tuple(defaults) or None
     function.__name__, function.__qualname__ = name, f"{cls_name}.{name}"
     return function
@@ -305,7 +306,7 @@ def _filler(puts: Iterable[Callable[[Any, Any], None]], finish: Callable[[Any], 
 
 
 def _reader(names: list[str]) -> Callable[[Any], tuple[Any, ...]]:
-    """What reads the values of fields as a tuple."""
+    """Getter of the values of fields, as a tuple."""
     if len(names) > 1:
         get = attrgetter(*names)
         return lambda self: get(self)
@@ -367,7 +368,7 @@ def _tuple_of(cls: Any, *values: Any) -> Any:
 
 
 _NAMED: Final = None
-"""What `_fields` is of the base of named tuples alone."""
+"""The value of `_fields` in the base of named tuples alone."""
 
 
 class _NamedTuple(tuple, metaclass=_TupleMaker):
@@ -381,10 +382,10 @@ class _NamedTuple(tuple, metaclass=_TupleMaker):
 
     def _replace(self, /, **changes: Any) -> Any:
         """A copy with other values of some fields."""
-        made = self._make(map(changes.pop, self._fields, self))
+        copy = self._make(map(changes.pop, self._fields, self))
         if changes:
             raise ValueError(f"{type(self).__name__} has no field {', '.join(changes)}")
-        return made
+        return copy
 
     def _asdict(self) -> dict[str, Any]:
         return dict(zip(self._fields, self, strict=True))
@@ -393,8 +394,8 @@ class _NamedTuple(tuple, metaclass=_TupleMaker):
         return tuple(self)
 
     def __repr__(self) -> str:
-        said = ", ".join(f"{name}={value!r}" for name, value in zip(self._fields, self, strict=True))
-        return f"{type(self).__name__}({said})"
+        fields = ", ".join(f"{name}={value!r}" for name, value in zip(self._fields, self, strict=True))
+        return f"{type(self).__name__}({fields})"
 
 
 # --- what the standard library asks of a dataclass
@@ -421,10 +422,10 @@ def _twin(cls: type) -> type:
     kinds = {name: kind for annotations in bases for name, kind in annotations.items()}
     rows = []
     for name, each in getattr(cls, _FIELDS).items():
-        said = {"default": each.default, "default_factory": each.default_factory}
-        said = {key: value for key, value in said.items() if value is not _NOTHING}
+        options = {"default": each.default, "default_factory": each.default_factory}
+        options = {key: value for key, value in options.items() if value is not _NOTHING}
         rows.append(
-            (name, kinds[name], dataclasses.field(init=each.init, repr=each.repr, compare=each.compare, **said))
+            (name, kinds[name], dataclasses.field(init=each.init, repr=each.repr, compare=each.compare, **options))
         )
     return dataclasses.make_dataclass(cls.__name__, rows)
 
@@ -448,7 +449,7 @@ class _Signature:
         return signature(_twin(owner))
 
 
-_ASKED_FIELDS, _ASKED_SIGNATURE = _Fields(), _Signature()
+_LAZY_FIELDS, _LAZY_SIGNATURE = _Fields(), _Signature()
 
 
 if TYPE_CHECKING:

@@ -66,7 +66,7 @@ def last_words(log: IO[bytes], most: int = 4000) -> str:
 
 
 def call(function: Callable[..., Any], *arguments: Any, timeout: float) -> Any:
-    """What function(*arguments) returns or raises in a child process that has `timeout` seconds. Both are pickled.
+    """Result of function(*arguments) from a child process that has `timeout` seconds, or its error. Both are pickled.
 
     If the system cannot fork, it runs in this process.
     """
@@ -149,7 +149,8 @@ def python_process(*arguments: str, env: Mapping[str, str] = MappingProxyType({}
 
 
 def python_call(function: str, env: Mapping[str, str] = MappingProxyType({}), **options: Any) -> Popen[bytes]:
-    """As `python_process`, for a function "module:name" of tflq, which finds what this process can import."""
+    """A process of `python_process` that runs a function "module:name" of tflq, which finds what this process can
+    import."""
     module, _, name = function.partition(":")
     return python_process("-c", _CALL.format(module=module, function=name), *_safe_path(), env=env, **options)
 
@@ -204,7 +205,7 @@ def in_processes(work: Callable[[Job], Answer], jobs: Iterable[Job], count: int)
             worker.stop()
 
 
-_TOLD_AGAIN: Final = 5.0
+_SECOND_SIGNAL: Final = 5.0
 """Seconds after which a process that goes on is told again to end."""
 
 
@@ -232,7 +233,7 @@ class _Worker(Generic[Job, Answer]):
         while self._process.poll() is None:
             self._process.terminate()
             with suppress(TimeoutExpired):
-                self._process.wait(_TOLD_AGAIN)
+                self._process.wait(_SECOND_SIGNAL)
         self._reader.join()
 
     def _send(self, message: object) -> None:
@@ -290,7 +291,7 @@ def kill_group(group: int) -> None:
 
 
 def kills_by_system() -> int:
-    """How many processes the system has killed since it started because memory ran out (Linux)."""
+    """Number of processes that the system has killed since its start because memory ran out (Linux)."""
     with suppress(OSError):
         for line in (_PROC / "vmstat").read_text().splitlines():
             if line.startswith("oom_kill "):

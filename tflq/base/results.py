@@ -31,10 +31,10 @@ def returns(test: Test) -> Callable[[F], F]:
     return declared
 
 
-def is_result(function: Callable[..., Arrays], arguments: Sequence[Any], found: Arrays) -> bool:
+def is_result(function: Callable[..., Arrays], arguments: Sequence[Any], arrays: Arrays) -> bool:
     """Whether arrays have the number, types and shapes of the function's result for these arguments, and are finite."""
     test = _TESTS.get(function)
-    return test is not None and test(found, *arguments) and all(bool(np.isfinite(array).all()) for array in found)
+    return test is not None and test(arrays, *arguments) and all(bool(np.isfinite(array).all()) for array in arrays)
 
 
 def has_form(array: np.ndarray, dtype: type, *shapes: tuple[int, ...]) -> bool:
@@ -46,11 +46,11 @@ def per_channel(count: int, optional: int = 0) -> Test:
     """So many arrays of float32 with a number for each channel of `low`, the third argument. The last `optional` ones
     can be empty; without a proof there are none."""
 
-    def test(found: Arrays, _: np.ndarray, __: np.ndarray, low: np.ndarray, *___: Any) -> bool:
+    def test(arrays: Arrays, _: np.ndarray, __: np.ndarray, low: np.ndarray, *___: Any) -> bool:
         shapes = [[low.shape]] * (count - optional) + [[low.shape, (0,)]] * optional
-        return not found or (
-            len(found) == count
-            and all(has_form(array, np.float32, *each) for array, each in zip(found, shapes, strict=True))
+        return not arrays or (
+            len(arrays) == count
+            and all(has_form(array, np.float32, *each) for array, each in zip(arrays, shapes, strict=True))
         )
 
     return test

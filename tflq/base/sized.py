@@ -26,8 +26,8 @@ class TooLarge(Refused):
 def need_few(elements: int, most: int = MOST, what: str = "a constant of {} elements") -> None:
     """TooLarge if there are more than that."""
     if elements > most:
-        found = what.format(f"{elements:,}")
-        raise TooLarge(f"its shapes or counts ask for {found}, and tflq makes {most:,} at most", "state smaller ones")
+        subject = what.format(f"{elements:,}")
+        raise TooLarge(f"its shapes or counts ask for {subject}, and tflq makes {most:,} at most", "state smaller ones")
 
 
 def need_few_parts(count: int) -> None:

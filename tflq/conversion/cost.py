@@ -133,7 +133,7 @@ def _had_kernels(lowered: Iterable[Op], options: Options) -> bool:
     from tflq.targets.load import load_target
 
     kernels = load_target("kernels")
-    return any(kernels.judge(op).kept for op in ops)
+    return any(kernels.judge(op).runs for op in ops)
 
 
 def _is_of_8_bits(value: Value) -> bool:

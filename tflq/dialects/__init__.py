@@ -1,1 +1,1 @@
-"""What ops are: a class per operator, the traits that they share, and the forms that a module can be in."""
+"""Declarations of ops: a class per operator, the traits that they share, and the forms that a module can be in."""

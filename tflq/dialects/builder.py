@@ -80,11 +80,11 @@ _OPEN: Final = {element: TensorType(None, element) for element in SCALARS.values
 _REDUCTIONS: Final[Mapping[str, type[Operator]]] = {"sum": ReduceSum, "max": ReduceMax, "min": ReduceMin}
 
 
-def refined(stated: Shape, found: Shape) -> Shape:
-    """What is known of a tensor by two accounts; the first holds where they contradict each other."""
-    if stated is None or found is None or len(stated) != len(found):
-        return found if stated is None else stated
-    return tuple(f if s is None else s for s, f in zip(stated, found, strict=True))
+def refined(declared: Shape, inferred: Shape) -> Shape:
+    """The known dims of a tensor by two accounts; the first holds where they contradict each other."""
+    if declared is None or inferred is None or len(declared) != len(inferred):
+        return inferred if declared is None else declared
+    return tuple(f if s is None else s for s, f in zip(declared, inferred, strict=True))
 
 
 def _typed(like: TensorType, shape: Shape, element: ElementType) -> TensorType:
@@ -96,8 +96,8 @@ class _Elements(dict[type[Operator], "ScalarType | int"]):
     first, where the declaration does not say."""
 
     def __missing__(self, kind: type[Operator]) -> ScalarType | int:
-        self[kind] = found = self._declared(kind)
-        return found
+        self[kind] = element = self._declared(kind)
+        return element
 
     def _declared(self, kind: type[Operator]) -> ScalarType | int:
         result = kind.result_slots[0]
@@ -156,14 +156,14 @@ class Emitter:
         type: TensorType | ScalarType | None = None,
         **attributes: Any,
     ) -> Value:
-        """Any op with one result. Where only its element type is given, the op infers the shape; where nothing is, its
+        """Any op with one result. With an element type alone, the op infers the shape. Without a type, its
         declaration says the element type too, or it is that of the first operand. `Misfit` if the operands do not
         fit."""
         if isinstance(type, TensorType):
             check_sizes(type.shape)
-            made, name = (Op, kind) if isinstance(kind, str) else (kind, kind.op_name)
+            create, name = (Op, kind) if isinstance(kind, str) else (kind, kind.op_name)
             result = Value(type)
-            op = made(name, list(operands), [result], attributes, self.location)
+            op = create(name, list(operands), [result], attributes, self.location)
         else:
             first = operands[0]
             assert first is not None
@@ -190,10 +190,10 @@ class Emitter:
         if values.nbytes > 64:
             return constant(values, element)
         key = (element, values.shape, values.tobytes())
-        found = self._constants.get(key)
-        if found is None:
-            found = self._constants[key] = constant(values, element)
-        return found
+        shared = self._constants.get(key)
+        if shared is None:
+            shared = self._constants[key] = constant(values, element)
+        return shared
 
     def alike(self, *operands: Operand) -> list[Value]:
         """Operands of one element type, numbers as constants of that of the others, else of i32."""
@@ -220,7 +220,7 @@ class Builder(Emitter):
         return self.emit(kind, [self.restated(x, shape)], _typed(type, shape, type.element), **attributes)
 
     def restated(self, x: Value, shape: Shape) -> Value:
-        """The same elements in a tensor of which another shape is known."""
+        """The elements of x in a tensor of which another shape is known."""
         return x if x.type.shape == shape else self.emit(Identity, [x], _typed(x.type, shape, x.type.element))
 
     def scast(self, x: Value, type: TensorType) -> Value:
@@ -490,20 +490,20 @@ Pattern: TypeAlias = Callable[[Sequence[Value | None], Sequence[TensorType]], Se
 
 
 class Casts(Protocol):
-    """How values go into floats and back; those without quantization as they are."""
+    """Casts of values into floats and back; values without quantization stay."""
 
     def real(self, value: Value) -> Value:
         """An operand, in float if it is quantized."""
 
-    def stored(self, made: Value, result: Value) -> Value:
-        """What stands for a result of the op, of what was computed for it in float."""
+    def stored(self, computed: Value, result: Value) -> Value:
+        """The value in the place of a result of the op, from the float that was computed for it."""
 
 
 def through_floats(op: Op, casts: Casts, pattern: Pattern) -> list[Value]:
     """The results of an op, computed by a pattern for floats."""
     operands = [None if value is None else casts.real(value) for value in op.operands]
-    made = pattern(operands, [expressed(value.type) for value in op.results])
-    return [casts.stored(new, old) for old, new in zip(op.results, made, strict=True)]
+    results = pattern(operands, [expressed(value.type) for value in op.results])
+    return [casts.stored(new, old) for old, new in zip(op.results, results, strict=True)]
 
 
 def expressed(type: TensorType) -> TensorType:

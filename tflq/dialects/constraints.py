@@ -1,4 +1,4 @@
-"""What the constraints of several ops in text share: element types and shapes that must agree.
+"""Constraints that several ops in text share: element types and shapes that must agree.
 
 A constraint is a predicate with the sentence that the user reads when it does not hold (`tflq.ir.verifier`).
 """
@@ -55,7 +55,8 @@ def _kind(element: ElementType) -> Any:
 
 
 def baseline(type: TensorType) -> Any:
-    """What of a quantized type does not depend on its parameters: `baseline_element_type` of the specification."""
+    """The part of a quantized type that does not depend on its parameters: `baseline_element_type` of the
+    specification."""
     element = type.element
     if isinstance(element, (UniformQuantizedType, UniformQuantizedPerAxisType)):
         return element.storage, element.expressed, element.storage_min, element.storage_max
@@ -87,10 +88,10 @@ def types_agree(values: Any) -> bool:
 
 def integers(op: Op, key: str, default: Sequence[int] | None = None) -> tuple[int, ...] | None:
     """A list of integers that an attribute holds, whichever of its spellings it has; None if it holds none."""
-    given = op.attributes.get(key)
-    if given is None:
+    listed = op.attributes.get(key)
+    if listed is None:
         return None if default is None else tuple(default)
-    array = np.asarray(given)
+    array = np.asarray(listed)
     if array.ndim > 1 or (array.size and array.dtype.kind not in "iub"):
         return None
     return tuple(int(item) for item in array.reshape(-1))

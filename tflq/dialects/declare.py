@@ -1,4 +1,4 @@
-"""How an operator is declared: a class with its operands, results and attributes by name, and what else is true of it.
+"""Declaration of an operator: a class with its operands, results and attributes by name, and its other properties.
 
     class Conv2D(Operator, name="tfl.conv_2d"):
         \"\"\"2-D convolution of NHWC input and OHWI filter.\"\"\"
@@ -22,7 +22,7 @@ from typing import Any, ClassVar, Final, TypeVar
 import numpy as np
 
 from tflq.base.light import dataclass
-from tflq.dialects.inference import STATED, NotInferred, Stated, check_sizes
+from tflq.dialects.inference import DECLARED_SHAPES, DeclaredShapes, NotInferred, check_sizes
 from tflq.ir.attributes import TypedFloat, TypedInt
 from tflq.ir.core import Op, Value, register
 from tflq.ir.types import SCALARS, ElementType, ScalarType, Shape
@@ -148,14 +148,14 @@ class Slot:
         return f"<{'result' if self.is_result else 'operand'} {self.index} '{self.name}'>"
 
 
-def operand(*types: Types | ScalarType, **said: bool) -> Any:
+def operand(*types: Types | ScalarType, **options: bool) -> Any:
     """Declares an operand; `Slot` says what it can be."""
-    return Slot(types, is_result=False, **said)
+    return Slot(types, is_result=False, **options)
 
 
-def result(*types: Types | ScalarType, **said: bool) -> Any:
+def result(*types: Types | ScalarType, **options: bool) -> Any:
     """Declares a result."""
-    return Slot(types, is_result=True, **said)
+    return Slot(types, is_result=True, **options)
 
 
 # --- attributes
@@ -163,7 +163,7 @@ def result(*types: Types | ScalarType, **said: bool) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What an attribute holds: in words, and whether a value is one."""
+    """The kind of an attribute: in words, and a test for values."""
 
     text: str
     holds: Callable[[Any], bool]
@@ -270,18 +270,18 @@ class Attribute:
         """Whether it cannot be left out."""
         return self.default is _REQUIRED
 
-    def stated(self, op: Op) -> Any:
-        """What a file says: 0 for an attribute that it does not have, as an interpreter reads it."""
+    def as_read(self, op: Op) -> Any:
+        """The value in the file: 0 for an attribute that it does not have, as an interpreter reads it."""
         return op.attributes.get(self.key, 0)
 
     def __repr__(self) -> str:
         return f"<attribute '{self.key}'>"
 
 
-def attribute(kind: Kind | None = None, *, default: Any = _REQUIRED, key: str = "", **said: bool) -> Any:
+def attribute(kind: Kind | None = None, *, default: Any = _REQUIRED, key: str = "", **options: bool) -> Any:
     """Declares an attribute; `key` is what the IR calls it, if that is not a name for a field. `Attribute` says the
     rest."""
-    return Attribute(kind, default, key, **said)
+    return Attribute(kind, default, key, **options)
 
 
 _DECLARED: Final = frozenset({Slot, Attribute})
@@ -301,7 +301,7 @@ class Trait:
     def check(self, op: Operator, notes: Notes) -> None:
         """Nothing, unless the trait says something that a file can violate."""
 
-    def infer(self, op: Operator, site: Stated) -> Shape:
+    def infer(self, op: Operator, site: DeclaredShapes) -> Shape:
         """The result's shape, if the trait says it."""
         raise NotImplementedError
 
@@ -309,18 +309,20 @@ class Trait:
         """Its name and what it says: `SameScale(input, output)`."""
         from inspect import signature
 
-        given = signature(type(self)).parameters
-        order = list(given)
+        parameters = signature(type(self)).parameters
+        order = list(parameters)
         names = [name for kind in reversed(type(self).__mro__) for name in vars(kind).get("__slots__", ())]
         names = [name for name in names if not name.startswith("_")]
         names.sort(key=lambda name: order.index(name) if name in order else len(order))
-        said = ((name, getattr(self, name)) for name in names)
-        said = ((name, value) for name, value in said if name not in given or given[name].default is not value)
-        texts = [text for name, value in said for text in _said(name, value)]
+        members = ((name, getattr(self, name)) for name in names)
+        members = (
+            (name, value) for name, value in members if name not in parameters or parameters[name].default is not value
+        )
+        texts = [text for name, value in members for text in _member_texts(name, value)]
         return f"{type(self).__name__}({', '.join(texts)})" if texts else type(self).__name__
 
 
-def _said(name: str, value: Any) -> list[str]:
+def _member_texts(name: str, value: Any) -> list[str]:
     """A member of a trait as text; none if it says nothing."""
     if isinstance(value, (Slot, Attribute)):
         return [value.name]
@@ -348,14 +350,14 @@ class Operator(Op):
     """
 
     op_name: ClassVar[str]
-    """What `name` is of every op of the class."""
+    """The `name` of every op of the class."""
     operand_slots: ClassVar[tuple[Slot, ...]] = ()
     result_slots: ClassVar[tuple[Slot, ...]] = ()
     attribute_slots: ClassVar[Mapping[str, Attribute]] = {}
     checked_attributes: ClassVar[tuple[Attribute, ...]] = ()
     traits: ClassVar[tuple[Trait, ...]] = ()
     checked_traits: ClassVar[tuple[Trait, ...]] = ()
-    """Those that a file can violate."""
+    """The traits that a file can violate."""
     shape_trait: ClassVar[Trait | None] = None
     """The first that says the result's shape."""
     infers: ClassVar[bool] = False
@@ -368,17 +370,17 @@ class Operator(Op):
     """The slots and attributes of the class, those of its bases first."""
 
     def __init_subclass__(cls, name: str = "", newest: int = 1) -> None:
-        said = vars(cls)
+        namespace = vars(cls)
         joined = len(cls.__bases__) > 1
-        own = {key: each for key, each in said.items() if type(each) in _DECLARED}
-        if joined or own:
-            cls._number(own)
-        if joined or "traits" in said:
+        members = {key: each for key, each in namespace.items() if type(each) in _DECLARED}
+        if joined or members:
+            cls._number(members)
+        if joined or "traits" in namespace:
             traits = cls.traits
             cls.checked_traits = tuple([t for t in traits if type(t).check is not Trait.check])
             cls.shape_trait = next((t for t in traits if type(t).infer is not Trait.infer), None)
             cls._by_trait = {kind: t for t in reversed(traits) for kind in type(t).__mro__}  # the first one stays
-        if joined or "traits" in said or "infer" in said:
+        if joined or "traits" in namespace or "infer" in namespace:
             cls.infers = cls.shape_trait is not None or cls.infer is not Operator.infer
         if not name:
             return
@@ -389,14 +391,14 @@ class Operator(Op):
         register(name, cls)
 
     @classmethod
-    def _number(cls, own: Mapping[str, Any]) -> None:
+    def _number(cls, members: Mapping[str, Any]) -> None:
         """Gathers the slots and attributes of the class, behind those of its bases, and says each slot which one it
         is."""
         declared: dict[str, Any] = {}
         for base in reversed(cls.__bases__):
             if issubclass(base, Operator):
                 declared |= base._declared
-        declared |= own
+        declared |= members
         cls._declared = declared
         operands: list[Slot] = []
         results: list[Slot] = []
@@ -413,22 +415,22 @@ class Operator(Op):
             cls.attribute_slots = attributes
             cls.checked_attributes = tuple([each for each in attributes.values() if each.checked])
 
-    def infer(self, site: Stated) -> Shape | list[Shape]:
+    def infer(self, site: DeclaredShapes) -> Shape | list[Shape]:
         """The shapes of its results, from those of its operands and from its attributes (`tflq.dialects.inference`)."""
         if self.shape_trait is None:
             raise NotInferred(f"nothing says the shape that {self.name} makes")
         return self.shape_trait.infer(self, site)
 
     def infer_shapes(self) -> Shape | list[Shape]:
-        """What `infer` gives for the types that are stated; None if no shape follows from them. Misfit if the operands
-        do not fit, as where a window is larger than what it moves on."""
+        """The shapes that `infer` gives for the declared types; None if no shape follows from them. Misfit if the
+        operands do not fit, as where a window is larger than its input."""
         try:
-            found = self.infer(STATED)
+            shapes = self.infer(DECLARED_SHAPES)
         except NotInferred:
             return None
-        if found.__class__ is tuple:
-            check_sizes(found)
-        return found
+        if shapes.__class__ is tuple:
+            check_sizes(shapes)
+        return shapes
 
     @property
     def missing(self) -> Slot | None:
@@ -443,8 +445,8 @@ class Operator(Op):
     @classmethod
     def trait(cls, kind: type[T]) -> T | None:
         """The first of its traits that is of a kind; None if it has none."""
-        found: Any = cls._by_trait.get(kind)
-        return found
+        match: Any = cls._by_trait.get(kind)
+        return match
 
     @classmethod
     def has(cls, *kinds: type[Trait]) -> bool:

@@ -1,4 +1,4 @@
-"""What an op does: whether it only computes its results, which functions it runs, whether it is a hybrid operator.
+"""Effects of an op: whether it only computes its results, which functions it runs, whether it is a hybrid operator.
 
 Only pure ops may be removed or merged. An op is pure if it is declared, is not `Impure`, reads no variable tensor, and
 all ops inside of it are pure. Of ops that nobody declares, those of MLIR's dialects on tensors and scalars are pure.
@@ -47,7 +47,7 @@ def _is_pure_kind(name: str) -> bool:
     return name == "func.constant" or name.partition(".")[0] in PURE_DIALECTS
 
 
-def own_blocks(op: Op) -> list[Block]:
+def visible_blocks(op: Op) -> list[Block]:
     """The blocks of an op that passes look into: none of an atomic one."""
     if not op.regions or (isinstance(op, Operator) and op.has(Atomic)):
         return []
@@ -57,7 +57,7 @@ def own_blocks(op: Op) -> list[Block]:
 def inner_blocks(ops: Iterable[Op]) -> Iterator[Block]:
     """The blocks inside of ops, each before those inside of it; none of an atomic op."""
     for op in ops:
-        for block in own_blocks(op) if op.regions else ():
+        for block in visible_blocks(op) if op.regions else ():
             yield block
             yield from inner_blocks(block.ops)
 
@@ -66,7 +66,7 @@ def reachable(ops: Iterable[Op]) -> Iterator[Op]:
     """The ops and those inside of them, each before what is inside; of an atomic op itself only."""
     for op in ops:
         yield op
-        for block in own_blocks(op) if op.regions else ():
+        for block in visible_blocks(op) if op.regions else ():
             yield from reachable(block.ops)
 
 
@@ -107,8 +107,8 @@ def _called(module: Module) -> set[int]:
 
 MOST_NESTED: Final = 64
 MOST_RUNS: Final = 10_000
-"""What is followed of calls inside of each other: so many levels (each is some calls of Python's own, which has a limit
-of 1,000), and so many runs of functions, since each run is looked at by itself."""
+"""Limits on calls inside of each other: so many levels (each is some calls of Python's own, which has a limit of
+1,000), and so many runs of functions, since each run is looked at by itself."""
 
 
 def nesting_problem(calls: Sequence[Sequence[int]], labels: Sequence[str]) -> tuple[int, str] | None:

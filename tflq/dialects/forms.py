@@ -21,7 +21,7 @@ from functools import cache, partial
 from typing import Any, Final, Literal
 
 from tflq.dialects.declare import INTEGER, QUANTIZED, Operator, Slot, Types, trait_of
-from tflq.dialects.traits import Annotates, Kept, Recurrent
+from tflq.dialects.traits import Annotates, Recurrent, StaysQuantized
 from tflq.ir.core import Function, Module, Op, Value, family, op_class
 from tflq.ir.facts import walk
 from tflq.ir.types import (
@@ -74,8 +74,8 @@ def undeclared(ops: Iterable[Op]) -> str:
 
 def compiled(kind: type[Operator]) -> Declared:
     """The check of the ops of a class."""
-    found = _COMPILED.get(kind)
-    return _COMPILED.setdefault(kind, Declared(kind)) if found is None else found
+    check = _COMPILED.get(kind)
+    return _COMPILED.setdefault(kind, Declared(kind)) if check is None else check
 
 
 class Declared:
@@ -84,7 +84,9 @@ class Declared:
     def __init__(self, kind: type[Operator]) -> None:
         dialect = kind.op_name.partition(".")[0]
         self.slots = kind.operand_slots, kind.result_slots
-        gaps = dialect == "tfl" and kind.has(Kept)  # such an operator of a file can leave out any of its values
+        gaps = dialect == "tfl" and kind.has(
+            StaysQuantized
+        )  # such an operator of a file can leave out any of its values
         some = dialect == "tfl" and not gaps
         self.operands = _Count("operand", kind.operand_slots, gaps, some=some)
         self.results = _Count("result", kind.result_slots, gaps, some=some)
@@ -102,7 +104,7 @@ class Declared:
         self.seen: set[tuple[Any, ...]] = set()
 
     def reason(self, op: Op) -> str | None:
-        """What is wrong with operands, results or attributes."""
+        """Why operands, results or attributes are invalid, or None."""
         if (reason := self.values(op)) is not None:
             return reason
         for slot in self.constants:
@@ -122,7 +124,8 @@ class Declared:
         return None
 
     def values(self, op: Op) -> str | None:
-        """What is wrong with operands or results: their number, one left out, the first that fits no signature."""
+        """Why operands or results are invalid, or None: their number, one left out, the first that fits no
+        signature."""
         if self.types:  # the last None ends the operands: no result is left out
             seen: tuple[Any, ...] = _elements((*op.operands, None, *op.results))
         else:
@@ -145,7 +148,7 @@ class Declared:
         return max(misfits, key=lambda misfit: misfit[0])[1]() if misfits else None
 
     def _misfit(self, signature: int, op: Op) -> tuple[int, Callable[[], str] | None]:
-        """How many values fit a signature, and what says why the next one does not."""
+        """The number of values that fit a signature, and a function that tells why the next one does not."""
         bound: dict[int, str] = {}
         fitting = 0
         operands, results = self.slots
@@ -163,8 +166,8 @@ class Declared:
 
 
 class _Count:
-    """How many values a list of slots takes. `gaps`: any of those of a variadic slot may be left out; `some`: there is
-    at least one."""
+    """The number of values that a list of slots takes. `gaps`: any of those of a variadic slot may be left out;
+    `some`: there is at least one."""
 
     def __init__(self, kind: str, slots: Sequence[Slot], gaps: bool, *, some: bool) -> None:
         self.kind = kind
@@ -175,7 +178,7 @@ class _Count:
         self.most = None if any(s.variadic for s in slots) else len(slots)
 
     def reason(self, values: Sequence[Value | None]) -> str | None:
-        """What is wrong with their number, or with one that is left out."""
+        """Why the number of values is invalid, or one that is left out; or None."""
         count = len(values)
         if count < self.fewest or (self.most is not None and count > self.most):
             least = str(self.fewest)
@@ -230,7 +233,7 @@ TRANSLATED: Final = (*CORE, "fxpmath")
 UNQUANTIZED: Final = "no quantized tensor"
 INTEGER_EDGE: Final = "an edge of the integer form"
 OF_TARGET: Final = "a kernel of the target"
-"""How the reasons of all other kept operators begin."""
+"""The beginning of the reasons of all other kept operators."""
 
 _DIALECTS: Final[dict[Form, tuple[str, ...]]] = {
     "tfl": ("tfl", "stablehlo", "quant", "tosa", "ext", *TRANSLATED),
@@ -241,11 +244,11 @@ _DIALECTS: Final[dict[Form, tuple[str, ...]]] = {
 }
 
 
-def kept_reason(op: Op) -> str | None:
+def stays_quantized_reason(op: Op) -> str | None:
     """Why an operator keeps its quantized tensors in the integer form; None if it does not. Those that a target has
     kernels for say so themselves: "kept" in `Op.info`."""
-    kept = trait_of(op, Kept)
-    return None if kept is None else kept.reason
+    trait = trait_of(op, StaysQuantized)
+    return None if trait is None else trait.reason
 
 
 def is_recurrent(op: Op) -> bool:
@@ -287,7 +290,7 @@ def _is_of_types(op: Op) -> bool:
 
 @cache
 def _check(name: str, form: Form) -> Check:
-    """What is asked of an op of that name."""
+    """The requirements on an op of that name."""
     dialect = name.partition(".")[0]
     if dialect not in _DIALECTS[form]:
         remedy = f"; run the pass that lowers {dialect} first" if form == "tfl" else ""
@@ -299,7 +302,7 @@ def _check(name: str, form: Form) -> Check:
         return _never("it is neither a cast nor statistics, and nothing computes it; run the pass that takes it away")
     if dialect == "stablehlo" or dialect in TRANSLATED or (form == "tfl" and dialect == "quant"):
         return _constrained  # its constraints hold in every form
-    if dialect == "tfl" and form == "integer" and not declared.has(Kept):
+    if dialect == "tfl" and form == "integer" and not declared.has(StaysQuantized):
         return _plain_operator(declared)
     return compiled(declared).check
 
@@ -315,7 +318,7 @@ def _never(reason: str) -> Check:
 
 
 def _plain_operator(declared: type[Operator]) -> Check:
-    """As declared, and without quantized tensors, unless it is a float operator with quantized constants."""
+    """The declaration, and no quantized tensors, unless it is a float operator with quantized constants."""
     misdeclared = compiled(declared).check
 
     def check(op: Op) -> str | None:

@@ -1,7 +1,7 @@
-"""What `infer` of an operator works with: the shapes of its operands, arithmetic of dims, words for what does not fit.
+"""Tools of an operator's `infer`: the shapes of its operands, arithmetic of dims, words for misfits.
 
     class Transpose(Operator, name="tosa.transpose"):
-        def infer(self, site: Stated) -> Shape:
+        def infer(self, site: DeclaredShapes) -> Shape:
             dims = site.dims(self.input)
             return tuple(dims[p] for p in self.perms)
 
@@ -44,8 +44,8 @@ def constant_array(value: Value) -> np.ndarray | None:
     return None if value.info.get("sparsity") or value.info.get("is_variable") else value.array
 
 
-class Stated:
-    """What the types of values say, and the elements of constants.
+class DeclaredShapes:
+    """The types of values, and the elements of constants.
 
     `shape_inference.Site` knows more: elements that the model computes from shapes, functions that an op calls,
     variables.
@@ -60,14 +60,14 @@ class Stated:
         """The shape of an operand, which must have this rank, or at least so many dims."""
         if value is None:
             raise NotInferred("an operand is missing")
-        found = self.shape(value)
-        if found is None:
+        shape = self.shape(value)
+        if shape is None:
             raise NotInferred(f"the rank of '{value.name}' is not known")
-        if rank is not None and len(found) != rank:
-            raise Misfit(f"'{value.name}' is {text(found)}, not of rank {rank}")
-        if len(found) < least:
-            raise Misfit(f"'{value.name}' is {text(found)}, and must have at least {least} dims")
-        return found
+        if rank is not None and len(shape) != rank:
+            raise Misfit(f"'{value.name}' is {text(shape)}, not of rank {rank}")
+        if len(shape) < least:
+            raise Misfit(f"'{value.name}' is {text(shape)}, and must have at least {least} dims")
+        return shape
 
     def axis(self, axis: int, rank: int) -> int:
         """An axis counted from 0."""
@@ -120,15 +120,15 @@ class Stated:
         """
         if value is None:
             raise NotInferred("an operand is missing")
-        found = self.elements(value)
-        if found is None:
+        elements = self.elements(value)
+        if elements is None:
             total = product(self.dims(value))
             if total is None:
                 raise NotInferred(f"the elements of '{value.name}' are not known before the model runs")
-            found = [None] * total
-        if count is not None and len(found) != count:
-            raise Misfit(f"'{value.name}' has {len(found)} elements, where {count} are expected")
-        return found
+            elements = [None] * total
+        if count is not None and len(elements) != count:
+            raise Misfit(f"'{value.name}' has {len(elements)} elements, where {count} are expected")
+        return elements
 
     def check_indices(self, value: Value, dims: Sequence[int | None], what: str) -> None:
         """Misfit if an operand of known elements has an index outside of the dims; a tuple of indices if these are
@@ -144,9 +144,9 @@ class Stated:
 
     def whole(self, value: Value, count: int | None = None) -> list[int]:
         """The elements of such an operand, if all are known."""
-        found = self.ints(value, count)
-        known = [v for v in found if v is not None]
-        if len(known) != len(found):
+        elements = self.ints(value, count)
+        known = [v for v in elements if v is not None]
+        if len(known) != len(elements):
             raise NotInferred(f"the elements of '{value.name}' are not known before the model runs")
         return known
 
@@ -156,11 +156,11 @@ class Stated:
         return None if axis is None else self.axis(axis, rank)
 
     def branches(self, _functions: Sequence[int], _arguments: Sequence[Value | None], /) -> list[Shape]:
-        """What holds of the results of all these functions of the module on the same arguments."""
+        """The shapes that hold of the results of all these functions of the module on the same arguments."""
         raise NotInferred("the results of the functions that it calls are not known")
 
     def loop(self, _condition: int, _body: int, _arguments: Sequence[Value | None], /) -> list[Shape]:
-        """What holds of the values that a function goes on with, as long as another says so."""
+        """The shapes that hold of the values that a function goes on with, as long as another says so."""
         raise NotInferred("the results of the functions that it calls are not known")
 
     def variable(self, _handle: Value, _value: Value, _written: bool, /) -> Shape:
@@ -168,7 +168,7 @@ class Stated:
         raise NotInferred("what shape the variable has is not known")
 
 
-STATED: Final = Stated()
+DECLARED_SHAPES: Final = DeclaredShapes()
 
 
 @lru_cache(maxsize=4096)
@@ -188,7 +188,7 @@ def broadcast(*shapes: Shape) -> Shape:
 
 
 def product(dims: Iterable[int | None]) -> int | None:
-    """How many elements; None if a dim is not known."""
+    """The number of elements; None if a dim is not known."""
     total = 1
     for dim in dims:
         if dim is None:
@@ -317,7 +317,7 @@ def matrix_product(a: Dims, b: Dims) -> Dims:
 
 
 def divided(dim: int | None, block: int | None) -> int | None:
-    """How many blocks a dim has."""
+    """The number of blocks of a dim."""
     if dim is None or block is None:
         return None
     if not block or dim % block:
@@ -379,7 +379,7 @@ def subscripted(
 def _steps(
     dim: int | None, begin: int | None, end: int | None, stride: int | None, has_begin: bool, has_end: bool
 ) -> int | None:
-    """How many elements a slice of a dim has."""
+    """The number of elements of a slice of a dim."""
     if not has_begin and not has_end and stride in (1, -1):
         return dim
     if dim is None or stride is None or (begin is None and has_begin) or (end is None and has_end):
@@ -407,8 +407,8 @@ def slide(
     for size, extent, stride, dilation in zip(sizes, kernel, strides, dilations or (1,) * len(sizes), strict=True):
         if extent is None:
             raise NotInferred("the size of its filter is not known")
-        found = window(size, extent, stride, dilation, padding)
-        output = None if found is None else found.output
+        windows = window(size, extent, stride, dilation, padding)
+        output = None if windows is None else windows.output
         if output is not None and output < 0:
             raise Misfit(f"a filter of {extent} does not fit into {size}")
         out.append(output)
@@ -421,15 +421,16 @@ def pooled(sizes: Sequence[int | None], kernel: Sequence[int], strides: Sequence
     The interpreter computes the width first, and leaves both at 0 if that does not fit. Source:
     `ComputePaddingHeightWidth` in kernels/padding.h of LiteRT 2.3; LiteRT 2.1 refuses such a pool.
     """
-    found = [window(*dim, 1, padding) for dim in zip(sizes, kernel, strides, strict=True)]
-    height, width = (None if each is None else each.output for each in found)
+    windows = [window(*dim, 1, padding) for dim in zip(sizes, kernel, strides, strict=True)]
+    height, width = (None if each is None else each.output for each in windows)
     if width is not None and width < 0:
         return (0, 0)
     return (None if height is None else max(height, 0), width)
 
 
 def places(size: int | None, window: int | None, stride: int | None, dilation: int | None = 1) -> int | None:
-    """How many windows fit into one dim, padding included; what the last step leaves over is not used."""
+    """The number of windows that fit into one dim, padding included; elements that the last step leaves over are
+    not used."""
     if size is None or window is None or stride is None or stride < 1 or dilation is None:
         return None
     reach = (window - 1) * dilation + 1

@@ -75,8 +75,8 @@ class Int16Symmetric(OfSlots):
             for value in slot.values(op):
                 element = value.type.element
                 if value.type.storage.bits == 16 and isinstance(element, UniformQuantizedType) and element.zero_point:
-                    stated = f"{slot.name} '{value.name}' is int16 with zero point {element.zero_point}"
-                    notes.warn_op(op, f"{stated}, and kernels need 0", remedy="quantize it with zero point 0")
+                    problem = f"{slot.name} '{value.name}' is int16 with zero point {element.zero_point}"
+                    notes.warn_op(op, f"{problem}, and kernels need 0", remedy="quantize it with zero point 0")
 
 
 class SameScale(OfSlots):
@@ -141,25 +141,25 @@ class SimulatesQuantization(Trait):
 
     def is_signed(self, op: Operator) -> bool:
         """Whether the integers are signed."""
-        return bool(_said_by(op, self.signed))
+        return bool(_value_of(op, self.signed))
 
     def axis_of(self, op: Operator) -> int:
         """The dim that has a range for each index. ValueError if it is the last one, and the rank is not known."""
-        axis = int(_said_by(op, self.axis))
+        axis = int(_value_of(op, self.axis))
         rank = op.result.type.rank
         if axis < 0 and rank is None:
             raise ValueError("the rank of its input is not known")
         return axis if axis >= 0 else axis + (rank or 0)
 
 
-def _said_by(op: Operator, item: Any) -> Any:
+def _value_of(op: Operator, item: Any) -> Any:
     return item.__get__(op, type(op)) if isinstance(item, Attribute) else item
 
 
 def _numbers(op: Operator, side: Slot | Attribute) -> np.ndarray | None:
     """An attribute, or a constant operand, as an array."""
     if isinstance(side, Attribute):
-        return np.asarray(_said_by(op, side), np.float64)
+        return np.asarray(_value_of(op, side), np.float64)
     value = side.value(op)
     return value.array.astype(np.float64) if value is not None and value.is_constant else None
 
@@ -183,8 +183,8 @@ class FixedScale(Trait):
             return
         scale, zero_point = fixed
         if abs(element.scale - scale) > scale / 1000 or element.zero_point != zero_point:
-            stated = f"scale {element.scale} and zero point {element.zero_point}"
-            what = f"result '{result.name}' has {stated}, where kernels expect {scale} and {zero_point}"
+            actual = f"scale {element.scale} and zero point {element.zero_point}"
+            what = f"result '{result.name}' has {actual}, where kernels expect {scale} and {zero_point}"
             notes.warn_op(op, what, remedy="quantize it with these")
 
 
@@ -228,8 +228,8 @@ class MultiplyAccumulate(Trait):
         if isinstance(element, UniformQuantizedType):
             scales = np.array([element.scale], np.float64)
             if element.storage.signed and element.zero_point and self.zero_point != "read":
-                stated = f"filter '{weights.name}' has zero point {element.zero_point}"
-                notes.warn_op(op, f"{stated}, which kernels {self.zero_point}", remedy="quantize it with zero point 0")
+                problem = f"filter '{weights.name}' has zero point {element.zero_point}"
+                notes.warn_op(op, f"{problem}, which kernels {self.zero_point}", remedy="quantize it with zero point 0")
         elif isinstance(element, UniformQuantizedPerAxisType):
             scales = element.scales.astype(np.float64)
             self._check_axis(op, notes, weights, element)
@@ -242,13 +242,13 @@ class MultiplyAccumulate(Trait):
 
     def _check_axis(self, op: Operator, notes: Notes, weights: Value, element: UniformQuantizedPerAxisType) -> None:
         if element.axis != self.axis and weights.type.rank != 1:
-            stated = f"filter '{weights.name}' is quantized along dim {element.axis}"
-            notes.fail_op(op, f"{stated}, where dim {self.axis} is expected")
+            problem = f"filter '{weights.name}' is quantized along dim {element.axis}"
+            notes.fail_op(op, f"{problem}, where dim {self.axis} is expected")
         if element.zero_points.any():
-            stated = f"filter '{weights.name}' is per-axis with zero points other than 0"
+            problem = f"filter '{weights.name}' is per-axis with zero points other than 0"
             if element.storage.signed:
-                notes.fail_op(op, stated)
-            notes.warn_op(op, f"{stated}, which no kernel supports", remedy="quantize it with zero points of 0")
+                notes.fail_op(op, problem)
+            notes.warn_op(op, f"{problem}, which no kernel supports", remedy="quantize it with zero points of 0")
 
     def _check_bias(self, op: Operator, notes: Notes, weights: Value, scales: np.ndarray, output_scale: float) -> None:
         """Kernels add a bias to the accumulator as it is: its scale must be the accumulator's, its zero point 0."""
@@ -257,20 +257,20 @@ class MultiplyAccumulate(Trait):
             return
         element = bias.type.element
         if isinstance(element, UniformQuantizedType):
-            stated, zero = np.array([element.scale]), element.zero_point != 0
+            bias_scales, zero = np.array([element.scale]), element.zero_point != 0
         elif isinstance(element, UniformQuantizedPerAxisType):
-            stated, zero = element.scales.astype(np.float64), bool(element.zero_points.any())
+            bias_scales, zero = element.scales.astype(np.float64), bool(element.zero_points.any())
         else:
             return
         if zero:
             notes.fail_op(op, f"bias '{bias.name}' has a zero point other than 0")
-        if stated.size not in (1, scales.size) and scales.size != 1:
-            notes.fail_op(op, f"bias '{bias.name}' has {stated.size} scales for {scales.size} channels")
-        apart = np.abs(stated - scales)
+        if bias_scales.size not in (1, scales.size) and scales.size != 1:
+            notes.fail_op(op, f"bias '{bias.name}' has {bias_scales.size} scales for {scales.size} channels")
+        apart = np.abs(bias_scales - scales)
         checked = self.strict or not weights.type.storage.signed
         if scales.size == 1 and checked and not (apart / np.float64(output_scale) <= _BIAS_TOLERANCE).all():
-            notes.fail_op(op, f"bias '{bias.name}' has a scale far from input × filter ({stated[0]}, {scales[0]})")
-        other = (apart > 0.01 * scales) & (stated != scales.astype(np.float32))
+            notes.fail_op(op, f"bias '{bias.name}' has a scale far from input × filter ({bias_scales[0]}, {scales[0]})")
+        other = (apart > 0.01 * scales) & (bias_scales != scales.astype(np.float32))
         if other.any() and not (bias.is_constant and _unseen(np.where(other, apart, 0), bias.array, output_scale)):
             what = f"bias '{bias.name}' has a scale other than input × filter, which is used instead"
             notes.warn_op(op, what, remedy="quantize it with that scale")

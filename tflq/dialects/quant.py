@@ -1,5 +1,5 @@
-"""What the integer form has beside TOSA: the casts of the `quant` dialect between real values, quantized values and
-their storage; and `ext`, the numerics that TFLite has and TOSA lacks.
+"""Ops of the integer form beside TOSA: the casts of the `quant` dialect between real values, quantized values and
+their storage. And `ext`, the numerics that TFLite has and TOSA lacks.
 """
 
 from __future__ import annotations
@@ -115,8 +115,8 @@ class Truncate(Operator, name="ext.truncate"):
 
 
 class RescaleF64(Operator, name="ext.rescale_f64"):
-    """output = saturate(round(input * scale) + output_zp), the product in float64, round to nearest, half away from
-    zero; several scales are one per index of the last dim; input_range bounds the values that input takes."""
+    """output = saturate(round(input * scale) + output_zp). The product is in float64, rounded to nearest, half away
+    from zero. Several scales are one per index of the last dim; input_range bounds the values that input takes."""
 
     input: Value = operand(OneOf(i32, i64))
     output: Value = result(OneOf(i8, ui8, i16))
@@ -127,9 +127,9 @@ class RescaleF64(Operator, name="ext.rescale_f64"):
 
 
 class RescaleI64(Operator, name="ext.rescale_i64"):
-    """output = the low 32 bits of (input * multiplier + 2^((shift - 1) mod 64)) >> shift, product and sum in 64 bits,
-    which wrap; shift is 0 to 63; several multipliers and shifts are one per index of the last dim; input_range
-    bounds the values that input takes."""
+    """output = the low 32 bits of (input * multiplier + 2^((shift - 1) mod 64)) >> shift. Product and sum are in 64
+    bits, which wrap; shift is 0 to 63. Several multipliers and shifts are one per index of the last dim;
+    input_range bounds the values that input takes."""
 
     input: Value = operand(i64)
     output: Value = result(i32)
@@ -140,9 +140,9 @@ class RescaleI64(Operator, name="ext.rescale_i64"):
 
 
 class RescaleMean(Operator, name="ext.rescale_mean"):
-    """output = saturate(sums * 2^max(-e, 0) * M / 2^31, rounded half up, / 2^max(e, 0), rounded half away from zero, +
-    output_zp), where M = floor(multiplier * 2^f / n), e = f - shift, n the number of elements of values along axes,
-    n > 0, f = min(floor(log2(n)), 31 + shift)."""
+    """output = saturate(y + output_zp), where y = x / 2^max(e, 0), rounded half away from zero. x = sums *
+    2^max(-e, 0) * M / 2^31, rounded half up. M = floor(multiplier * 2^f / n), e = f - shift, f =
+    min(floor(log2(n)), 31 + shift). n > 0 is the number of elements of values along axes."""
 
     sums: Value = operand(i32)
     values: Value = operand(ANY)

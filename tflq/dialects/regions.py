@@ -1,5 +1,5 @@
-"""What text says of quantization before it is carried out: logical kernels (ops of high precision in a region, with the
-quantized types of its ports), statistics of values, and the fake quantizations of the `tf` dialect.
+"""Quantization in text before it is carried out: logical kernels, statistics of values, and the fake quantizations
+of the `tf` dialect. A logical kernel is a region with ops of high precision and the quantized types of its ports.
 
 Sources: "A Proposal for Implementing Quantization Transformations in MLIR", Quantization region; "Instrumentation and
 constraint ops" of MLIR's documentation of quantization.
@@ -233,7 +233,7 @@ def _real(op: Op) -> bool:
 
 
 @constraint("min and max must be numbers")
-def _range_given(op: Op) -> bool:
+def _has_range(op: Op) -> bool:
     return _is_number(op.attributes.get("min")) and _is_number(op.attributes.get("max"))
 
 
@@ -243,7 +243,7 @@ def _range_ordered(op: ConstFakeQuant | FakeQuantWithMinMaxArgs) -> bool:
 
 
 @constraint("min and max must be lists of numbers, one for each index of the axis")
-def _ranges_given(op: Op) -> bool:
+def _has_ranges(op: Op) -> bool:
     low, high = op.attributes.get("min"), op.attributes.get("max")
     lists = all(isinstance(side, (list, tuple, np.ndarray)) and all(map(_is_number, side)) for side in (low, high))
     return lists and len(low) == len(high) > 0  # type: ignore[arg-type]
@@ -271,7 +271,7 @@ def _flags(op: Op) -> bool:
 
 
 @constraint("layerStats must be a minimum and a maximum: floats of shape 2")
-def _layer_given(op: Op) -> bool:
+def _has_layer_stats(op: Op) -> bool:
     return _is_pairs(op.attributes.get("layerStats"), 1)
 
 
@@ -337,7 +337,7 @@ class ConstFakeQuant(Operator, name="quant.const_fake_quant"):
     narrow_range: bool = attribute(default=False)
     is_signed: bool = attribute(default=False)
     traits = (SimulatesQuantization(inputs, min, max, signed=is_signed),)
-    constraints = (one_operand_and_result, _same_type, _real, _range_given, _range_ordered, _bits, _flags)
+    constraints = (one_operand_and_result, _same_type, _real, _has_range, _range_ordered, _bits, _flags)
 
 
 class ConstFakeQuantPerAxis(Operator, name="quant.const_fake_quant_per_axis"):
@@ -353,7 +353,7 @@ class ConstFakeQuantPerAxis(Operator, name="quant.const_fake_quant_per_axis"):
     is_signed: bool = attribute(default=False)
     traits = (SimulatesQuantization(inputs, min, max, axis=axis, signed=is_signed),)
     constraints = (
-        *(one_operand_and_result, _same_type, _real, _ranges_given, _ranges_ordered, _ranges_of_axis, _bits, _flags),
+        *(one_operand_and_result, _same_type, _real, _has_ranges, _ranges_ordered, _ranges_of_axis, _bits, _flags),
     )
 
 
@@ -367,7 +367,7 @@ class Stats(Operator, name="quant.stats"):
     axis: int | None = attribute(default=None)
     traits = (Annotates(), SameShape(arg, result))
     constraints = (
-        *(one_operand_and_result, _same_type, _real, _layer_given, _layer_ordered),
+        *(one_operand_and_result, _same_type, _real, _has_layer_stats, _layer_ordered),
         *(_axis_together, _axis_pairs, _axis_ordered, _axis_size),
     )
 
@@ -411,8 +411,8 @@ def _declared_bits(op: FakeQuantWithMinMaxArgs) -> bool:
 
 @constraint("inputs and outputs must be of one shape")
 def _alike(op: Op) -> bool:
-    given, made = op.operand(0).type.shape, op.result.type.shape
-    return given is None or made is None or given == made
+    source, result = op.operand(0).type.shape, op.result.type.shape
+    return source is None or result is None or source == result
 
 
 @constraint("min and max must be scalars")

@@ -1,4 +1,4 @@
-"""What a stage does with each op: functions by class of op, in modules that `tflq/ir/index.py` lists.
+"""Functions of a stage by class of op, in modules that `tflq/ir/index.py` lists.
 
     lowering: Registry[Lowering] = Registry("tflq.formats.tflite.lowering")
 
@@ -47,16 +47,16 @@ def description(kind: type) -> str:
 @cache
 def _by_op(package: str, dialect: str) -> Mapping[str, Sequence[str]]:
     """By the op's name in its dialect, the modules that have a function of a stage for it."""
-    found: dict[str, list[str]] = {}
+    modules: dict[str, list[str]] = {}
     for module, names in ROOMS.get(package, {}).get(dialect, {}).items():
         for name in names.split():
-            found.setdefault(name, []).append(module)
-    return found
+            modules.setdefault(name, []).append(module)
+    return modules
 
 
 def modules_of(package: str, name: str) -> Sequence[str]:
-    """The modules that have a function of a stage for an op, in the order of the index; for an op from outside, those
-    that have one for a trait."""
+    """The modules that have a function of a stage for an op, in the order of the index. For an op from outside,
+    those that have one for a trait."""
     dialect, _, short = name.partition(".")
     known = dialect in DIALECTS
     return _by_op(package, dialect if known else ANY).get(short if known else ANY, ())
@@ -67,7 +67,7 @@ REGISTRIES: Final[list[Registry]] = []
 
 
 def _bases(kind: type[Op]) -> Iterator[type]:
-    """What a function for an op may be registered for: its class, its traits, and what they derive from."""
+    """The classes for which a function for an op may be registered: its class, its traits, and their bases."""
     kinds = [kind, *map(type, kind.traits)] if issubclass(kind, Operator) else [kind]
     return (base for each in kinds for base in each.__mro__)
 
@@ -79,7 +79,7 @@ class Registry(Generic[F]):
         self.package = package
         self._functions: dict[type[Op] | type[Trait], F] = {}
         self._places: dict[type[Op] | type[Trait], str] = {}
-        self._found: dict[type[Op], F | None] = {}
+        self._by_class: dict[type[Op], F | None] = {}
         self._imported: set[str] = set()  # whole: a module under way is not in it
         REGISTRIES.append(self)
 
@@ -94,22 +94,22 @@ class Registry(Generic[F]):
                     if self._functions.setdefault(kind, function) is not function:  # type: ignore[arg-type]
                         raise ValueError(f"{kind.__name__} has two functions in {self.package}")
                     self._places[kind] = place
-            self._found = {}
+            self._by_class = {}
             return function
 
         return register
 
     def get(self, kind: type[Op]) -> F | None:
         """The function of a class: its own, else that of a trait; None if it has none."""
-        found = self._found
-        if kind not in found:
+        table = self._by_class
+        if kind not in table:
             self._import(getattr(kind, "op_name", ""))
-            found = self._found
-            found[kind] = self.registered(kind)
-        return found[kind]
+            table = self._by_class
+            table[kind] = self.registered(kind)
+        return table[kind]
 
     def registered(self, kind: type[Op]) -> F | None:
-        """The same among what is imported already."""
+        """The function of a class among the imported ones."""
         return next((self._functions[base] for base in _bases(kind) if base in self._functions), None)
 
     def place(self, kind: type[Op]) -> str | None:
@@ -129,8 +129,8 @@ class Registry(Generic[F]):
 
     def names(self) -> frozenset[str]:
         """The names of all declared ops that have a function."""
-        declared = (found for name in dialects() if (found := dialect(name)) is not None)
-        return frozenset(c.op_name for found in declared for c in found.classes() if self.get(c) is not None)
+        declared = (declaring for name in dialects() if (declaring := dialect(name)) is not None)
+        return frozenset(c.op_name for declaring in declared for c in declaring.classes() if self.get(c) is not None)
 
     def named(self, name: str) -> F | None:
         """The function of an op by its name; None if it has none."""

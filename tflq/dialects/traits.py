@@ -1,5 +1,5 @@
-"""What is true of operators wherever they occur, in traits: effects and calls, options of files, where elements come
-from, memory, and the types of an operator's tensors. Those of quantization parameters are in `parameters`.
+"""Properties of operators wherever they occur, in traits: effects and calls, options of files, the sources of
+elements, memory, and the types of an operator's tensors. Those of quantization parameters are in `parameters`.
 
 An attribute that is missing because its options table is missing is 0 for an interpreter, and so it is here. Source:
 the Prepare functions of tflite/kernels. Which tensors share memory, and when their size is known: arena_planner.cc,
@@ -16,7 +16,7 @@ import numpy as np
 
 from tflq.base.light import dataclass
 from tflq.dialects.declare import Attribute, Operator, Slot, Trait
-from tflq.dialects.inference import STATED, Dims, Misfit, NotInferred, Stated, product
+from tflq.dialects.inference import DECLARED_SHAPES, DeclaredShapes, Dims, Misfit, NotInferred, product
 from tflq.dialects.inference import text as _text
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, Shape, i32, i64
@@ -53,8 +53,8 @@ class Calls(Trait):
     def called(self, op: Op) -> Iterator[tuple[str, int]]:
         """The functions that an op names: the attribute and the index."""
         for attribute in self.attributes:
-            stated = op.attributes.get(attribute.key)
-            indices = () if stated is None else (stated,) if isinstance(stated, int) else stated
+            declared = op.attributes.get(attribute.key)
+            indices = () if declared is None else (declared,) if isinstance(declared, int) else declared
             yield from ((attribute.key, int(index)) for index in indices)
 
 
@@ -63,7 +63,7 @@ class ComputesInFloat(Trait):
 
 
 @dataclass(frozen=True, slots=True)
-class Kept(Trait):
+class StaysQuantized(Trait):
     """It keeps its quantized tensors in the integer form; `reason` says why."""
 
     reason: str
@@ -114,7 +114,7 @@ _MOST: Final = 1 << 16
 
 def check_attribute(attribute: Attribute, op: Op, notes: Notes) -> None:
     """An attribute of a file against its declaration."""
-    name, value = attribute.key, attribute.stated(op)
+    name, value = attribute.key, attribute.as_read(op)
     if attribute.finite and not isfinite(value):
         notes.fail_op(op, f"{name} is {value}, not a finite number")
     if attribute.positive and value <= 0:
@@ -134,7 +134,7 @@ class Exclusive(Trait):
         self.attributes: Final[tuple[Attribute, ...]] = attributes
 
     def check(self, op: Operator, notes: Notes) -> None:
-        if all(a.stated(op) for a in self.attributes):
+        if all(a.as_read(op) for a in self.attributes):
             notes.fail_op(op, f"{' and '.join(a.key for a in self.attributes)} exclude each other")
 
 
@@ -149,10 +149,10 @@ class Counts(Trait):
 
     def check(self, op: Operator, notes: Notes) -> None:
         values = op.results if self.slot.is_result else op.operands
-        stated = self.attribute.stated(op)
-        if stated != len(values):
+        count = self.attribute.as_read(op)
+        if count != len(values):
             kind = "results" if self.slot.is_result else "operands"
-            notes.fail_op(op, f"{self.attribute.key} is {stated}, but there are {len(values)} {kind}")
+            notes.fail_op(op, f"{self.attribute.key} is {count}, but there are {len(values)} {kind}")
 
 
 class Axis(Trait):
@@ -170,7 +170,7 @@ class Axis(Trait):
         if value is None or value.type.rank is None:
             return
         rank = value.type.rank + self.more
-        axis = self.attribute.stated(op)
+        axis = self.attribute.as_read(op)
         if not -rank <= axis < max(rank, 1):
             notes.fail_op(op, f"{self.attribute.key} {axis} is not an axis of rank {rank} ('{value.name}')")
 
@@ -303,7 +303,7 @@ class SizedBy(OfSlots):
     results have no memory until then."""
 
 
-class KeptIfConstant(OfSlots):
+class PersistentIfConstant(OfSlots):
     """The result is computed once, and keeps its memory, where this operand is a constant."""
 
 
@@ -341,9 +341,9 @@ class _Shapes(OfSlots):
 
     def operands(self, op: Operator) -> list[Value]:
         """The operands that the result's shape follows from."""
-        given = op.operands
-        if len(given) == len(self._sources) == len(op.operand_slots) and None not in given:
-            return given  # type: ignore[return-value]
+        operands = op.operands
+        if len(operands) == len(self._sources) == len(op.operand_slots) and None not in operands:
+            return operands  # type: ignore[return-value]
         return [v for slot in self._sources for v in slot.values(op)]
 
 
@@ -403,8 +403,8 @@ class SetsElementType(Trait):
 
     def restate(self, op: Operator, notes: Notes) -> None:
         """Gives the result the element type that its kernel sets."""
-        value, stated = self.result.value(op), self.element
-        element = _COUNTS.get(stated.stated(op)) if isinstance(stated, Attribute) else stated
+        value, declared = self.result.value(op), self.element
+        element = _COUNTS.get(declared.as_read(op)) if isinstance(declared, Attribute) else declared
         if value is None or element is None or value.type.element is element:
             return
         what = f"'{value.name}' is stated as {value.type.storage}, and the kernel makes it {element}"
@@ -416,7 +416,7 @@ class SetsElementType(Trait):
 class SameShape(_Shapes):
     """These are of one shape."""
 
-    def infer(self, op: Operator, site: Stated) -> Shape:
+    def infer(self, op: Operator, site: DeclaredShapes) -> Shape:
         return site.common(self.operands(op))
 
     def check(self, op: Operator, notes: Notes) -> None:
@@ -428,8 +428,8 @@ class SameShape(_Shapes):
             if one is other or one == other or one is None or other is None:
                 continue
             if len(one) != len(other) or any(map(_differ, one, other)):
-                stated = f"'{values[0].name}' is {_text(one)} and '{value.name}' {_text(other)}"
-                notes.fail_op(op, f"{stated}; they must be of one shape")
+                shapes = f"'{values[0].name}' is {_text(one)} and '{value.name}' {_text(other)}"
+                notes.fail_op(op, f"{shapes}; they must be of one shape")
 
 
 class Elementwise(SameShape):
@@ -439,7 +439,7 @@ class Elementwise(SameShape):
 class Broadcasts(_Shapes):
     """The operands broadcast to the result, and each of its elements follows from one of each."""
 
-    def infer(self, op: Operator, site: Stated) -> Dims:
+    def infer(self, op: Operator, site: DeclaredShapes) -> Dims:
         return site.broadcast(self.operands(op))
 
     def check(self, op: Operator, notes: Notes) -> None:
@@ -449,16 +449,16 @@ class Broadcasts(_Shapes):
         if result is None or all(v.type.shape == result for v in operands):
             return
         try:
-            expected = self.infer(op, STATED)
+            expected = self.infer(op, DECLARED_SHAPES)
         except Misfit as misfit:
             notes.fail_op(op, str(misfit))
         except NotInferred:
             return
-        stated = " and ".join(_text(v.type.shape) for v in operands)
+        shapes = " and ".join(_text(v.type.shape) for v in operands)
         if len(result) != len(expected):
-            notes.fail_op(op, f"{stated} broadcast to rank {len(expected)}, but the result is {_text(result)}")
+            notes.fail_op(op, f"{shapes} broadcast to rank {len(expected)}, but the result is {_text(result)}")
         if any(map(_differ, expected, result)):
-            notes.fail_op(op, f"{stated} do not broadcast to the result, {_text(result)}")
+            notes.fail_op(op, f"{shapes} do not broadcast to the result, {_text(result)}")
 
 
 class OnePerDim(Trait):
@@ -549,19 +549,19 @@ class FilterChannels(Trait):
         for value in (data, weights, result):
             if value.type.rank is not None and value.type.rank != 4:
                 notes.fail_op(op, f"'{value.name}' is of rank {value.type.rank}, not 4")
-        made = shape[self.output_dim]
-        if result.type.shape is not None and _differ(made, result.type.shape[3]):
+        out_channels = shape[self.output_dim]
+        if result.type.shape is not None and _differ(out_channels, result.type.shape[3]):
             notes.fail_op(
-                op, f"filter {_text(shape)} gives {made} channels, but the result is {_text(result.type.shape)}"
+                op, f"filter {_text(shape)} gives {out_channels} channels, but the result is {_text(result.type.shape)}"
             )
         channels, group = None if data.type.shape is None else data.type.shape[3], shape[self.group_dim]
         if channels is not None and group is not None and not self._fits(channels, group):
             notes.fail_op(op, f"filter {_text(shape)} does not fit the {channels} channels of '{data.name}'")
         bias = self.bias.value(op)
-        if bias is not None and bias.type.is_static and made is not None:
+        if bias is not None and bias.type.is_static and out_channels is not None:
             count = product(bias.type.dims)
-            if count != made:
-                notes.fail_op(op, f"bias '{bias.name}' has {count} elements for {made} channels")
+            if count != out_channels:
+                notes.fail_op(op, f"bias '{bias.name}' has {count} elements for {out_channels} channels")
 
     def _fits(self, channels: int, group: int) -> bool:
         """Groups divide the input's channels; a depthwise filter is a multiple of them."""
@@ -585,11 +585,11 @@ class Window(Trait):
             shapes = f"'{data.name}' is {_text(data.type.shape)} and '{result.name}' {_text(result.type.shape)}"
             notes.fail_op(op, f"{shapes}, not of rank 4")
         try:
-            expected = op.infer(STATED)
+            expected = op.infer(DECLARED_SHAPES)
         except (Misfit, NotInferred):
             return
         assert isinstance(expected, tuple)
         for axis, word in ((1, "height"), (2, "width")):
             if _differ(expected[axis], result.type.shape[axis]):
-                stated = f"its {word} is {result.type.shape[axis]}"
-                notes.fail_op(op, f"{stated}, but an interpreter computes {expected[axis]}")
+                actual = f"its {word} is {result.type.shape[axis]}"
+                notes.fail_op(op, f"{actual}, but an interpreter computes {expected[axis]}")

@@ -27,9 +27,9 @@ class _Typed:
     _base: ClassVar[Any]
 
     def __new__(cls, value: Any, type: TensorType | ElementType) -> Self:
-        made = super().__new__(cls, value)  # type: ignore[call-arg]
-        made.type = type
-        return made
+        attribute = super().__new__(cls, value)  # type: ignore[call-arg]
+        attribute.type = type
+        return attribute
 
     @property
     def plain(self) -> Any:
@@ -69,9 +69,9 @@ class TypedArray(np.ndarray):
 
     @classmethod
     def of(cls, array: np.ndarray, element: ElementType, type: TensorType | None = None) -> TypedArray:
-        made = np.asarray(array).view(cls)
-        made.element, made.type = element, type
-        return made
+        typed = np.asarray(array).view(cls)
+        typed.element, typed.type = element, type
+        return typed
 
     def __array_finalize__(self, source: Any) -> None:
         self.element, self.type = getattr(source, "element", None), getattr(source, "type", None)
@@ -100,7 +100,7 @@ class AffineMap:
 
     @cached_property
     def results(self) -> tuple[str, ...]:
-        """What it gives, as text."""
+        """The types of the results, as text."""
         return _names(self.text[self.text.rindex("-> (") + 4 : -2])
 
     @classmethod

@@ -90,9 +90,9 @@ def dialect(name: str) -> Dialect | None:
 
 def op_class(name: str) -> Any:
     """The class that declares an op called `tosa.add`; None if nobody declares it."""
-    found = _CLASSES.get(name)
-    if found is not None:
-        return found
+    declared = _CLASSES.get(name)
+    if declared is not None:
+        return declared
     prefix, _, short = name.partition(".")
     known = dialect(prefix)
     return None if known is None else known.op_class(short)
@@ -117,7 +117,7 @@ def op_names(name: str) -> frozenset[str]:
 
 
 NO_DATA: Final = np.zeros(0, np.uint8)
-"""What a buffer without data holds: a file tells it from one whose data is empty."""
+"""The array of a buffer without data: a file tells it from one whose data is empty."""
 NO_DATA.flags.writeable = False
 
 
@@ -128,12 +128,12 @@ class Buffer:
     it keeps outside itself, if it does.
     """
 
-    __slots__ = ("_found", "data", "external")
+    __slots__ = ("_facts", "data", "external")
 
     def __init__(self, data: np.ndarray, external: Mapping[str, Any] | None = None) -> None:
         self.data = data
         self.external = external
-        self._found: dict[Hashable, Any] | None = None
+        self._facts: dict[Hashable, Any] | None = None
 
     @classmethod
     def of(cls, array: np.ndarray, storage: ScalarType | None = None) -> Buffer:
@@ -146,12 +146,13 @@ class Buffer:
         return cls(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
 
     def once(self, key: Hashable, compute: Callable[[], Fact]) -> Fact:
-        """What several passes ask of the bytes, computed once; `key` says what it is, and as what they are read."""
-        if self._found is None:
-            self._found = {}
-        if key not in self._found:
-            self._found[key] = compute()
-        return cast("Fact", self._found[key])
+        """A fact of the bytes that several passes need, computed once; `key` names it and the type as which they
+        are read."""
+        if self._facts is None:
+            self._facts = {}
+        if key not in self._facts:
+            self._facts[key] = compute()
+        return cast("Fact", self._facts[key])
 
     def __repr__(self) -> str:
         return f"<Buffer of {self.data.size} bytes>"
@@ -169,7 +170,7 @@ class Location:
 
     @property
     def place(self) -> str:
-        """The same without the file."""
+        """Subgraph, operator and tensor."""
         place = f"subgraph {self.function}, operator {self.operator} ({self.opcode})"
         return f"{place}, tensor '{self.tensor}'" if self.tensor else place
 
@@ -239,7 +240,7 @@ class Value:
 
     @property
     def label(self) -> str:
-        """What messages call it."""
+        """The name of the value in messages."""
         if self.name or self.producer is None:
             return f"tensor '{self.name}'"
         return f"a result of {self.producer.name}"
@@ -278,7 +279,7 @@ class Op:
     """Each answers why an op of the class is invalid, in any form, or None. It relies on those before it."""
 
     module_constraints: ClassVar[tuple[Callable[[Any, Module, str], str | None], ...]] = ()
-    """As `constraints`, where the answer depends on the module, or on the op around it, whose name comes last ("" for
+    """Constraints where the answer depends on the module, or on the op around it, whose name comes last ("" for
     an op of a function)."""
 
     def __init__(
@@ -312,8 +313,8 @@ class Op:
             result.producer = self
 
     def custom_text(self, _name: Callable[[Value | None], str]) -> str | None:
-        """What stands between its results and types in the text form, if that is not the generic form; `_name`: what
-        the text calls a value."""
+        """The text between the results of an op and its types, if that is not the generic form; `_name`: the name
+        of a value in the text."""
         return None
 
     def normalize(self) -> None:
@@ -340,7 +341,7 @@ class Op:
         results: list[Value] | None = None,
         info: Mapping[str, Any] | None = None,
     ) -> Op:
-        """The same op once more, with other operands, results or info where there are some."""
+        """A copy of the op, with other operands, results or info where there are some."""
         return Op(
             self.name,
             self.operands if operands is None else operands,
@@ -387,7 +388,7 @@ class Block:
 
 @dataclass(eq=False)
 class Region:
-    """What is inside of an op: blocks, of which the first is run first."""
+    """The content of an op: blocks, of which the first is run first."""
 
     blocks: list[Block]
 
@@ -430,14 +431,14 @@ class Signature:
 
     @property
     def values(self) -> list[Value]:
-        """Those of its inputs and outputs."""
+        """The values of its inputs and outputs."""
         return [value for _, value in (*(self.inputs or ()), *(self.outputs or ()))]
 
-    def with_outputs(self, made: Mapping[Value, Value]) -> Signature:
+    def with_outputs(self, replacements: Mapping[Value, Value]) -> Signature:
         """The signature with the values that its function returns now, by those it returned."""
         if self.outputs is None:
             return self
-        return replace(self, outputs=[(name, made.get(value, value)) for name, value in self.outputs])
+        return replace(self, outputs=[(name, replacements.get(value, value)) for name, value in self.outputs])
 
 
 @dataclass
@@ -465,9 +466,9 @@ class Record:
 
     def find(self, kind: type[Item]) -> Item | None:
         """The object of a class."""
-        found = self._items.get(kind)
-        assert found is None or isinstance(found, kind)
-        return found
+        match = self._items.get(kind)
+        assert match is None or isinstance(match, kind)
+        return match
 
     def join(self, other: Record) -> None:
         """Notes what another record has beyond this one."""

@@ -1,4 +1,4 @@
-"""What passes ask of a function: users, values, ops by class, element types.
+"""Facts of a function that passes need: users, values, ops by class, element types.
 
 The answers are computed by a walk. While passes run, the pass manager keeps them until a pass has changed something;
 `convert`, until the result is written. Two of them, users and ops by class, outlive a pass that changes ops by
@@ -29,29 +29,29 @@ def walk(ops: Iterable[Op]) -> Iterator[Op]:
 
 
 def unique(values: Iterable[Value | None]) -> list[Value]:
-    """Those that are there, in order, and each once."""
-    found = dict.fromkeys(values)
-    found.pop(None, None)
-    return cast("list[Value]", list(found))
+    """The values, in order and each once, without None."""
+    distinct = dict.fromkeys(values)
+    distinct.pop(None, None)
+    return cast("list[Value]", list(distinct))
 
 
 def final(value: V, replacements: Mapping[Value, Value]) -> V:
-    """What is read in the place of a value: itself, or what the chain of its replacements ends at."""
+    """The value that is read in the place of another: itself, or the end of the chain of its replacements."""
     while value in replacements:
         value = cast("V", replacements[cast("Value", value)])
     return value
 
 
 def ends(replacements: Mapping[Value, Value]) -> dict[Value, Value]:
-    """What is read in the place of each replaced value, at the end of the chain of its replacements."""
-    found: dict[Value, Value] = {}
+    """The end of the chain of replacements, for each replaced value."""
+    last: dict[Value, Value] = {}
     for value in replacements:
         passed: list[Value] = []
-        while value in replacements and value not in found:
+        while value in replacements and value not in last:
             passed.append(value)
             value = replacements[value]
-        found.update(dict.fromkeys(passed, found.get(value, value)))
-    return found
+        last.update(dict.fromkeys(passed, last.get(value, value)))
+    return last
 
 
 _FACTS_DEPEND_ON: Final = frozenset({"ops", "inputs", "outputs"})
@@ -62,7 +62,7 @@ Fact = TypeVar("Fact")
 _Op = TypeVar("_Op", bound="Op")
 
 
-def _kept(compute: Callable[[Facts], Fact]) -> Callable[[Facts], Fact]:
+def _remembered(compute: Callable[[Facts], Fact]) -> Callable[[Facts], Fact]:
     """A method whose answer is kept, if facts of the function are, until it changes."""
     name = compute.__name__
 
@@ -100,7 +100,7 @@ class Facts:
             self._facts = {}
 
     def once(self, key: str, compute: Callable[[], Fact]) -> Fact:
-        """What several passes ask, computed once as long as nothing changes; `key` says what it is."""
+        """A fact that several passes need, computed once as long as nothing changes; `key` names it."""
         if self._facts is None:
             return compute()
         if key not in self._facts:
@@ -143,7 +143,7 @@ class Facts:
         self.ops = _without(self.ops, dead) if stay is None else stay
 
     def _index_in_step(self) -> _Index | None:
-        """What `replace` and `take_out` keep true, if it is known."""
+        """The index that `replace` and `take_out` update, if it is known."""
         return cast("_Index | None", self._facts.get(_INDEX)) if self._in_step and self._facts else None
 
     def users(self) -> Mapping[Value, Sequence[Op]]:
@@ -156,23 +156,23 @@ class Facts:
         return index.users
 
     def places(self) -> Mapping[type[Op], Mapping[Op, int]]:
-        """The ops of each class, also those inside of others, in order, each with a number that is larger than those of
-        the ops before it."""
+        """The ops of each class, also those inside of others, in order. Each has a number that is larger than those
+        of the ops before it."""
         return self.once(_INDEX, lambda: _Index(self.ops, users=False)).places
 
     def place_of(self) -> Callable[[Op], int]:
-        """What gives the place of an op of the function, to sort by."""
+        """The function from an op to its place, to sort by."""
         return self.once(_INDEX, lambda: _Index(self.ops, users=False)).place
 
-    @_kept
+    @_remembered
     def by_signature(self) -> Mapping[tuple[object, ...], Sequence[Op]]:
         """The ops, but for those inside of others, by name and element types: those of the operands, None, and those of
         the results; None for one left out."""
-        found: dict[tuple[object, ...], list[Op]] = {}
+        ops_by_signature: dict[tuple[object, ...], list[Op]] = {}
         for op in self.ops:
             signature = (op.name, *[v and v.type.element for v in (*op.operands, None, *op.results)])
-            found.setdefault(signature, []).append(op)
-        return found
+            ops_by_signature.setdefault(signature, []).append(op)
+        return ops_by_signature
 
     def has_ops(self, *kinds: type) -> bool:
         """Whether some op is of one of these classes, or has one of these traits."""
@@ -189,24 +189,24 @@ class Facts:
     def ops_with(self, *kinds: type) -> Sequence[Op]:
         """The ops of some classes or with some traits, also those inside of others, in order."""
         places = self.places()
-        found = [ops for of_class, ops in places.items() if any(map(of_class.matches, kinds))]
-        if len(found) > 1:
-            together = {op: place for ops in found for op, place in ops.items()}
+        classes = [ops for of_class, ops in places.items() if any(map(of_class.matches, kinds))]
+        if len(classes) > 1:
+            together = {op: place for ops in classes for op, place in ops.items()}
             return sorted(together, key=together.__getitem__)
-        return [*found[0]] if found else ()
+        return [*classes[0]] if classes else ()
 
-    @_kept
+    @_remembered
     def values(self) -> Sequence[Value]:
         """Every value in use, once: inputs, then operands, intermediates and results in op order, then outputs."""
-        found: list[Value | None] = [*self.inputs]
+        occurrences: list[Value | None] = [*self.inputs]
         for op in walk(self.ops):
-            found += op.operands
-            found += op.intermediates
-            found += op.results
+            occurrences += op.operands
+            occurrences += op.intermediates
+            occurrences += op.results
             if op.regions:
-                found += [value for region in op.regions for block in region.blocks for value in block.arguments]
-        found += self.outputs
-        return unique(found)
+                occurrences += [value for region in op.regions for block in region.blocks for value in block.arguments]
+        occurrences += self.outputs
+        return unique(occurrences)
 
 
 class _Index:
@@ -237,15 +237,15 @@ class _Index:
         """The ops that read replaced values; they are users of what replaces them, in the end, from now on."""
         users = self.users
         assert users is not None
-        found: dict[Op, None] = {}
+        changed: dict[Op, None] = {}
         joined: dict[Value, list[Op]] = {}
         for value, end in replacements.items():
             if readers := users.pop(value, None):
-                found.update(dict.fromkeys(readers))
+                changed.update(dict.fromkeys(readers))
                 joined.setdefault(end, []).extend(readers)
         for end, readers in joined.items():
             users[end] = sorted((*users.get(end, ()), *readers), key=self.place)
-        return list(found)
+        return list(changed)
 
     def take_out(self, dead: Set[Op]) -> None:
         """Takes out ops, with those inside of them."""
@@ -267,9 +267,9 @@ class _Index:
 
 
 def _without(ops: Iterable[Op], dead: Set[Op]) -> list[Op]:
-    kept = [op for op in ops if op not in dead]
-    for op in kept:
+    live = [op for op in ops if op not in dead]
+    for op in live:
         for region in op.regions:
             for block in region.blocks:
                 block.ops = _without(block.ops, dead)
-    return kept
+    return live

@@ -1,4 +1,4 @@
-"""Which module declares each op, says what a stage does with it, has a pass. Made by `make index`.
+"""Modules of each op: of its declaration, of the stages, and of passes. Written by `make index`.
 
 A module of a dialect or of a stage is imported when the first op is met that it is needed for.
 """

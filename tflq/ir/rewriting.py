@@ -1,4 +1,5 @@
-"""What passes share: replacing values wherever a module refers to them, taking out and copying ops, comparing modules.
+"""Functions that passes share: replacing values wherever a module refers to them, taking out and copying ops,
+comparing modules.
 
 Two modules are equal if a writer would make the same file of both. Values and buffers are compared by what they hold
 and by who shares them: the values of one module map one to one to those of the other, and so do the buffers; two
@@ -50,13 +51,13 @@ def replace_in_signatures(module: Module, replacements: Mapping[Value, Value]) -
             signature.outputs = [(name, replacements.get(value, value)) for name, value in signature.outputs]
 
 
-def insert_after(module: Module, function: Function, made: Mapping[Value, Op]) -> None:
+def insert_after(module: Module, function: Function, inserted: Mapping[Value, Op]) -> None:
     """Put ops behind values of a function: each reads its value, and all that used the value uses its result."""
-    behind = {value: op.result for value, op in made.items()}
+    behind = {value: op.result for value, op in inserted.items()}
     function.replace(behind)
     module.signatures = module.signatures and [signature.with_outputs(behind) for signature in module.signatures]
     after: dict[Op | None, list[Op]] = {}
-    for value, op in made.items():
+    for value, op in inserted.items():
         op.operands = [value]
         after.setdefault(value.producer, []).append(op)
     ops = after.get(None, [])
@@ -120,8 +121,8 @@ def forget_constants(module: Module, constants: Set[Value] | None = None) -> Non
     unread = constants - read_constants(module)
     for function in module.functions:
         function.tensors = [value for value in function.tensors if value not in unread]
-    kept = read_constants(module).union(*(function.tensors for function in module.functions))
-    gone = {value.buffer for value in unread} - {value.buffer for value in kept}
+    used = read_constants(module).union(*(function.tensors for function in module.functions))
+    gone = {value.buffer for value in unread} - {value.buffer for value in used}
     module.buffers = [Buffer(NO_DATA) if buffer in gone else buffer for buffer in module.buffers]
 
 
@@ -146,37 +147,38 @@ def rewrite_all_ops(module: Module, rewritten: Callable[[Op], Sequence[Op] | Non
     return any(modified)
 
 
-def replace_result(made: Value, original: Value) -> None:
-    """The op that makes `made` results in `original` instead, which keeps its users and its name."""
-    producer = made.producer
+def replace_result(result: Value, original: Value) -> None:
+    """The op that produces `result` results in `original` instead, which keeps its users and its name."""
+    producer = result.producer
     assert producer is not None
     producer.results = [original]
     original.producer = producer
 
 
-def move_name(kept: Value, named: Value) -> bool:
-    """Let `kept`'s producer result in `named` instead. False, and nothing done, unless `kept` is a result without a
-    name, and both have the same type. The producer stays where it is, so every user of either still comes after it.
+def move_name(unnamed: Value, named: Value) -> bool:
+    """Lets the producer of `unnamed` result in `named` instead. False, and nothing done, unless `unnamed` is a
+    result without a name, and both have the same type. The producer stays where it is, so every user of either
+    still comes after it.
     """
-    producer = kept.producer
-    if producer is None or kept.name or kept.type != named.type:
+    producer = unnamed.producer
+    if producer is None or unnamed.name or unnamed.type != named.type:
         return False
-    producer.results = [named if result is kept else result for result in producer.results]
+    producer.results = [named if result is unnamed else result for result in producer.results]
     named.producer = producer
     return True
 
 
 def copied(ops: Sequence[Op], known: dict[Value, Value]) -> list[Op]:
     """Copies of ops on other values; `known` learns what their results are."""
-    made: list[Op] = []
+    copies: list[Op] = []
     for op in ops:
         operands = [value and known.get(value, value) for value in op.operands]
         for value in op.results:
             known[value] = Value(value.type, info=value.info)
         regions = [Region([_block(block, known) for block in region.blocks]) for region in op.regions]
         results = [known[value] for value in op.results]
-        made.append(Op(op.name, operands, results, dict(op.attributes), op.location, info=op.info, regions=regions))
-    return made
+        copies.append(Op(op.name, operands, results, dict(op.attributes), op.location, info=op.info, regions=regions))
+    return copies
 
 
 def _block(block: Block, known: dict[Value, Value]) -> Block:
@@ -192,7 +194,7 @@ _INT: Final = frozenset((int,))
 
 
 def attribute_key(value: Any) -> Hashable:
-    """What an attribute is compared and hashed by; equal keys mean equal attributes.
+    """The key by which an attribute is compared and hashed; equal keys mean equal attributes.
 
     Told apart, unlike by `==`: `True` and `1`, `1.0` and `1`, `0.0` and `-0.0`, lists and tuples, arrays by dtype.
     A NaN equals itself.

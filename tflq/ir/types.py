@@ -29,7 +29,7 @@ class NoNumbers(Refused, TypeError):  # noqa: N818 an answer, not an error
 # Scalar element types: integers, floats, and those that have a name alone.
 
 
-_MADE: dict[str, ScalarType] = {}
+_SCALARS_BY_NAME: dict[str, ScalarType] = {}
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)
@@ -49,18 +49,18 @@ class ScalarType:
     _dtype: np.dtype | None = field(repr=False)
 
     def __new__(cls, name: str, bits: int, kind: str, numpy: str) -> ScalarType:
-        if name not in _MADE:
+        if name not in _SCALARS_BY_NAME:
             signed = kind == "int"
             span = 1 << bits
-            said: dict[str, object] = {"name": name, "bits": bits, "kind": kind, "numpy": numpy, "signed": signed}
-            said |= {"is_integer": kind in ("int", "uint"), "is_float": kind == "float"}
-            said |= {"minimum": -(span // 2) if signed else 0, "maximum": (span // 2 if signed else span) - 1}
-            said["_dtype"] = np.dtype(numpy) if numpy else None
-            made = object.__new__(cls)
-            for key, value in said.items():
-                object.__setattr__(made, key, value)
-            return _MADE.setdefault(name, made)
-        return _MADE[name]
+            fields: dict[str, object] = {"name": name, "bits": bits, "kind": kind, "numpy": numpy, "signed": signed}
+            fields |= {"is_integer": kind in ("int", "uint"), "is_float": kind == "float"}
+            fields |= {"minimum": -(span // 2) if signed else 0, "maximum": (span // 2 if signed else span) - 1}
+            fields["_dtype"] = np.dtype(numpy) if numpy else None
+            scalar = object.__new__(cls)
+            for key, value in fields.items():
+                object.__setattr__(scalar, key, value)
+            return _SCALARS_BY_NAME.setdefault(name, scalar)
+        return _SCALARS_BY_NAME[name]
 
     def __reduce__(self) -> tuple[type[ScalarType], tuple[str, int, str, str]]:
         return ScalarType, (self.name, self.bits, self.kind, self.numpy)
@@ -131,9 +131,9 @@ def named_scalar(name: str) -> ScalarType | None:
     integer = re.fullmatch(_WIDTH, name)
     if integer is not None and 0 < int(integer[2]) <= _LARGEST_WIDTH:
         bits = int(integer[2])
-        held = next((size for size in (8, 16, 32, 64) if bits <= size), 0)
+        container = next((size for size in (8, 16, 32, 64) if bits <= size), 0)
         signed = integer[1] == "i"
-        dtype = f"{'' if signed else 'u'}int{held}" if held else ""
+        dtype = f"{'' if signed else 'u'}int{container}" if container else ""
         return ScalarType(name, bits, "int" if signed else "uint", dtype)
     number = re.fullmatch(_FLOAT, name)
     return None if number is None else ScalarType(name, int(number[1] or number[2] or 19), "float", "")
@@ -144,9 +144,9 @@ def signless(scalar: ScalarType) -> ScalarType:
     """The signless integer of an integer's width: `i8` of `ui8`."""
     if scalar.kind != "uint":
         return scalar
-    found = named_scalar(scalar.name.removeprefix("u"))
-    assert found is not None
-    return found
+    counterpart = named_scalar(scalar.name.removeprefix("u"))
+    assert counterpart is not None
+    return counterpart
 
 
 Shape: TypeAlias = tuple[int | None, ...] | None
@@ -174,7 +174,7 @@ def _frozen(values: npt.ArrayLike, dtype: npt.DTypeLike) -> np.ndarray:
 
 
 def scale_dtype(expressed: ScalarType) -> np.dtype:
-    """What scales are stored as: the expressed type, where numpy has it."""
+    """The type in which scales are stored: the expressed type, where numpy has it."""
     return expressed.dtype if expressed.numpy else np.dtype(np.float64 if expressed.bits > 32 else np.float32)
 
 
@@ -187,8 +187,8 @@ def _scales(values: npt.ArrayLike, expressed: ScalarType) -> np.ndarray:
     return np.asarray(values, scale_dtype(expressed))
 
 
-def lost_scales(scales: np.ndarray, expressed: ScalarType) -> np.ndarray:
-    """Which scales are not 0 and finite, but would be 0 or infinite in the expressed type."""
+def unrepresentable_scales(scales: np.ndarray, expressed: ScalarType) -> np.ndarray:
+    """Whether each scale is not 0 and finite, but would be 0 or infinite in the expressed type."""
     with np.errstate(over="ignore", under="ignore"):
         rounded = _scales(scales, expressed)
     return (np.isfinite(scales) & ~np.isfinite(rounded)) | ((scales != 0) & (rounded == 0))
@@ -406,7 +406,7 @@ class NoQuantizedType:
 
 @dataclass(frozen=True, slots=True)
 class FunctionType:
-    """What a function takes and gives: the type of its reference, `(tensor<3xi8>) -> tensor<3xi8>`."""
+    """The types of a function's inputs and results, as its reference has them: `(tensor<3xi8>) -> tensor<3xi8>`."""
 
     inputs: tuple[TensorType, ...]
     results: tuple[TensorType, ...]
@@ -500,14 +500,14 @@ class TensorType:
 
     @property
     def size(self) -> int:
-        """How many elements it has, where an open dim and an unknown rank count as 1."""
+        """The number of elements, where an open dim and an unknown rank count as 1."""
         size = 1
         for dim in self.dims:
             size *= 1 if dim is None else dim
         return size
 
     def __str__(self) -> str:
-        """As messages have it: `?x49x10x1xi8`; `qi8` for any quantized type stored in i8."""
+        """The form in messages: `?x49x10x1xi8`; `qi8` for any quantized type stored in i8."""
         dims = "*x" if self.shape is None else "".join(f"{'?' if d is None else d}x" for d in self.shape)
         return f"{dims}{'q' if self.quantized else ''}{self.storage}"
 
@@ -515,11 +515,11 @@ class TensorType:
         return TensorType(self.shape, element)
 
     def stripped(self) -> TensorType:
-        """The same tensor of its storage type, without quantization."""
+        """A tensor of the storage type, without quantization."""
         return self if isinstance(self.element, ScalarType) else TensorType(self.shape, self.storage)
 
     def stored(self) -> TensorType:
-        """As `stripped`, of signless integers: what `quant.scast` casts to and from."""
+        """`stripped`, of signless integers: the type that `quant.scast` casts to and from."""
         plain = self.stripped()
         return plain if plain.storage.kind != "uint" else plain.with_element(signless(plain.storage))
 
@@ -544,8 +544,8 @@ class BareType(TensorType):
 
 
 def parameters(type: TensorType) -> tuple[np.ndarray, np.ndarray]:
-    """Scale (float32, or float64 where that is expressed) and zero point (int32, or int64 where it is beyond that) of a
-    quantized tensor, shaped to broadcast to it."""
+    """Scale and zero point of a quantized tensor, shaped to broadcast to it. The scale is float32, or float64 where
+    that is expressed; the zero point is int32, or int64 where it is beyond that."""
     element, rank = type.element, type.rank
     precision = np.float64 if getattr(element, "expressed", None) == f64 else np.float32
     if isinstance(element, UniformQuantizedType):

@@ -56,7 +56,7 @@ PER_AXIS: Final = frozenset({UniformQuantizedPerAxisType, UniformQuantizedSubCha
 
 
 def axis_problem(type: TensorType) -> str | None:
-    """How a type breaks the per-axis quantization integrity, or None if it does not."""
+    """The breach of the per-axis quantization integrity by a type, or None if there is none."""
     element = type.element
     if isinstance(element, UniformQuantizedPerAxisType):
         if isinstance(type, BareType):
@@ -76,7 +76,8 @@ def axis_problem(type: TensorType) -> str | None:
 
 
 def size_problem(value: Value) -> str | None:
-    """How the bytes of a constant differ from its type, or None if they do not; sparse ones say their own size."""
+    """The difference of the bytes of a constant from its type, or None if there is none; sparse ones say their own
+    size."""
     type, buffer = value.type, value.buffer
     if buffer is None or not buffer.data.size or not type.is_static or "sparsity" in value.info:
         return None
@@ -89,7 +90,7 @@ def size_problem(value: Value) -> str | None:
 
 
 def bounds_problem(value: Value) -> str | None:
-    """Which element of a constant is outside the bounds of its type, or None if none is."""
+    """The element of a constant that is outside the bounds of its type, or None if there is none."""
     element = value.type.element
     if not is_narrowed(element) or not value.is_constant:
         return None
@@ -200,7 +201,7 @@ def _sides(op: Op) -> tuple[TensorType, TensorType]:
 
 
 def axis_integrity(op: Op) -> str | None:
-    """How the type of operand or result breaks the per-axis quantization integrity."""
+    """The breach of the per-axis quantization integrity by the type of operand or result."""
     source, target = _two_types(op)
     return axis_problem(source) or axis_problem(target)
 
@@ -215,7 +216,7 @@ def verify(module: Module) -> None:
 
 
 def verify_ops(function: Function, known: Set[Value]) -> None:
-    """The same for the ops of a function that is not whole: `known` are defined before these."""
+    """`verify` of the ops of a function that is not whole: `known` are defined before these."""
     check = _Function(Module([function]), 0, function)
     check.defined |= known
     check.ops(function.ops, None, "")
@@ -248,7 +249,7 @@ class _Function:
                 self.fail(None, f"argument '{argument.name}' is the result of an op ({argument.producer.name})")
         self.ops(function.ops, None, "")
         for position, value in enumerate(function.outputs):
-            if value not in defined and (value.producer is not None or not _is_given(value)):
+            if value not in defined and (value.producer is not None or not _has_content(value)):
                 self.fail(None, f"output {position} {_undefined(value, function)}")
             if value.buffer is not None and (reason := bounds_problem(value)) is not None:
                 self.fail(None, f"output {position}: {reason}")
@@ -261,7 +262,7 @@ class _Function:
             for position, value in enumerate(op.operands):
                 if value is None or (value in defined and value.buffer is None):
                     continue
-                if value not in defined and (value.producer is not None or not _is_given(value)):
+                if value not in defined and (value.producer is not None or not _has_content(value)):
                     self.fail(shown, _within(outer, op, f"operand {position} {_undefined(value, self.function)}"))
                 if value.buffer is not None and value.type.element.__class__ is not ScalarType:
                     reason = constant_problem(value)
@@ -294,7 +295,7 @@ class _Function:
                 self._regions(op, shown)
 
     def _regions(self, op: Op, outer: Op) -> None:
-        """What is inside of an op: it sees what is defined before, and nothing after the op sees it."""
+        """The content of an op: it sees what is defined before, and nothing after the op sees it."""
         before = self.defined
         for region in op.regions:
             for block in region.blocks:
@@ -332,13 +333,13 @@ def verify_sizes(module: Module) -> None:
 
 
 def constant_problem(value: Value) -> str | None:
-    """What is wrong with a constant."""
+    """Why a constant is invalid, or None."""
     if value.type.element.__class__ in PER_AXIS and (reason := axis_problem(value.type)) is not None:
         return reason
     return bounds_problem(value)
 
 
-def _is_given(value: Value) -> bool:
+def _has_content(value: Value) -> bool:
     """Whether a value that nothing produces has a content: a constant or a variable tensor."""
     return value.buffer is not None or bool(value.info.get("is_variable"))
 
@@ -372,7 +373,7 @@ _MOST = 200
 
 @dataclass(slots=True)
 class Notes:
-    """What a verification found harmless, in order; `warnings` holds one sentence each, without repetition."""
+    """Harmless findings of a verification, in order; `warnings` holds one sentence each, without repetition."""
 
     warnings: list[str] = field(default_factory=list)
     left_out: int = 0

@@ -35,7 +35,15 @@ from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, UniformQuantizedType, i8, i16, i32, ui8
 from tflq.legalize.movement import seen_by_kernel
 from tflq.legalize.probing import centred, kernel_name, per_layer, rounding_shift, scaled, stored, symmetric
-from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rewritten, RuleBuilder, kernel_parameters, rule
+from tflq.legalize.rule import (
+    FOLLOWS_PARAMETERS,
+    Answer,
+    NotApplicable,
+    Rewritten,
+    RuleBuilder,
+    kernel_parameters,
+    rule,
+)
 from tflq.numerics.activation import (
     ACCUMULATOR_BITS,
     NEWTON_OFFSET,
@@ -98,8 +106,8 @@ def relu(op: Relu | Relu6 | ReluN1To1 | Relu0To1, b: RuleBuilder) -> Answer:
 
 @rule(LeakyRelu)
 def leaky_relu(op: LeakyRelu, b: RuleBuilder) -> Answer:
-    """x - z1 times input / output where it is at least 0, else times input * |alpha| / output, and negated after
-    rounding if alpha is negative."""
+    """x - z1 times input / output where it is at least 0, else times input * |alpha| / output. The latter is
+    negated after rounding if alpha is negative."""
     source, output = _types(op, i8, ui8, i16)
     identity, alpha, negated = leaky_multipliers(source.scale, output.scale, op.alpha)
     bound = 1 << source.storage.bits
@@ -113,8 +121,8 @@ def leaky_relu(op: LeakyRelu, b: RuleBuilder) -> Answer:
 
 @rule(Prelu)
 def prelu(op: Prelu, b: RuleBuilder) -> Answer:
-    """x - z1 times input / output where it is at least 0, else (x - z1) * (alpha - z2) times
-    input * alpha / output. The kernel reads alpha's bytes as uint8 if the operand is uint8, else as int8."""
+    """x - z1 times input / output where it is at least 0. Else (x - z1) * (alpha - z2) times input * alpha / output.
+    The kernel reads alpha's bytes as uint8 if the operand is uint8, else as int8."""
     source, output = _types(op, i8, ui8, i16)
     (weight,) = per_layer(op, [op.alpha])
     read = ui8 if source.storage is ui8 else i8
@@ -122,7 +130,7 @@ def prelu(op: Prelu, b: RuleBuilder) -> Answer:
     if weight.storage not in (i8, ui8, i16):
         raise NotApplicable(f"PRELU on {source.storage} has no form for an alpha of {weight.storage}")
     if not op.alpha.type.is_static:
-        raise NotApplicable("the shape of alpha is not known", misread and f"{misread}; {AS_STATED}")
+        raise NotApplicable("the shape of alpha is not known", misread and f"{misread}; {FOLLOWS_PARAMETERS}")
     identity, alpha = prelu_multipliers(source.scale, weight.scale, output.scale)
     bound = 1 << source.storage.bits
     x = centred(b, op.input, source)

@@ -28,7 +28,7 @@ from tflq.dialects.tfl.arithmetic import Add, Div, FloorDiv, FloorMod, Maximum, 
 from tflq.dialects.tosa.elementwise import BitwiseXor
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, Shape, UniformQuantizedType, i8, i16, i32, i64, ui8
-from tflq.legalize.movement import COPIED, kept, parameters_differ
+from tflq.legalize.movement import COPIED, emit_unchanged, parameters_differ
 from tflq.legalize.probing import centred, kernel_name, per_layer, rounding_shift, scaled, stored, symmetric
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, kernel_parameters, rule
 from tflq.numerics.activation import BOUNDS, activation_range, integer_activation_range
@@ -300,7 +300,7 @@ def floor_division(op: FloorDiv | FloorMod, b: RuleBuilder) -> Answer:
     if isinstance(op, FloorDiv) and storage is i64:
         raise NotApplicable("FLOOR_DIV has no kernel for i64")
     operands = [b.value(op.lhs), b.value(op.rhs)]
-    return Rewritten(kept(op, b, operands), warning="the kernel ignores scales and zero points")
+    return Rewritten(emit_unchanged(op, b, operands), warning="the kernel ignores scales and zero points")
 
 
 def _floor_division_table(op: FloorDiv | FloorMod, b: RuleBuilder) -> Answer:
@@ -351,8 +351,8 @@ def _in_lanes(b: RuleBuilder, x: Value, exponent: int) -> Value:
 
 
 def _one_by_one(b: RuleBuilder, x: Value, exponent: int) -> Value:
-    """The same where the loop is not vectorized: by an exponent modulo 64, from 32 on as `fixed_point.divide_by_pot`
-    has it."""
+    """The shift where the loop is not vectorized: by an exponent modulo 64, from 32 on as in
+    `fixed_point.divide_by_pot`."""
     exponent &= 63
     if exponent < 32:
         return rounding_shift(b, x, exponent)
@@ -361,7 +361,7 @@ def _one_by_one(b: RuleBuilder, x: Value, exponent: int) -> Value:
 
 
 def _elements_in_lanes(op: Add | Sub, b: RuleBuilder) -> int | None:
-    """How many of the first elements are computed in vector registers; None: all, however many there are."""
+    """The number of the first elements that are computed in vector registers; None: all, however many there are."""
     shape = op.lhs.type.shape
     if b.memory is not None and b.memory.writes_over(op):
         return 0

@@ -101,7 +101,7 @@ from tflq.numerics.unary import REAL_FUNCTIONS, REAL_FUNCTIONS_OF_TWO, FloatFunc
 
 NOTE = "no kernel computes it; the real function, rounded"
 MOST_OFF = 0.75
-"""How far a result may be off before it is rounded, in counts: less than 1, so that it is off by at most 1 after."""
+"""The largest error of a result before it is rounded, in counts: less than 1, so that it is off by at most 1 after."""
 _FAR = "the operands' scales are too far above the result's"
 _RAW = "the kernel adds the stored integers and ignores their scales"
 _QUOTIENT_BITS = 12

@@ -42,7 +42,7 @@ from tflq.ir.types import (
 )
 from tflq.legalize.movement import parameters_differ, refused, seen_by_kernel
 from tflq.legalize.probing import kernel_name
-from tflq.legalize.rule import AS_STATED
+from tflq.legalize.rule import FOLLOWS_PARAMETERS
 
 _DIFFERS = "the kernel copies the stored integers, though {} and {} have different quantization parameters"
 
@@ -85,7 +85,7 @@ class Calls:
         self.strips = strips
         self.real = real
         self._numbers: dict[tuple[int, Interface], int] = {}
-        self.made: list[tuple[int, Interface | None]] = [(i, None) for i in range(len(module.functions))]
+        self.functions: list[tuple[int, Interface | None]] = [(i, None) for i in range(len(module.functions))]
         """For each function of the legalized form: the index of its source, and its interface if it is called."""
         if strips:
             self._number()
@@ -100,10 +100,10 @@ class Calls:
                 if index in free:
                     free.discard(index)
                     self._numbers[index, interface] = index
-                    self.made[index] = (index, interface)
+                    self.functions[index] = (index, interface)
                 else:
-                    self._numbers[index, interface] = len(self.made)
-                    self.made.append((index, interface))
+                    self._numbers[index, interface] = len(self.functions)
+                    self.functions.append((index, interface))
 
     def _called(self, op: Op) -> Iterator[tuple[int, Interface]]:
         if is_call(op):
@@ -111,7 +111,7 @@ class Calls:
                 yield index, self._interface(op, index)
 
     def _interface(self, op: Op, index: int) -> Interface:
-        """What a function takes and gives for a call: its own types, or the call's."""
+        """The types of a function's arguments and results for a call: its own types, or the call's."""
         function = self.module.functions[index]
         arguments, results = list(function.inputs), list(function.outputs)
         if self.real:
@@ -129,17 +129,17 @@ class Calls:
         return copy
 
     def passed(self, op: Op) -> Iterator[_Passed]:
-        """What a call copies, quantized or not; of a WHILE, the results of its body go where its arguments went."""
+        """The copies of a call, quantized or not; of a WHILE, the results of its body go where its arguments went."""
         calls = trait_of(op, traits.Calls)
         operands = op.operands if calls is None or calls.inputs is None else op.operands[calls.inputs.index :]
         for index in dict.fromkeys(callees(op)):
             function = self.module.functions[index]
-            taken = op.results
+            targets = op.results
             if isinstance(op, While):
-                taken = [] if index == op.cond_subgraph_index else [v for v in operands if v is not None]
+                targets = [] if index == op.cond_subgraph_index else [v for v in operands if v is not None]
             yield from (
                 _Passed(outer, inner, index)
-                for side, other in ((operands, function.inputs), (taken, function.outputs))
+                for side, other in ((operands, function.inputs), (targets, function.outputs))
                 for outer, inner in zip(side, other, strict=False)
                 if outer is not None
             )
@@ -240,8 +240,8 @@ def densified(function: Function) -> tuple[Function, list[Op]]:
 
 def _reading(op: Op, dense: dict[Value, Value]) -> Op:
     """The op on the dense constants."""
-    kept = () if _is_quantized(op) else [v for v in op.present_operands if _is_sparse(v)]
-    operands = [v if v is None or v in kept else dense.get(v, v) for v in op.operands]
+    sparse = () if _is_quantized(op) else [v for v in op.present_operands if _is_sparse(v)]
+    operands = [v if v is None or v in sparse else dense.get(v, v) for v in op.operands]
     return op if operands == op.operands else op.copy_with(operands)
 
 
@@ -275,7 +275,7 @@ def misread(op: Op) -> dict[str, str]:
     report warns. Measured on BUILTIN_REF of ai-edge-litert 2.1, with a sample of the coverage table for each.
     """
     why = _why(op)
-    return {f"{why}; {AS_STATED}": "broken"} if why else {}
+    return {f"{why}; {FOLLOWS_PARAMETERS}": "broken"} if why else {}
 
 
 def _one_scale(op: Op, value: Value) -> str:
@@ -314,8 +314,8 @@ def _of_several_scales(op: Op) -> Value | None:
         return None  # DIV refuses it
     if isinstance(op, BatchMatMul):
         return op.output if isinstance(op.output.type.element, UniformQuantizedPerAxisType) else _in_blocks(op)
-    asked = op.operands if isinstance(op, Quantize) else op.tensors
-    return next((v for v in asked if v and isinstance(v.type.element, UniformQuantizedPerAxisType)), None)
+    candidates = op.operands if isinstance(op, Quantize) else op.tensors
+    return next((v for v in candidates if v and isinstance(v.type.element, UniformQuantizedPerAxisType)), None)
 
 
 def _of_operand(op: Op) -> str:
@@ -331,8 +331,8 @@ def _of_operand(op: Op) -> str:
     zeros = source.type.storage == i16 and any(seen_by_kernel(v)[1] for v in (source, result))
     if zeros and (isinstance(op, Softmax) or trait_of(op, Int16Symmetric) is not None):
         return ""  # kernels that refuse int16 with zero points
-    stored, stated = element_storage(source.type.element), element_storage(result.type.element)
-    return f"the kernel takes '{result.name}', which is {stated}, for {stored} like '{source.name}'"
+    stored, declared = element_storage(source.type.element), element_storage(result.type.element)
+    return f"the kernel takes '{result.name}', which is {declared}, for {stored} like '{source.name}'"
 
 
 def _in_blocks(op: BatchMatMul) -> Value | None:
@@ -343,7 +343,7 @@ def _in_blocks(op: BatchMatMul) -> Value | None:
 
 
 def _past_the_end(op: Op) -> str:
-    """What float kernels with quantized constants read past the end of a tensor."""
+    """The values that float kernels with quantized constants read past the end of a tensor, in words."""
     if not op.results or op.result.type.quantized:
         return ""
     if isinstance(op, DepthwiseConv2D):
@@ -355,7 +355,7 @@ def _past_the_end(op: Op) -> str:
 
 
 def _of_recurrent(op: Op) -> str:
-    """What the kernel of a recurrent operator reads past its end, or without having set it."""
+    """The values that the kernel of a recurrent operator reads past its end, or without having set them, in words."""
     from tflq.legalize.recurrent import reads_past_state, unset
 
     if op.results and not op.result.type.quantized and reads_past_state(op):

@@ -18,7 +18,7 @@ from tflq.dialects.tfl.casts import Bitcast, Cast, Dequantize, Quantize
 from tflq.dialects.tfl.state import AssignVariable, ReadVariable
 from tflq.ir.core import Value
 from tflq.ir.types import ElementType, ScalarType, f16, f32, i1, i8, i16, i32, parameters, ui8
-from tflq.legalize.movement import COPIED, kept
+from tflq.legalize.movement import COPIED, emit_unchanged
 from tflq.legalize.probing import per_layer, requantized_if_plain, scaled, symmetric
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.numerics.fixed_point import ratio_multiplier
@@ -72,7 +72,7 @@ def cast(op: Cast, b: RuleBuilder) -> Answer:
     storage = result.type.storage
     whole = x.type.storage.is_float and storage.bits < 32
     type = result.type.with_element(i32) if whole else result.type.stripped()
-    converted = kept(op, b, [b.value(x)], [type])[0]
+    converted = emit_unchanged(op, b, [b.value(x)], [type])[0]
     if whole:
         converted = b.cast(b.clamp(converted, storage.minimum, storage.maximum), storage)
     return Rewritten([converted], warning="" if _stored_is_real(op) else _CAST)
@@ -129,10 +129,10 @@ def assign(op: AssignVariable, b: RuleBuilder) -> Answer:
     """The variable = the stored integers."""
     handle, value = op.resource, op.value
     plain, element = b.value(value), value.type.element
-    held = next(iter(b.variables.elements(handle)), element)
-    if b.real and held != element:
-        plain = _under(b, plain, element, held, value, "written")
-    kept(op, b, [handle, plain])
+    stored = next(iter(b.variables.elements(handle)), element)
+    if b.real and stored != element:
+        plain = _under(b, plain, element, stored, value, "written")
+    emit_unchanged(op, b, [handle, plain])
     return []
 
 
@@ -140,12 +140,12 @@ def assign(op: AssignVariable, b: RuleBuilder) -> Answer:
 def read(op: ReadVariable, b: RuleBuilder) -> Answer:
     """result = the integers stored in the variable."""
     element, written = op.result.type.element, b.variables.elements(op.resource)
-    held = kept(op, b, [op.resource])[0]
+    stored = emit_unchanged(op, b, [op.resource])[0]
     if all(other == element for other in written):
-        return held
+        return stored
     if not b.real:
-        return Rewritten([held], warning=COPIED)
-    return held if written[0] == element else _under(b, held, written[0], element, op.result, "read")
+        return Rewritten([stored], warning=COPIED)
+    return stored if written[0] == element else _under(b, stored, written[0], element, op.result, "read")
 
 
 def _under(b: RuleBuilder, plain: Value, source: ElementType, target: ElementType, value: Value, done: str) -> Value:

@@ -1,5 +1,5 @@
-"""What the report warns of: exceptions, where a converted model gives something else than the parameters say, or than
-the interpreter does; and what kernels of hybrid operators disregard or do not take.
+"""Exceptions of which the report warns, where a converted model gives another result than by its parameters or in
+the interpreter. And parameters and types that kernels of hybrid operators disregard or do not take.
 
 Rules state what parameters kernels disregard, and note what C++ leaves undefined (`note_undefined`); `settled` finds
 out whether that shows in a result, and says how far it is from the real value.
@@ -14,7 +14,7 @@ import numpy as np
 
 from tflq.base.light import dataclass, replace
 from tflq.dialects.declare import trait_of
-from tflq.dialects.forms import kept_reason
+from tflq.dialects.forms import stays_quantized_reason
 from tflq.dialects.parameters import HybridKernel, Interpolates
 from tflq.dialects.tfl.convolution import DepthwiseConv2D, FullyConnected
 from tflq.dialects.tfl.indexing import EmbeddingLookup
@@ -28,14 +28,14 @@ from tflq.ir.types import (
     ui8,
 )
 from tflq.legalize.probing import Distance, distance, kernel_name
-from tflq.legalize.rule import AS_STATED, NotApplicable, Rewritten, Rule
+from tflq.legalize.rule import FOLLOWS_PARAMETERS, NotApplicable, Rewritten, Rule
 
 
 @dataclass(frozen=True, slots=True)
 class Caveat:
-    """What a user should know about a result. `reproduced`: it is the interpreter's, which differs from what the
-    parameters say; else it is what the parameters say, and the interpreter's differs, or is not the same everywhere.
-    `remedy`: what the user can do, shown after each warning."""
+    """A warning for users about a result. `reproduced`: the result is the interpreter's, which differs from the
+    parameters. Else it is the result by the parameters, and the interpreter's differs, or is not the same
+    everywhere. `remedy`: what the user can do, shown after each warning."""
 
     text: str
     reproduced: bool
@@ -79,14 +79,14 @@ EXCEPTIONS: dict[str, Caveat] = {
 """By the name that a row of the report with a warning has. `docs/exceptions.md` has what was measured for each."""
 
 _UNDEFINED = "{what}, which C++ leaves undefined; the result is what kernels compiled for x86-64 give{far}"
-_UNSETTLED = "{what}, which C++ leaves undefined, and interpreters differ{far}; " + AS_STATED
+_UNSETTLED = "{what}, which C++ leaves undefined, and interpreters differ{far}; " + FOLLOWS_PARAMETERS
 _RANGE = "at these scales the kernel's sums or products exceed its types; the result is the kernel's{far}"
 _USUAL = (1e-12, 1e6)
 """Scales between these do not take the kernels' float32 multipliers out of range."""
 
 
 def remedies(exceptions: Iterable[str]) -> str:
-    """What a user can do about warnings of these exceptions; empty if there are none, or they have no names."""
+    """The remedies for warnings of these exceptions; empty if there are none, or they have no names."""
     return "; ".join(dict.fromkeys(EXCEPTIONS[name].remedy for name in exceptions if name))
 
 
@@ -116,16 +116,16 @@ def settled(rule: Rule, op: Op, answer: Rewritten, undefined: Mapping[str, int |
 
 
 BY_PARAMETERS = "quantize the model again with scales closer to each other, or take the exact form (plain .onnx)"
-"""What a user can do where a target computes by parameters, and the interpreter's kernel does not."""
+"""The remedy where a target computes by parameters, and the interpreter's kernel does not."""
 
 
 def unlike_kernel(rule: Rule, op: Op, answer: Rewritten, undefined: Mapping[str, int | None]) -> str:
-    """What shows in a result of the kernel that parameters do not say, for a target that computes by them; empty if
-    nothing does. answer: the rule's, which does as the kernel."""
-    found = settled(rule, op, answer, undefined)
-    if not found.warning or not EXCEPTIONS[found.exception].reproduced:
+    """The difference of a kernel's result from the parameters, in words, for a target that computes by them; empty
+    if there is none. answer: the rule's, which does as the kernel."""
+    answered = settled(rule, op, answer, undefined)
+    if not answered.warning or not EXCEPTIONS[answered.exception].reproduced:
         return ""
-    exceeded = "its sums or products exceed its types" if found.exception == "range" else ""
+    exceeded = "its sums or products exceed its types" if answered.exception == "range" else ""
     why = "; ".join(w for w in (answer.warning, " and ".join(undefined), exceeded) if w)
     far = distance(rule, op)
     return f"the interpreter's kernel gives something else than the parameters say{f', {far}' if far else ''}: {why}"
@@ -169,9 +169,9 @@ _NO_KERNEL = HybridKernel(())
 
 
 def disregarded(op: Op) -> str:
-    """What a hybrid kernel disregards of its constants' parameters; empty if nothing."""
+    """The parameters of its constants that a hybrid kernel disregards, in words; empty if there are none."""
     for value in op.operands:
-        if value is None or not value.type.quantized or kept_reason(op) is not None:
+        if value is None or not value.type.quantized or stays_quantized_reason(op) is not None:
             continue
         if value.type.storage == ui8:
             return f"the kernel reads '{value.name}', which is uint8, as int8 without a zero point"
@@ -208,7 +208,7 @@ def _zero_points(value: Value) -> np.ndarray:
 def without_kernel(op: Op, *, real: bool = False) -> str:
     """Why no kernel computes a hybrid op on its constants as they are; empty if one does. `real`: a kernel that
     disregards parameters does not count."""
-    if kept_reason(op) is not None:
+    if stays_quantized_reason(op) is not None:
         return ""
     kernel, known = kernel_name(op), trait_of(op, HybridKernel) or _NO_KERNEL
     for place, value in enumerate(op.operands):

@@ -37,7 +37,7 @@ from tflq.dialects.tosa.elementwise import LogicalNot
 from tflq.ir.core import Value
 from tflq.ir.types import UniformQuantizedType, i1, i8, i16, i32, i64, ui8
 from tflq.legalize.grid import centred_by, entry_of, grid_of
-from tflq.legalize.movement import kept, move
+from tflq.legalize.movement import emit_unchanged, move
 from tflq.legalize.probing import centred, kernel_name, per_layer, zero_point_of
 from tflq.legalize.rule import Answer, NotApplicable, Refusing, Rewritten, RuleBuilder, rule
 from tflq.numerics.elementwise import LEFT_SHIFT, compared, compared_one_by_one, comparison_multiplier, unsettled
@@ -160,7 +160,7 @@ def where(op: Where, b: RuleBuilder) -> Answer:
         plain = b.emit(NotEqual, b.alike(wide, zero), wide.type.with_element(i1))
     elif plain.type.storage.bits == 16:
         plain = b.cast(plain, i32)
-    places = kept(op, b, [plain])
+    places = emit_unchanged(op, b, [plain])
     raw = "the kernel takes the stored integers and ignores scales and zero points"
     return Rewritten(places, warning=raw if zero != 0 and not b.real else "")
 
@@ -174,7 +174,7 @@ def stored(op: BitwiseXor | RightShift | BroadcastArgs, b: RuleBuilder) -> Answe
     operands = [None if v is None else b.value(v) for v in op.operands]
     kind = op.lhs.type.storage
     types = [v.type.with_element(kind if v.type.quantized else v.type.element) for v in op.results]
-    pairs = zip(kept(op, b, operands, types), op.results, strict=True)
+    pairs = zip(emit_unchanged(op, b, operands, types), op.results, strict=True)
     results = [b.cast(new, old.type.storage) for new, old in pairs]
     return Rewritten(results, note=f"{kernel_name(op)} takes the stored integers, whatever they stand for")
 
@@ -200,7 +200,7 @@ def bitcast(op: Bitcast, b: RuleBuilder) -> Answer:
         low = b.bitwise_and(low, 255)
         whole = b.add(b.mul(high, 256), low)
         return Rewritten([b.reshape(b.cast(whole, result.storage), size)], note=note)
-    return Rewritten(kept(op, b, [x]), note=note)
+    return Rewritten(emit_unchanged(op, b, [x]), note=note)
 
 
 @rule(Equal, NotEqual, Greater, GreaterEqual, Less, LessEqual, order=2)

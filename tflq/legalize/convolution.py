@@ -23,7 +23,7 @@ from tflq.dialects.tfl.movement import PadV2
 from tflq.dialects.tosa import convolution as tosa
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, TensorType, i4, i8, i16, i32, ui8
-from tflq.legalize.probing import kernel_name, per_layer, symmetric, taken
+from tflq.legalize.probing import gather_along, kernel_name, per_layer, symmetric
 from tflq.legalize.rescaled import (
     IGNORED_ZERO_POINT,
     Products,
@@ -32,15 +32,15 @@ from tflq.legalize.rescaled import (
     accumulator,
     bias_of,
     bounds_of,
+    crude_bound_limit,
     element,
-    enough,
-    fixed,
     line,
+    requantize_fixed_point,
+    reshape_constant,
     scales_of,
     shape_of,
     sliced,
     unused_zero_point,
-    viewed,
     weight_zero_point,
 )
 from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder, rule
@@ -84,9 +84,9 @@ def convolution(op: _Operator, b: RuleBuilder) -> Answer:
     weight_zp = weight_zero_point(weights) if storage == ui8 else 0
     terms = Terms(b.value(weights), bias_of(b, bias, channels, acc), source.zero_point, weight_zp, acc)
     sums = products.sums(op, b, terms)
-    crude = enough(b, scales, target)
+    crude = crude_bound_limit(b, scales, target)
     bounds = bounds_of(source, weights, products.summed, weight_zp, terms.bias, crude)
-    answer = fixed(b, sums.value, scales, target, op.fused_activation_function, bounds)
+    answer = requantize_fixed_point(b, sums.value, scales, target, op.fused_activation_function, bounds)
     ignored = weight_zp == 0 and unused_zero_point(weights)
     return answer.rewritten(None, IGNORED_ZERO_POINT if ignored else "")
 
@@ -125,7 +125,7 @@ def depthwise_sums(op: DepthwiseConv2D, b: RuleBuilder, terms: Terms) -> Sums:
     one, kernel_h, kernel_w, outputs = weights.type.sizes
     if one != 1 or not depth or outputs % depth:
         raise NotApplicable(f"{outputs} output channels are not a multiple of {depth} input channels")
-    taps = viewed(b, weights, (kernel_h, kernel_w, depth, outputs // depth))
+    taps = reshape_constant(b, weights, (kernel_h, kernel_w, depth, outputs // depth))
     return Sums(_convolved(op, b, terms, x, taps, terms.bias, depthwise=True))
 
 
@@ -229,7 +229,7 @@ def _amounts(b: RuleBuilder, shape: Value, axis: int, extent: int, stride: int) 
     size = sliced(b, shape, [axis], [axis + 1], _ONE)
     rest = sliced(b, longer, size, [0], _LINE, end_mask=1)
     rows = b.constant(np.concatenate([pairs[:1], pairs]))
-    return taken(b, rows, shape_of(b, rest, 1))
+    return gather_along(b, rows, shape_of(b, rest, 1))
 
 
 def transpose_conv_sums(op: TransposeConv, b: RuleBuilder, terms: Terms) -> Sums:

@@ -1,4 +1,4 @@
-"""Which path an operator takes: the first of these that it can.
+"""The path of an operator: the first of these that it can take.
 
     user         a rule that the user gives (`tflq.Extension`)
     as it is     it has no quantized tensor; or it is custom or recurrent, and its tensors stay behind `quant.scast`
@@ -22,7 +22,7 @@ from tflq.base.sized import TooLarge
 from tflq.dialects.builder import refined
 from tflq.dialects.declare import trait_of
 from tflq.dialects.effects import is_handle, is_hybrid
-from tflq.dialects.forms import UNQUANTIZED, is_recurrent, kept_reason, verify_form
+from tflq.dialects.forms import UNQUANTIZED, is_recurrent, stays_quantized_reason, verify_form
 from tflq.dialects.inference import Misfit
 from tflq.dialects.parameters import LacksKernel
 from tflq.dialects.quant import Dcast, Qcast
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from tflq.legalize.target_kernels import TargetKernels
 
 
-def kept(op: Op, reason: str, warning: str) -> Decision:
+def unchanged(op: Op, reason: str, warning: str) -> Decision:
     """An operator that stays as it is. A warning says which parameters its kernel ignores."""
     exception = "disregarded" if warning else ""
     return Decision(op, "kept", reason, warning, exception, remedies([exception]))
@@ -55,7 +55,7 @@ _OUTLIVES = "its state is in resource variables, which reset_all_variables() doe
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What a conversion allows.
+    """Options of a conversion.
 
     fallback: an operator without a rule is computed in float.
     state: operators with variable tensors are "kept", or their rules make variables: of TFLite ("variables", with a
@@ -112,7 +112,7 @@ class Decider:
             self._kernels = TargetKernels(policy.target, plain, self.b)
 
     def decide(self, op: Op) -> Decision:
-        """What becomes of an operator that calls no function. Refused if it can take no path."""
+        """The decision on an operator that calls no function. Refused if it can take no path."""
         declined: list[str] = []
         if self._policy.rules and (decision := self._by_user_rule(op, declined)) is not None:
             return decision
@@ -126,7 +126,7 @@ class Decider:
             return Decision(op, "kept", UNQUANTIZED)
         if op.info.get(MARK):
             self.keep(op)
-            return kept(op, "its constant stays quantized: weight-only quantization", "")
+            return unchanged(op, "its constant stays quantized: weight-only quantization", "")
         case = self._case(op)
         decision = self._as_it_is(case) or self._as_hybrid(case) or self._by_kernel(case) or self._by_rule(case)
         decision = decision or self._in_float(case)
@@ -172,11 +172,11 @@ class Decider:
 
     def _verify(self, ops: Sequence[Op], op: Op) -> None:
         """VerificationError if a user's rule emitted invalid IR for an operator."""
-        own = {v for new in ops for v in new.results}
-        used = {v for new in ops for v in new.present_operands if v not in own}
+        emitted = {v for new in ops for v in new.results}
+        used = {v for new in ops for v in new.present_operands if v not in emitted}
         known = {v for v in used if v.producer is None} | {self.plain.get(v, v) for v in op.present_operands}
         if not used <= known:
-            known |= {v for other in self.b.ops for v in other.results} - own
+            known |= {v for other in self.b.ops for v in other.results} - emitted
         function = Function(op.name, [], op.results, list(ops))
         verify_ops(function, known)
         verify_form(Module([function]), "integer")
@@ -189,7 +189,7 @@ class Decider:
             from tflq.legalize import recurrent
 
             leaves = ("lowered",) if hybrid else ("lowered", "variables")
-            case.missing = recurrent.without_kernel(op, real=real, kept=self._policy.state not in leaves)
+            case.missing = recurrent.without_kernel(op, real=real, stays=self._policy.state not in leaves)
             if not case.missing:
                 case.unlike, case.repeated = recurrent.misread(op), recurrent.repeated(op)
         elif hybrid:
@@ -198,11 +198,11 @@ class Decider:
 
     def _as_it_is(self, case: _Case) -> Decision | None:
         op, leaves = case.op, case.missing or case.hybrid or self._policy.state != "kept"
-        reason = kept_reason(op)
+        reason = stays_quantized_reason(op)
         if reason is None or (case.recurrent and leaves):
             return None
         self.keep(op)
-        return kept(op, reason, case.unlike)
+        return unchanged(op, reason, case.unlike)
 
     def _as_hybrid(self, case: _Case) -> Decision | None:
         if case.hybrid and self._kernels is not None and not case.missing:
@@ -215,7 +215,7 @@ class Decider:
         if case.hybrid and not case.missing:
             self._pass_through(case.op)
             warning = _joined(case.unlike, case.repeated) if case.recurrent else disregarded(case.op)
-            return kept(case.op, "hybrid: floats with quantized constants", warning)
+            return unchanged(case.op, "hybrid: floats with quantized constants", warning)
         case.reasons += [why for why in (case.missing, case.narrow) if why]
         return None
 
@@ -223,7 +223,7 @@ class Decider:
         if self._kernels is None or not self._policy.target.kernels or case.hybrid or case.missing:
             return None
         verdict = self._kernels.keep(case.op)
-        if verdict.kept:
+        if verdict.runs:
             warning = self._unlike_kernel(case.op) if self._policy.target.by_parameters else ""
             return Decision(case.op, "kept", verdict.reason, warning, remedy=BY_PARAMETERS if warning else "")
         case.reasons.append(verdict.reason)
@@ -231,8 +231,8 @@ class Decider:
         return None
 
     def _unlike_kernel(self, op: Op) -> str:
-        """What the interpreter's kernel gives otherwise than the parameters say, as the operator's first rule finds it;
-        empty if nothing shows."""
+        """The difference of the interpreter's kernel from the parameters, as the operator's first rule tells it;
+        empty if there is none."""
         start = len(self.b.ops)
         try:
             for rule in rules_of(type(op)):
@@ -246,8 +246,8 @@ class Decider:
         return ""
 
     def _by_rule(self, case: _Case) -> Decision | None:
-        """By the first rule that applies; else by one that does where sizes that the model computes are constants, as
-        far as these are known for every batch."""
+        """The decision by the first rule that applies. Else by one that does where sizes that the model computes
+        are constants, as far as these are known for every batch."""
         if case.hybrid or case.missing or case.narrow:
             return None
         reasons, warnings = [*case.reasons], {**case.warnings}
@@ -288,8 +288,8 @@ class Decider:
         return None
 
     def _answer(self, rule: Rule, op: Op) -> Rewritten:
-        """What a rule gives. NotApplicable also if parameters must hold, as where no kernel takes the types, and the
-        result is not what they say."""
+        """The answer of a rule. NotApplicable also if parameters must hold, as where no kernel takes the types, and
+        the result does not follow them."""
         try:
             answer = settled(rule, op, rewritten(rule(op, self.b)), self.b.undefined)
         except TooLarge as why:
@@ -361,8 +361,8 @@ def _joined(*sentences: str) -> str:
 
 
 def _narrow(op: Op) -> str:
-    """Why no rule covers an op that computes on tensors of less than 8 bits, or of elements that are not numbers here
-    (strings, bf16); empty for other ops."""
+    """Why no rule covers an op that computes on tensors of less than 8 bits, or of elements that are not numbers
+    here (strings, bf16). Empty for other ops."""
     for value in op.tensors:
         if not value.type.storage.numpy and not is_handle(value):
             return f"no rule computes on '{value.name}' of {value.type.storage}"

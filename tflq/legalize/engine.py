@@ -15,7 +15,7 @@ from tflq.analysis.known import first_dynamic
 from tflq.base.errors import Reason, Refused, UnsupportedError, operators
 from tflq.base.light import dataclass, field, replace
 from tflq.dialects.effects import callees, entry_functions, is_variable
-from tflq.dialects.forms import INTEGER_EDGE, Form, kept_reason
+from tflq.dialects.forms import INTEGER_EDGE, Form, stays_quantized_reason
 from tflq.dialects.quant import Scast
 from tflq.dialects.tfl.casts import Cast
 from tflq.dialects.tfl.state import While
@@ -32,7 +32,7 @@ from tflq.ir.types import (
 )
 from tflq.ir.verifier import COPIED, bounds_problem
 from tflq.legalize.calls import Calls, Interface, copied, densified, is_call, plain_value
-from tflq.legalize.deciding import Decider, Policy, kept
+from tflq.legalize.deciding import Decider, Policy, unchanged
 from tflq.legalize.probing import requantized_if_plain
 from tflq.legalize.rule import Memory, Rule, Variables, variables_of
 from tflq.targets.target import INTEGER, Target
@@ -41,15 +41,15 @@ from tflq.transforms.pass_manager import Decision, Decisions, Pass, PassResult, 
 
 @dataclass(slots=True)
 class Shared:
-    """What the walks of a module's functions share."""
+    """State shared by the walks of all functions of a module."""
 
     policy: Policy
     calls: Calls
     variables: Variables
     plain: dict[Value, Value] = field(default_factory=dict)
-    """What each quantized tensor has become."""
+    """The plain value of each quantized tensor."""
     outputs: dict[Value, Value] = field(default_factory=dict)
-    """What entry points return instead."""
+    """The values that entry points return instead."""
     refused: list[Reason] = field(default_factory=list)
     bounds: Mapping[Value, tuple[int, int]] = field(default_factory=dict)
     """Of results: what they are clamped to."""
@@ -101,7 +101,8 @@ class Walk:
         return argument
 
     def _returned(self, value: Value, element: ElementType) -> Value:
-        """What a called function returns: the plain value under its original name, in the parameters of the call."""
+        """The value that a called function returns: the plain one under its original name, in the parameters of the
+        call."""
         plain = self._b.value(value)
         if not value.type.quantized and plain.producer is not None:
             plain.info = value.info
@@ -137,7 +138,7 @@ class Walk:
     @cached_property
     def _early(self) -> Set[Value]:
         """The results of ops before the first one whose result has a dynamic size. The interpreter prepares nothing
-        after such an op before it has run, so a copy of a value must stand before it, as the value does."""
+        after such an op before it has run. So a copy of a value must stand before it, as the value does."""
         dynamic = first_dynamic(self._shared.calls.module, self._source)
         if dynamic is None:
             return frozenset()
@@ -159,7 +160,7 @@ class Walk:
                 plain = self._b.clamp(self._b.value(computed), *self._shared.bounds[result])
                 plain.name = result.name
                 self._plain[result] = plain
-        decision.op, decision.made = op, self._b.ops[start:]
+        decision.op, decision.emitted = op, self._b.ops[start:]
         self._decisions.append(decision)
 
     def _with_body(self, op: Op) -> Op:
@@ -182,7 +183,7 @@ class Walk:
         calls = self._shared.calls
         if problem := calls.problem(op):
             raise Refused(problem)
-        decision = kept(op, kept_reason(op) or "", calls.warning(op))
+        decision = unchanged(op, stays_quantized_reason(op) or "", calls.warning(op))
         if not calls.strips:
             self._decider.keep(op)
             return decision
@@ -213,7 +214,8 @@ _STATE = "nothing keeps the state of an operator within the bounds <{}:{}>; leav
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """What a module's types no longer say: the bounds of values, and a warning for each input or output with bounds."""
+    """Properties that a module's types no longer have: the bounds of values, and a warning for each input or output
+    with bounds."""
 
     bounds: dict[Value, tuple[int, int]] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
@@ -236,7 +238,7 @@ def accept(module: Module) -> Accepted:
         for value in function.values():
             if isinstance(value.type.element, ScalarType):
                 continue
-            if problem := _take(value, accepted, held=is_variable(value) or value in scratch):
+            if problem := _take(value, accepted, is_state=is_variable(value) or value in scratch):
                 refused.append(f"subgraph {index}, {value.label}: {problem}")
     if refused:
         raise UnsupportedError(f"{len(refused)} tensor(s) have types that cannot be converted:", refused, remedy=_FILES)
@@ -254,7 +256,7 @@ def _locate(module: Module, index: int, function: Function) -> None:
             op.location = Location(module.source, index, number, op.name.removeprefix("tfl.").upper(), tensor)
 
 
-def _take(value: Value, accepted: Accepted, *, held: bool) -> str:
+def _take(value: Value, accepted: Accepted, *, is_state: bool) -> str:
     """Gives a value a type that TFLite has. Returns why that is impossible; empty if it is done."""
     element = value.type.element
     if isinstance(element, AnyQuantizedType):
@@ -271,7 +273,7 @@ def _take(value: Value, accepted: Accepted, *, held: bool) -> str:
     if not is_narrowed(element):
         return ""
     low, high = element.storage_min, element.storage_max
-    if held:
+    if is_state:
         return _STATE.format(low, high)
     if problem := bounds_problem(value):
         return problem
@@ -359,7 +361,7 @@ def legalize(module: Module, policy: Policy) -> tuple[Module, list[Decision]]:
     calls = Calls(module, strips=not policy.target.kernels, real=policy.real)
     shared = Shared(policy, calls, variables_of(module), bounds=accepted.bounds)
     functions: list[Function] = []
-    for place, (index, interface) in enumerate(shared.calls.made):
+    for place, (index, interface) in enumerate(shared.calls.functions):
         function, rows = module.functions[index], decisions
         if place >= len(module.functions):
             function, rows = copied(function), list[Decision]()
@@ -407,7 +409,7 @@ def _by_source(decisions: Sequence[Decision]) -> list[Decision]:
         last = rows[-1] if rows else None
         here = decision.op.location
         if last is not None and here is not None and last.op.location is here and last.path == decision.path == "kept":
-            last.made = [*last.made, *decision.made]
+            last.emitted = [*last.emitted, *decision.emitted]
         else:
             rows.append(decision)
     return rows

@@ -1,4 +1,4 @@
-"""What is computed in float.
+"""Computation in float.
 
 The fallback dequantizes the operands, computes the operator in float, and requantizes the results (the quant dialect's
 "overcoming limited quantization support"). It is within one count of the real-valued result, rounded; saturated where
@@ -39,7 +39,7 @@ _DISREGARDED = frozenset({"SIGN_BIT", "TANH"})
 """Fused activations that float kernels also disregard, except those of recurrent operators."""
 
 _NEAR = 2.0**26
-"""How many steps of a result an operand may hold."""
+"""The largest number of steps of a result in an operand."""
 
 
 def fall_back(op: Op, b: RuleBuilder) -> Sequence[Value]:

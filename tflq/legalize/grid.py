@@ -28,7 +28,7 @@ from tflq.ir.types import (
     parameters,
     ui8,
 )
-from tflq.legalize.probing import taken
+from tflq.legalize.probing import gather_along
 from tflq.legalize.rule import NotApplicable, RuleBuilder
 from tflq.numerics.activation import BOUNDS, real_range
 from tflq.numerics.fixed_point import quantize_multipliers
@@ -68,8 +68,8 @@ def real_requantized(
         raise NotApplicable("the ratio of the scales is not a number")
     clamp = result_range(to, activation)
     reach = max(-bounds[0], bounds[1])
-    told_apart = ((1 << to.storage.bits) + 1) / limited_scales(scales, to.storage, reach)
-    if (np.minimum(reach, told_apart) >= 2.0**31).any() or (to.storage == i32 and acc.type.storage == i64):
+    limit = ((1 << to.storage.bits) + 1) / limited_scales(scales, to.storage, reach)
+    if (np.minimum(reach, limit) >= 2.0**31).any() or (to.storage == i32 and acc.type.storage == i64):
         if reach >= _MOST:
             raise NotApplicable("the sum can leave 48 bits")
         acc, scales, bounds = _coarse(b, acc, scales, bounds)
@@ -127,7 +127,7 @@ _FAR = 1 << 20
 
 
 class Grid(NamedTuple):
-    """How a tensor is stored: scales float64, zero points int64, both of `rank` dims."""
+    """The stored form of a tensor: scales float64, zero points int64, both of `rank` dims."""
 
     storage: ScalarType
     scales: np.ndarray
@@ -167,15 +167,15 @@ class Grid(NamedTuple):
 def grid_of(value: Value, rank: int | None = None, storages: tuple[ScalarType, ...] = _STORAGES) -> Grid:
     """A tensor's parameters as a grid of `rank` dims, its own by default. NotApplicable if it is not stored as one of
     `storages`."""
-    element, own = value.type.element, value.type.rank
+    element, declared_rank = value.type.element, value.type.rank
     if not isinstance(element, (UniformQuantizedType, UniformQuantizedPerAxisType)):
         raise NotApplicable(f"tensor '{value.name}' ({value.type.storage}) has no parameters per layer or per axis")
     if element.storage not in storages:
         raise NotApplicable(f"tensor '{value.name}' is stored as {element.storage}")
-    if own is None or (rank is not None and rank < own):
+    if declared_rank is None or (rank is not None and rank < declared_rank):
         raise NotApplicable(f"the rank of '{value.name}' is not known")
     scales, zeros = parameters(value.type)
-    ones = (1,) * ((own if rank is None else rank) - scales.ndim)
+    ones = (1,) * ((declared_rank if rank is None else rank) - scales.ndim)
     return Grid(
         element.storage,
         scales.astype(np.float64).reshape(ones + scales.shape),
@@ -234,8 +234,8 @@ def bounded(b: RuleBuilder, x: Value, least: np.ndarray, most: np.ndarray, to: S
 
 
 def over(b: RuleBuilder, x: Value, grid: np.ndarray, apply: Callable[[Value, np.ndarray], Value]) -> Value:
-    """`apply` on x, with the grid's axes brought together in its last dim and the grid as a vector along it; the
-    result in x's shape. x has the grid's full size along these axes."""
+    """`apply` on x, with the grid's axes brought together in its last dim and the grid as a vector along it. The
+    result has x's shape. x has the grid's full size along these axes."""
     rank = x.type.rank or 0
     fitted = _fitted(grid, rank)
     axes = [a for a, d in enumerate(fitted.shape) if d > 1]
@@ -327,7 +327,7 @@ def entries_by(b: RuleBuilder, plain: Value, table: np.ndarray, storage: ScalarT
         return b.table(plain, entries)
     starts = sized.arange(count).reshape(cells) * span - plain.type.storage.minimum
     index = b.add(b.cast(plain, i32), entry_of(b, starts, plain.type.rank or 0))
-    return taken(b, b.constant(entries, storage), index)
+    return gather_along(b, b.constant(entries, storage), index)
 
 
 def requantized_by(b: RuleBuilder, operand: Value, source: Grid, target: Grid) -> Value:

@@ -30,10 +30,10 @@ from tflq.dialects.tfl.indexing import (
 from tflq.ir.core import Op, Value
 from tflq.ir.types import UniformQuantizedType, i1, i8, i16, i32, i64, parameters, ui8
 from tflq.legalize.grid import grids_of, requantized_by
-from tflq.legalize.movement import COPIED, kept, move, parameters_differ, refused, seen_by_kernel, under
-from tflq.legalize.probing import centred, per_layer, taken, zero_point_of
+from tflq.legalize.movement import COPIED, emit_unchanged, move, parameters_differ, refused, seen_by_kernel, under
+from tflq.legalize.probing import centred, gather_along, per_layer, zero_point_of
 from tflq.legalize.rescaled import scaled_sum
-from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rewritten, RuleBuilder, rule
+from tflq.legalize.rule import FOLLOWS_PARAMETERS, Answer, NotApplicable, Rewritten, RuleBuilder, rule
 
 _ZEROS = "the kernel stores the integer 0 for zeros, though the zero point is not 0"
 _OTHER_STORAGE = "no kernel copies {} to {}"
@@ -47,7 +47,7 @@ def embedding_lookup(op: EmbeddingLookup, b: RuleBuilder) -> Answer:
         raise NotApplicable("no kernel copies rows from several scales to others")
     if table.type.storage != result.type.storage or table.type.storage not in (i8, ui8, i16):
         raise NotApplicable(f"no kernel copies rows of {table.type.storage} to {result.type.storage}")
-    rows = taken(b, b.value(table), b.value(ids))
+    rows = gather_along(b, b.value(table), b.value(ids))
     if b.real and parameters_differ(op):
         return requantized_by(b, rows, *grids_of(table, result))
     return Rewritten([rows], warning=COPIED if parameters_differ(op) else "")
@@ -59,7 +59,7 @@ def hashtable_lookup(op: HashtableLookup, b: RuleBuilder) -> Answer:
     values, result = op.values, op.result
     if values.type.storage != result.type.storage:
         raise NotApplicable(f"no kernel copies rows of {values.type.storage} to {result.type.storage}")
-    rows, hits = kept(op, b, [b.value(v) for v in op.operands if v])
+    rows, hits = emit_unchanged(op, b, [b.value(v) for v in op.operands if v])
     zeros = parameters(result.type)[1].any() if result.type.quantized else False
     some_hit, all_hit = _hits(op.lookup, op.keys)
     differ = some_hit and parameters_differ(op)
@@ -131,7 +131,7 @@ def matrix_set_diag(op: MatrixSetDiag, b: RuleBuilder) -> Answer:
         raise NotApplicable(_OTHER_STORAGE.format(diagonal.type.storage, op.result.type.storage))
     shape, inner = list(x.type.dims), list(diagonal.type.dims)
     if len(shape) < 2 or None in shape[-2:] or inner.count(None) > 1:
-        differ = f"{COPIED}; {AS_STATED}" if parameters_differ(op) else ""
+        differ = f"{COPIED}; {FOLLOWS_PARAMETERS}" if parameters_differ(op) else ""
         raise NotApplicable(f"the shape of '{x.name}' is not known", differ)
     rows, columns = shape[-2] or 0, shape[-1] or 0
     place = [*inner[:-1], rows, 1] if rows <= columns else [*inner[:-1], 1, columns]
@@ -192,7 +192,7 @@ def _scattered(op: Op, b: RuleBuilder, updates: Value) -> Value:
 
 
 def _most(indices: Value) -> int | None:
-    """How many updates can meet in one place; None if that is not known."""
+    """The largest number of updates that can meet in one place; None if that is not known."""
     shape = indices.type.shape or (None,)
     if None in shape:
         return None
@@ -237,4 +237,4 @@ def _dense(op: SparseToDense, b: RuleBuilder, values: Value, default: Value) -> 
     source = sized.full(dims, count)
     source[tuple(where.T)] = np.arange(len(where)) if values.type.rank else 0  # the last of equal indices stays
     table = b.concat([b.reshape(values, [count]), b.reshape(default, [1])], 0)
-    return taken(b, table, source)
+    return gather_along(b, table, source)

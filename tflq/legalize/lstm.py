@@ -32,9 +32,9 @@ from tflq.legalize.rescaled import (
     IGNORED_ZERO_POINT,
     bias_of,
     bounds_of,
-    fixed,
+    requantize_fixed_point,
+    reshape_constant,
     unused_zero_point,
-    viewed,
     weight_zero_point,
 )
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, kernel_parameters, no_parameters, rule
@@ -70,16 +70,16 @@ def _basic_lstm(op: LSTM, b: RuleBuilder) -> Answer:
     if not (x.type.is_static and before.type.is_static and weights.is_constant and bias.is_constant):
         raise NotApplicable("the shapes, or the weights, are not known; bind the batch to convert it")
     batch, depth = before.type.sizes
-    rows = b.concat([b.value(x), _held(b, before, (batch, depth))], 1)
+    rows = b.concat([b.value(x), _state_or_value(b, before, (batch, depth))], 1)
     gates = _gates(b, rows, weights, bias)
-    new, activation = _cell(b, gates, _held(b, state, (batch, depth)))
+    new, activation = _cell(b, gates, _state_or_value(b, state, (batch, depth)))
     for tensor, value in ((before, activation), (state, new)):
         if is_variable(tensor):
             write_state(b, tensor, value)
     return Rewritten([activation, new, rows, gates], note="its state is variables")
 
 
-def _held(b: RuleBuilder, tensor: Value, shape: tuple[int, ...]) -> Value:
+def _state_or_value(b: RuleBuilder, tensor: Value, shape: tuple[int, ...]) -> Value:
     return read_state(b, tensor, shape) if is_variable(tensor) else b.value(tensor)
 
 
@@ -87,7 +87,7 @@ def _gates(b: RuleBuilder, rows: Value, weights: Value, bias: Value) -> Value:
     """The sums of all gates, int16 [batch, 4 depth]."""
     batch, total = rows.type.sizes
     width = (weights.type.shape or (0,))[0] or 0
-    filters, offset = viewed(b, b.value(weights), (width, 1, 1, total)), bias_of(b, bias, width, i32)
+    filters, offset = reshape_constant(b, b.value(weights), (width, 1, 1, total)), bias_of(b, bias, width, i32)
     zero, shape = weight_zero_point(weights), (batch, 1, 1, width)
     sums = b.conv2d(b.reshape(rows, (batch, 1, 1, total)), filters, offset, shape, input_zp=128, weight_zp=zero)
     element = bias.type.element
@@ -114,8 +114,8 @@ def _cell(b: RuleBuilder, gates: Value, state: Value) -> tuple[Value, Value]:
         return b.arithmetic_right_shift(b.mul(x, y), 15, round=True)
 
     i, g, f, o = (gate(place) for place in range(4))
-    kept = product(f, b.cast(state, i32))
-    new = b.clamp(b.add(rounding_shift(b, product(i, g), _STATE_BITS), kept), i16.minimum, i16.maximum)
+    remembered = product(f, b.cast(state, i32))
+    new = b.clamp(b.add(rounding_shift(b, product(i, g), _STATE_BITS), remembered), i16.minimum, i16.maximum)
     twice = b.clamp(b.mul(new, 2), i16.minimum, i16.maximum)
     activation = rounding_shift(b, product(o, _looked_up(b, b.cast(twice, i16), tanh)), 8)
     activation = b.add(b.clamp(activation, i8.minimum, i8.maximum), 128)
@@ -262,7 +262,7 @@ def _gates_of(op: LSTM | UnidirectionalSequenceLSTM) -> dict[str, Gate]:
 
 
 def _unlike(values: list[Value], storage: object) -> str:
-    """Which tensor is not quantized per layer or not stored as `storage`; empty if none."""
+    """The tensor that is not quantized per layer or not stored as `storage`, in words; empty if there is none."""
     for value in values:
         if value.type.storage != storage or not isinstance(value.type.element, UniformQuantizedType):
             return f"'{value.name}' is not {storage} quantized per layer, which the integer kernel asks for"
@@ -366,7 +366,7 @@ class _Step:
         sums = self.b.conv2d(x, self.input, self.bias, (rows, 1, 1, self.width), input_zp=zero)
         bounds = bounds_of(parts.source, self.input, (1, 2, 3), 0, self.bias)
         gate = replace(parts.source, storage=i16, zero_point=0, storage_min=i16.minimum, storage_max=i16.maximum)
-        return fixed(self.b, sums, parts.input_scales(), gate, "NONE", bounds).value
+        return requantize_fixed_point(self.b, sums, parts.input_scales(), gate, "NONE", bounds).value
 
     def run(self, inputs: Value, h: Value, c: Value) -> tuple[Value, Value]:
         """The next hidden state, int8 [batch, outputs], and cell state, int32 [batch, cells]."""
@@ -374,12 +374,12 @@ class _Step:
         f = self._activated("forget", sums, c)
         g = self._activated("cell", sums, None)
         i = self._activated("input", sums, c) if "input" in self.names else b.sub(i16.maximum, f)
-        kept = rounding_shift(b, b.mul(f, c), 15)
+        remembered = rounding_shift(b, b.mul(f, c), 15)
         new = rounding_shift(b, b.mul(i, g), 30 + self.parts.cell_exponent)
         if self.parts.cell_exponent < CELLS_WITH_TANH[0]:
             new = b.cast(b.cast(new, i16), i32)  # which the kernel stores, wrapped, before it adds
         low, high = (-self.cell_clip, self.cell_clip) if self.cell_clip else (i16.minimum, i16.maximum)
-        c = b.clamp(b.add(kept, new), low, high)
+        c = b.clamp(b.add(remembered, new), low, high)
         o = self._activated("output", sums, c)
         through = i if self.cell_tanh is None else _looked_up(b, b.cast(c, i16), self.cell_tanh)
         return self._hidden(b.mul(o, through)), c
@@ -441,7 +441,7 @@ class _Step:
         sums = b.reshape(b.conv2d(x, weights, offset, shape), (self.batch, parts.outputs))
         scale = np.asarray([float_ratio(_scale_of(parts.projection), parts.state.scale, hidden.scale)])
         bounds = bounds_of(replace(hidden, zero_point=0), weights, (1, 2, 3), 0, offset)
-        result, clip = fixed(b, sums, scale, parts.state, "NONE", bounds).value, self.projection_clip
+        result, clip = requantize_fixed_point(b, sums, scale, parts.state, "NONE", bounds).value, self.projection_clip
         return b.clamp(result, -clip, clip) if clip else result
 
 

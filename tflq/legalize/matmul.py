@@ -58,15 +58,15 @@ from tflq.legalize.rescaled import (
     Terms,
     bias_of,
     bounds_of,
-    enough,
-    fixed,
-    real,
+    crude_bound_limit,
+    requantize_fixed_point,
+    requantize_float64,
+    reshape_constant,
     scales_of,
     shape_of,
     sliced,
     unread_bias,
     unused_zero_point,
-    viewed,
     weight_zero_point,
 )
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
@@ -101,11 +101,11 @@ def fully_connected(op: FullyConnected, b: RuleBuilder) -> Answer:
     weight_zp = weight_zero_point(weights) if one_scale else 0
     terms = Terms(b.value(weights), bias_of(b, bias, outputs, acc), source.zero_point, weight_zp, acc)
     sums = fully_connected_sums(op, b, terms)
-    if rescaled is fixed and one_scale:
+    if rescaled is requantize_fixed_point and one_scale:
         products = np.asarray([legacy_scale(source.scale, float(scales[0]), target.scale)])
     else:
         products = double_scales(source.scale, scales, target.scale)
-    crude = enough(b, products, target) if rescaled is fixed else 0
+    crude = crude_bound_limit(b, products, target) if rescaled is requantize_fixed_point else 0
     bounds = bounds_of(source, weights, (1,), weight_zp, terms.bias, crude)
     answer = rescaled(b, sums.value, products, target, op.fused_activation_function, bounds)
     ignored = not one_scale and unused_zero_point(weights)
@@ -129,7 +129,7 @@ def fully_connected_sums(op: FullyConnected, b: RuleBuilder, terms: Terms) -> Su
     else:
         rows = x if keep or _has_whole_rows(op.input, depth) else _whole_rows(b, x, depth)
         matrix = b.reshape(rows, (rows_of(x.type.shape, depth), 1, 1, depth))
-    filters = viewed(b, terms.weights, (outputs, 1, 1, depth))
+    filters = reshape_constant(b, terms.weights, (outputs, 1, 1, depth))
     result = (*matrix.type.dims[:3], outputs)
     x_zp, w_zp = terms.input_zp, terms.weight_zp
     sums = b.conv2d(matrix, filters, terms.bias, result, input_zp=x_zp, weight_zp=w_zp, acc=terms.acc)
@@ -179,22 +179,22 @@ def _whole_rows(b: RuleBuilder, x: Value, depth: int) -> Value:
 
 
 def rows_of(shape: tuple[int | None, ...], depth: int) -> int | None:
-    """How many rows of `depth` elements the input has; None if a dim is not known."""
+    """The number of rows of `depth` elements in the input; None if a dim is not known."""
     return None if None in shape else math.prod(d or 0 for d in shape) // depth
 
 
 def _rescaling(
     source: UniformQuantizedType, weights: ScalarType, target: UniformQuantizedType, per_axis: bool
 ) -> Callable[..., Rescaled] | None:
-    """How the kernel for the types scales its sums: `real` or `fixed`; None if there is no kernel for them."""
+    """The function that scales the sums as the kernel for the types does; None if there is no kernel for them."""
     types = (source.storage, target.storage)
     if types == (i16, i16) and (source.zero_point or target.zero_point):
         return None
     if types in ((i8, i8), (i16, i16)) and weights in (i8, i4, i2):
-        return real
+        return requantize_float64
     if source.storage == ui8 and weights == ui8 and not per_axis:
-        return real if target.storage in (ui8, i16) else None
-    return fixed if types == (i16, i16) and weights == i16 else None
+        return requantize_float64 if target.storage in (ui8, i16) else None
+    return requantize_fixed_point if types == (i16, i16) and weights == i16 else None
 
 
 def bias_as_read(
@@ -268,7 +268,7 @@ def batch_matmul(op: BatchMatMul, b: RuleBuilder) -> Answer:
         bounds, at_least = Bounds.of(acc), _of_products(left, right, 1)
     else:
         bounds, at_least = _bounds(op, b, left, right, depth), None
-    return fixed(b, sums, scale, target, "NONE", bounds, at_least).rewritten()
+    return requantize_fixed_point(b, sums, scale, target, "NONE", bounds, at_least).rewritten()
 
 
 def _without_scale(op: BatchMatMul, b: RuleBuilder, shape: Shape, acc: ScalarType) -> Rewritten | None:
@@ -281,7 +281,7 @@ def _without_scale(op: BatchMatMul, b: RuleBuilder, shape: Shape, acc: ScalarTyp
         return None
     sums = product(op, b, (b.value(op.lhs), b.value(op.rhs)), shape, acc)
     nothing = np.zeros(1, np.int64)
-    scaled = fixed(b, sums, np.zeros(1), target, "NONE", Bounds(nothing, nothing))
+    scaled = requantize_fixed_point(b, sums, np.zeros(1), target, "NONE", Bounds(nothing, nothing))
     return scaled.rewritten(None, _SCALE_OF_NOTHING)
 
 

@@ -135,7 +135,7 @@ def _dims(type: TensorType) -> tuple[int, ...]:
 
 
 def _scales(type: TensorType) -> tuple[int, ...]:
-    """How many scales there are along each dim."""
+    """The number of scales along each dim."""
     counts = parameters(type)[0].shape if type.quantized else ()
     return (1,) * (len(type.shape or ()) - len(counts)) + counts
 
@@ -241,11 +241,11 @@ def _moved(op: Op, b: RuleBuilder, operands: list[Value | None], storage: Scalar
     pairs = zip(op.operands, operands, strict=True)
     wide = [b.cast(new, kind) if old and new and old.type.quantized else new for old, new in pairs]
     types = [v.type.with_element(kind) if v.type.quantized else v.type for v in op.results]
-    results = zip(op.results, kept(op, b, wide, types), strict=True)
+    results = zip(op.results, emit_unchanged(op, b, wide, types), strict=True)
     return [b.cast(new, storage) if old.type.quantized else new for old, new in results]
 
 
-def kept(
+def emit_unchanged(
     op: Op, b: RuleBuilder, operands: Sequence[Value | None], types: Sequence[TensorType] | None = None
 ) -> list[Value]:
     """The results of the op itself on plain operands; of the results' plain types, if no others are given."""

@@ -18,7 +18,7 @@ from tflq.dialects.tosa import convolution as tosa
 from tflq.ir.core import Value
 from tflq.ir.types import TensorType, UniformQuantizedType, i8, i16, i32, ui8
 from tflq.legalize.movement import COPIED, seen_by_kernel
-from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rewritten, RuleBuilder, rule
+from tflq.legalize.rule import FOLLOWS_PARAMETERS, Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.numerics.activation import bounds_undefined, real_range
 from tflq.numerics.convolution import window
 
@@ -81,7 +81,9 @@ def reduce_window(op: ReduceWindow, b: RuleBuilder) -> Answer:
     if x.type.storage != storage or storage not in (i8, ui8, i16, i32) or function not in COMBINE:
         raise NotApplicable(f"no form reduces {x.type.storage} to {storage} by {function}")
     if not x.type.is_static or not all(v.is_constant for v in numbers):
-        raise NotApplicable(f"the shape of '{x.name}' or of the windows is not known", f"{_REDUCED}; {AS_STATED}")
+        raise NotApplicable(
+            f"the shape of '{x.name}' or of the windows is not known", f"{_REDUCED}; {FOLLOWS_PARAMETERS}"
+        )
     extreme = function in _EXTREMES
     wide = storage if extreme else i32
     y = b.cast(b.value(x), wide)
@@ -103,7 +105,7 @@ def reduced(b: RuleBuilder, x: Value, start: Value, windows: Sequence[tuple[int,
 
 
 def _count(length: int, size: int, stride: int, dilation: int) -> int:
-    """How many windows there are along an axis."""
+    """The number of windows along an axis."""
     return max((length - (size - 1) * dilation - 1) // stride + 1, 0)
 
 

@@ -1,5 +1,5 @@
-"""What the rules of elementwise operators share: guards on quantization parameters, scaling as the kernels do it, and a
-probe of how far a rule's results are from the real values.
+"""Helpers of the rules of elementwise operators: guards on quantization parameters, scaling as in the kernels, and
+a probe of the distance of a rule's results from the real values.
 """
 
 from __future__ import annotations
@@ -137,8 +137,8 @@ def rounding_shift(b: RuleBuilder, x: Value, exponent: int | Value) -> Value:
     return b.arithmetic_right_shift(b.add(x, sign), exponent, round=True)
 
 
-def taken(b: RuleBuilder, x: Value, index: Value | np.ndarray, axis: int = 0) -> Value:
-    """What an index, of i32, takes along an axis of x."""
+def gather_along(b: RuleBuilder, x: Value, index: Value | np.ndarray, axis: int = 0) -> Value:
+    """The elements at an index, of i32, along an axis of x."""
     place = index if isinstance(index, Value) else b.constant(index)
     return b.emit(Gather, [x, place], axis=axis, batch_dims=0)
 
@@ -193,8 +193,8 @@ _ELEMENTS = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Distance:
-    """How far results are from the real ones, at most: in counts of the result; for truth values, the share of wrong
-    ones (else 0)."""
+    """Largest difference of results from the real ones: in counts of the result; for truth values, the share of
+    wrong ones (else 0)."""
 
     counts: int
     share: float = 0.0
@@ -211,7 +211,7 @@ class Distance:
 
 
 def distance(rule: Rule, op: Op) -> Distance | None:
-    """How far what a rule computes is from the real value, at most. None if the real function is not known, or the
+    """Largest difference of a rule's results from the real values. None if the real function is not known, or the
     operator is neither elementwise nor a reduction.
 
     A copy of the operator on other shapes goes through the same rule, and its ops through the evaluator. Operands of 8
@@ -327,7 +327,7 @@ def _spread(element: UniformQuantizedType, most: int) -> np.ndarray:
 
 
 def _real(value: Value, stored: np.ndarray) -> np.ndarray:
-    """What stored values stand for; 0 times an infinite scale is 0."""
+    """The real values of stored ones; 0 times an infinite scale is 0."""
     element = value.type.element
     assert isinstance(element, UniformQuantizedType)
     steps = stored.astype(np.float64) - element.zero_point

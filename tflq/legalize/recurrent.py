@@ -40,7 +40,15 @@ from tflq.dialects.tosa.movement import Variable, VariableRead, VariableWrite
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, f32, i8, i16, i32, ui8
 from tflq.legalize.probing import kernel_name, per_layer
-from tflq.legalize.rescaled import IGNORED_ZERO_POINT, Bounds, bias_of, bounds_of, fixed, unused_zero_point, viewed
+from tflq.legalize.rescaled import (
+    IGNORED_ZERO_POINT,
+    Bounds,
+    bias_of,
+    bounds_of,
+    requantize_fixed_point,
+    reshape_constant,
+    unused_zero_point,
+)
 from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder, rule
 from tflq.numerics.convolution import power_of_two
 from tflq.numerics.fixed_point import float_ratio
@@ -79,9 +87,9 @@ _SAME_WIDTH: Final[Mapping[type[Op], str]] = {SVDF: "wty", LSTM: "hy", Unidirect
 """Roles in which kernels read int8 as uint8, and the reverse, without an error."""
 
 
-def without_kernel(op: Op, *, real: bool = False, kept: bool = True) -> str:
+def without_kernel(op: Op, *, real: bool = False, stays: bool = True) -> str:
     """Why no kernel computes a recurrent operator on its types; empty if one does. `real`: parameters must hold;
-    `kept`: whether the kernel stays; else only errors of it are allowed that the rules reproduce."""
+    `stays`: whether the kernel stays; else only errors of it are allowed that the rules reproduce."""
     name = kernel_name(op)
     if _is_basic(op):
         storages = tuple(v.type.storage for v in op.tensors)
@@ -99,7 +107,7 @@ def without_kernel(op: Op, *, real: bool = False, kept: bool = True) -> str:
     problem = "" if hybrid else _parameters(op)
     if reads_past_state(op):
         problem = f"{name}'s kernel reads past its state where outputs are merged and the batch comes first"
-    if not problem and (real or not kept):
+    if not problem and (real or not stays):
         known = not real and not _is_coupled(op)
         problem = _wrong_type(op) if known else misread(op)
     if problem or not real:
@@ -120,12 +128,13 @@ def repeated(op: Op) -> str:
 
 
 def misread(op: Op) -> str:
-    """What a kernel that runs the operator gets wrong; empty if nothing."""
+    """The error of a kernel that runs the operator, in words; empty if there is none."""
     return "" if _is_basic(op) else _wrong_type(op) or _tanh_of_cell(op)
 
 
 def _tanh_of_cell(op: Op) -> str:
-    """What an integer LSTM's kernel does if it has no tanh for the scale of its cell state; empty if it has one."""
+    """The behaviour of an integer LSTM's kernel that has no tanh for the scale of its cell state; empty if it has
+    one."""
     if not isinstance(op, (LSTM, UnidirectionalSequenceLSTM)) or _hybrid_weights(op)[0]:
         return ""
     if len(op.intermediates) != 5 or _cell_exponent(op) in CELLS_WITH_TANH:
@@ -139,7 +148,7 @@ def _tanh_of_cell(op: Op) -> str:
 
 
 def _wrong_type(op: Op) -> str:
-    """What is wrong with a tensor that the kernel reads as one of another type; empty if nothing."""
+    """The fault of a tensor that the kernel reads as one of another type, in words; empty if there is none."""
     name, expected = kernel_name(op), _expected(op)
     for role, value in _roles(op):
         if value.type.quantized and not isinstance(value.type.element, UniformQuantizedType):
@@ -193,8 +202,8 @@ def _parameters(op: Op) -> str:
         return "" if op.fused_activation_function == "RELU" else "SVDF's int8 kernel takes only RELU"
     counts = (5, 12) if isinstance(op, LSTM) else (5,)
     if len(op.intermediates) not in counts:
-        asked = " or ".join(map(str, counts))
-        return f"the kernel asks for {asked} intermediate tensors, and there are {len(op.intermediates)}"
+        expected = " or ".join(map(str, counts))
+        return f"the kernel asks for {expected} intermediate tensors, and there are {len(op.intermediates)}"
     if len(op.intermediates) == 12 or not isinstance(op, (LSTM, UnidirectionalSequenceLSTM)):
         return ""  # this kernel ignores the scale of the cell state
     try:
@@ -242,8 +251,8 @@ def reads_past_state(op: Op) -> bool:
 
 
 def missing_state(op: Op) -> str:
-    """Which state of a recurrent operator is not a variable tensor, so that no kernel could update it; empty if all
-    are."""
+    """The state of a recurrent operator that is not a variable tensor, so that no kernel could update it, in words;
+    empty if all are."""
     for role, value in zip(_ROLES.get(type(op), ""), op.operands, strict=False):
         if role in _STATES and value is not None and not is_variable(value) and not _is_basic(op):
             return f"its state '{value.name}' is not a variable tensor, as every kernel asks: mark it as one"
@@ -297,22 +306,22 @@ def svdf(op: SVDF, b: RuleBuilder) -> Answer:
         raise NotApplicable("the shapes, or the weights, are not known; bind the batch to convert it")
     batch, depth = x.type.sizes
     filters, memory = time.type.sizes
-    source, weights, taps, held, target = elements
+    source, weights, taps, memory_type, target = elements
     unbiased = b.constant(sized.zeros(filters), i32)
     sums = b.conv2d(
         b.reshape(b.value(x), (batch, 1, 1, depth)),
-        rows := viewed(b, b.value(feature), (filters, 1, 1, depth)),
+        rows := reshape_constant(b, b.value(feature), (filters, 1, 1, depth)),
         unbiased,
         (batch, 1, 1, filters),
         input_zp=source.zero_point,
     )
-    scale = np.asarray([float_ratio(source.scale, held.scale, weights.scale)])
+    scale = np.asarray([float_ratio(source.scale, memory_type.scale, weights.scale)])
     bounds = bounds_of(source, rows, (1, 2, 3), 0, unbiased)
-    newest = fixed(b, sums, scale, replace(held, zero_point=0), "NONE", bounds)
+    newest = requantize_fixed_point(b, sums, scale, replace(memory_type, zero_point=0), "NONE", bounds)
     window = _pushed(b, state, b.reshape(newest.value, (batch, filters, 1)), memory)
     total, bounds = _over_time(op, b, window, time, bias)
-    scale = np.asarray([float_ratio(held.scale, target.scale, taps.scale)])
-    result = fixed(b, total, scale, target, "NONE", bounds)
+    scale = np.asarray([float_ratio(memory_type.scale, target.scale, taps.scale)])
+    result = requantize_fixed_point(b, total, scale, target, "NONE", bounds)
     ignored = any(unused_zero_point(v) for v in (feature, time, state))
     others = dict.fromkeys((newest.warning, IGNORED_ZERO_POINT if ignored else ""))
     others.pop(result.warning, None)
@@ -327,8 +336,8 @@ def _pushed(b: RuleBuilder, state: Value, newest: Value, memory: int) -> Value:
     shape = (batch, filters, memory)
     window = newest
     if memory > 1:
-        held = b.reshape(read_state(b, state, (batch, filters * memory)), shape)
-        older = b.slice(held, (0, 0, 1), (batch, filters, memory - 1))
+        columns = b.reshape(read_state(b, state, (batch, filters * memory)), shape)
+        older = b.slice(columns, (0, 0, 1), (batch, filters, memory - 1))
         window = b.concat([older, newest], 2)
         write_state(b, state, b.reshape(window, (batch, filters * memory)))
     return window

@@ -40,7 +40,7 @@ from tflq.ir.core import Value
 from tflq.ir.types import TensorType, UniformQuantizedType, i8, i16, i32, i64, ui8
 from tflq.legalize.movement import move
 from tflq.legalize.probing import centred, per_layer, scaled
-from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rewritten, RuleBuilder, rule
+from tflq.legalize.rule import FOLLOWS_PARAMETERS, Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.numerics.convolution import mean_multiplier, product_bounds, product_scale
 from tflq.numerics.fixed_point import quantize_multiplier, ratio_multiplier
 
@@ -52,7 +52,7 @@ _MOST_SHIFT = 29
 """A sum of n offsets of k bits is below 2^(k + 1) n; the mean's shift to the left is log2(n), rounded down, less."""
 
 _BATCHES = 1 << 20
-"""How many times longer than stated a batch may be with all its sums still 0."""
+"""The largest factor by which a batch may be longer than declared with all its sums still 0."""
 
 _MISREAD = "the reference kernel reads the operand as uint8: the result is what the parameters say"
 _RAW = "the kernel compares the stored integers, though the operand has several scales along the axis"
@@ -87,14 +87,14 @@ def mean_or_sum(op: Mean | Sum, b: RuleBuilder) -> Answer:
 
 
 def _of_nothing(op: Mean | Sum, target: UniformQuantizedType) -> NotApplicable:
-    """What to raise where no elements are reduced."""
+    """The exception to raise where no elements are reduced."""
     reason, warning = "no elements are reduced", ""
     if isinstance(op, Mean):
         warning = f"{reason}, whose mean is not a number"
     elif target.storage == i16:  # the kernel writes one of its two bytes
         warning = _MISREAD
     elif target.zero_point:
-        warning = f"{reason}: the kernel stores the integer 0, though the zero point is not 0; {AS_STATED}"
+        warning = f"{reason}: the kernel stores the integer 0, though the zero point is not 0; {FOLLOWS_PARAMETERS}"
     return NotApplicable(reason, warning)
 
 
@@ -114,8 +114,8 @@ def _over_any_number(
     source: UniformQuantizedType,
     target: UniformQuantizedType,
 ) -> Value | None:
-    """A mean or sum over a number of elements that depends on the batch; None if a shift to the left may take it out of
-    int32."""
+    """A mean or sum over a number of elements that depends on the batch. None if a shift to the left may take it
+    out of int32."""
     multiplier, averaged = ratio_multiplier(source.scale, target.scale), isinstance(op, Mean)
     if multiplier.shift > (_MOST_SHIFT - source.storage.bits if averaged else 0):
         return None
@@ -149,24 +149,24 @@ def product(op: ReduceProd, b: RuleBuilder) -> Answer:
     """result = clamp(the product, scaled after each factor, + zero_point_out)."""
     x, axes, source, target = _reduction(op)
     shape = x.type.dims
-    kept = [a for a in range(len(shape)) if a not in axes]
+    outer = [a for a in range(len(shape)) if a not in axes]
     sizes = [shape[a] for a in axes]
-    if source.storage == ui8 or None in sizes or [shape[a] for a in kept].count(None) > 1:
+    if source.storage == ui8 or None in sizes or [shape[a] for a in outer].count(None) > 1:
         raise NotApplicable("the kernel takes no uint8, or sizes are not known")
     if 0 in shape:
         reason = "there are no elements, and the kernel multiplies none"
-        raise NotApplicable(reason, f"{reason}: its result is whatever its memory holds; {AS_STATED}")
+        raise NotApplicable(reason, f"{reason}: its result is whatever its memory holds; {FOLLOWS_PARAMETERS}")
     count = prod(d for d in sizes if d is not None)
     if count > _FACTORS:
         raise NotApplicable(f"{count} factors are more than {_FACTORS}")
     scale = product_scale(source.scale, target.scale, count)
     bounds = product_bounds(max(abs(v) for v in _offsets(source, 1)), scale, count)
     if max(bounds) >= 1 << 47 or max(v * scale for v in bounds[:-1]) >= (1 << 31) - (1 << 16) or scale >= 1 << 13:
-        raise NotApplicable(_WIDE_PRODUCT, f"{_WIDE_PRODUCT}; {AS_STATED}")
+        raise NotApplicable(_WIDE_PRODUCT, f"{_WIDE_PRODUCT}; {FOLLOWS_PARAMETERS}")
     multiplier = quantize_multiplier(scale)
     offsets = b.sub(b.cast(b.value(x), i32), source.zero_point)
-    factors = b.reshape(b.transpose(offsets, (*axes, *kept)), (count, *(shape[a] for a in kept)))
-    types = [TensorType(tuple(shape[a] for a in kept), i32)] * count
+    factors = b.reshape(b.transpose(offsets, (*axes, *outer)), (count, *(shape[a] for a in outer)))
+    types = [TensorType(tuple(shape[a] for a in outer), i32)] * count
     result, *others = b.op(Unpack, [factors], types, {"num": count, "axis": 0}).results
     for factor, bound in zip(others, bounds, strict=False):
         wide = b.mul(b.cast(result, i64), b.cast(factor, i64))
@@ -184,7 +184,8 @@ class _Reduction(NamedTuple):
 
 
 def _reduction(op: NumberReduction) -> _Reduction:
-    """What a reduction reduces, if its rank and axes are known and its parameters are per layer."""
+    """The operand, axes and parameters of a reduction, if its rank and axes are known and its parameters are per
+    layer."""
     x = op.input
     source, target = per_layer(op, [x, op.output])
     if source.storage != target.storage or source.storage not in (i8, ui8, i16):

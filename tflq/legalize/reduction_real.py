@@ -37,7 +37,7 @@ from tflq.ir.types import TensorType, UniformQuantizedType, i8, i16, i32, ui8
 from tflq.legalize.arithmetic_real import MOST_OFF, NOTE, rounded_sum, scaled_term
 from tflq.legalize.grid import Grid, centred_by, check_size, entries_by, entry_of, finished, grid_of, requantized_by
 from tflq.legalize.indexing import sum_bounds
-from tflq.legalize.probing import centred, kernel_name, per_layer, requantized, taken
+from tflq.legalize.probing import centred, gather_along, kernel_name, per_layer, requantized
 from tflq.legalize.reduction import axes_of, over, without_axes
 from tflq.legalize.rescaled import scaled_sum
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
@@ -212,13 +212,13 @@ def segment_sum(op: SegmentSum | UnsortedSegmentSum, b: RuleBuilder) -> Answer:
     if segments.known is None:
         total, terms = _sums_of_ids(op, b, segments, rows), segments.rows
     else:
-        kept = np.flatnonzero(segments.known >= 0)
-        ids = segments.known[kept]
+        rows_with_id = np.flatnonzero(segments.known >= 0)
+        ids = segments.known[rows_with_id]
         terms = int(np.bincount(ids).max(initial=0))
-        if not kept.size:
+        if not rows_with_id.size:
             return _filled(b, op, output.zero_point)
-        if kept.size < segments.rows:
-            rows = taken(b, rows, kept)
+        if rows_with_id.size < segments.rows:
+            rows = gather_along(b, rows, rows_with_id)
         total = _scattered(b, rows, b.constant(ids.reshape(-1, 1)), [segments.count or 0, *segments.inner])
     return scaled_sum(b, total, source, output, sum_bounds(source, terms))
 
@@ -266,14 +266,14 @@ def segment_extreme(op: UnsortedSegmentMax | UnsortedSegmentMin, b: RuleBuilder)
         around = b.constant([[0, 1], *[[0, 0]] * len(segments.inner)])
         type = TensorType((segments.rows + 1, *segments.inner), output.storage)
         fill = b.constant(nothing, output.storage)
-        grouped = taken(b, b.emit(PadV2, [rows, around, fill], type), places)
+        grouped = gather_along(b, b.emit(PadV2, [rows, around, fill], type), places)
     return b.reshape(b.reduce("max" if greatest else "min", grouped, 1), [segments.count, *segments.inner])
 
 
 def _places(ids: np.ndarray, count: int) -> np.ndarray:
     """[segments, most rows of one]: the rows of each, filled up with the row after them all."""
-    kept = np.flatnonzero(ids >= 0)
-    order = kept[np.argsort(ids[kept], kind="stable")]
+    rows_with_id = np.flatnonzero(ids >= 0)
+    order = rows_with_id[np.argsort(ids[rows_with_id], kind="stable")]
     ordered = ids[order]
     turn = np.arange(order.size) - np.searchsorted(ordered, ordered)
     places = sized.full((count, int(turn.max(initial=-1)) + 1), ids.size)

@@ -42,8 +42,8 @@ from tflq.legalize.rescaled import (
     accumulator,
     bias_of,
     bounds_of,
-    fixed,
-    real,
+    requantize_fixed_point,
+    requantize_float64,
     scales_of,
     weight_zero_point,
 )
@@ -89,21 +89,23 @@ def reinterpreted(op: _Operator, b: RuleBuilder) -> Answer:
     stored, weights_stored = as_read(b, x, reading.x), as_read(b, weights, reading.weights)
     if stored is None or weights_stored is None:
         raise NotApplicable("", warning="the kernel reads bytes as another type, and no integer form does")
-    lost = connected and scales.size > 1 and reading.weights == ui8
-    taken = scales.size == 1 and (connected or source.storage == ui8)
-    zeros = (source.zero_point, weight_zero_point(weights) if taken else 0)
+    without_scale = connected and scales.size > 1 and reading.weights == ui8
+    reads_zero_point = scales.size == 1 and (connected or source.storage == ui8)
+    zeros = (source.zero_point, weight_zero_point(weights) if reads_zero_point else 0)
     sums, bounds = _summed(op, b, products, (stored, weights_stored), zeros, bias)
     if connected or source.storage != ui8:
-        factors = double_scales(source.scale, np.zeros(1, np.float32) if lost else scales, target.scale)
+        factors = double_scales(source.scale, np.zeros(1, np.float32) if without_scale else scales, target.scale)
     else:
         factors = np.asarray([legacy_scale(source.scale, float(scales[0]), target.scale)])
-    scaled = (real if connected else fixed)(b, sums.value, factors, target, op.fused_activation_function, bounds)
+    scaled = (requantize_float64 if connected else requantize_fixed_point)(
+        b, sums.value, factors, target, op.fused_activation_function, bounds
+    )
     words = [
         _MISREAD.format(v.name, v.type.storage, to)
         for v, to in ((x, reading.x), (weights, reading.weights))
         if v.type.storage != to and not (to.signed and v.type.storage in reading.unpacked)
     ]
-    words += [_NO_SCALE] * lost + [HALVED_BIAS] * halved
+    words += [_NO_SCALE] * without_scale + [HALVED_BIAS] * halved
     return scaled.rewritten(sums.finish(b, scaled.value), *words)
 
 

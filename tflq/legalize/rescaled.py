@@ -1,8 +1,10 @@
-"""What the multiply-accumulate operators share: parameters, bounds of the accumulator, and its way to the result.
+"""Parts shared by the multiply-accumulate operators: parameters, bounds of the accumulator, and its way to the
+result.
 
 The accumulator (i32, or i64 where the kernel sums in 64 bits) is scaled by a real number per channel, moved by the
-result's zero point, saturated and clamped to the fused activation. `fixed` scales as MultiplyByQuantizedMultiplier does
-(tosa.rescale), `real` in float64 with one rounding half away from zero (ext.rescale_f64).
+result's zero point, saturated and clamped to the fused activation. `requantize_fixed_point` scales as
+MultiplyByQuantizedMultiplier does (tosa.rescale). `requantize_float64` scales in float64 with one rounding half away
+from zero (ext.rescale_f64).
 
 Where that can leave the kernel's types, the result is what the kernel gives, and a warning says so
 (`tflq.numerics.fixed_point`):
@@ -59,7 +61,7 @@ _WIDEST = 1 << 47
 _FAR_APART = 2.0**20
 """The ratio of scales up to which one product serves all channels, without a check."""
 _TOO_WIDE = "the result tells apart sums of more than 52 bits"
-_NOT_ITS_OWN = "sums of more than 52 bits are not scaled as in the kernel: results can be up to {} counts off"
+_INEXACT_SCALING = "sums of more than 52 bits are not scaled as in the kernel: results can be up to {} counts off"
 _WRAPS = "the scaled sum can exceed the 32 bits that the kernel has for it, where {}: results are up to {} counts off"
 IGNORED_ZERO_POINT = "the kernel ignores the weights' zero point, which is not 0"
 
@@ -100,7 +102,8 @@ class Bounds(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What an operator sums: products with `weights`, less zero points, and `bias`, both in the integer form."""
+    """The terms of an operator's sums: products with `weights`, less zero points, and `bias`, both in the integer
+    form."""
 
     weights: Value
     bias: Value
@@ -120,8 +123,8 @@ class Sums:
 
 
 class Products(NamedTuple):
-    """How an operator sums its products: the weights' dim of the output channels, the dims that are summed over, and
-    the function that writes the sums."""
+    """The sums of an operator's products: the weights' dim of the output channels, the dims that are summed over,
+    and the function that writes the sums."""
 
     channels: int
     summed: tuple[int, ...]
@@ -166,7 +169,7 @@ def accumulator(op: MultiplyAdd, bias: Value | None) -> ScalarType:
 
 
 def unread_bias(bias: Value, acc: ScalarType) -> NotApplicable:
-    """What to raise for a bias that the kernel reads as another type: as a wider one, past its end."""
+    """The exception to raise for a bias that the kernel reads as another type: as a wider one, past its end."""
     words = f"bias '{bias.name}' is {bias.type.storage}, but the kernel reads it as {acc}"
     past = acc.bits > bias.type.storage.bits and acc == i64
     return NotApplicable(words, unsettled=f"{words}, past its end" if past else "")
@@ -178,21 +181,21 @@ def bias_of(b: RuleBuilder, bias: Value | None, channels: int, acc: ScalarType) 
         return b.constant(np.zeros(channels, acc.dtype), acc)
     plain = b.value(bias)
     if plain.type.is_static and plain.type.shape != (channels,):
-        plain = viewed(b, plain, (channels,))
+        plain = reshape_constant(b, plain, (channels,))
     if plain.is_constant and plain.type.storage != acc:
         return b.constant(plain.array, acc)
     return b.cast(plain, acc)
 
 
-def viewed(b: RuleBuilder, value: Value, shape: tuple[int, ...]) -> Value:
+def reshape_constant(b: RuleBuilder, value: Value, shape: tuple[int, ...]) -> Value:
     """The value in another shape; a constant stays a view of its buffer."""
     if value.is_constant:
         return Value(TensorType(shape, value.type.element), buffer=value.buffer)
     return b.reshape(value, shape)
 
 
-def enough(b: RuleBuilder, scales: np.ndarray, to: UniformQuantizedType) -> int:
-    """How far from 0 crude bounds of a sum may be, if what reads it asks for no closer ones: 0 if it does."""
+def crude_bound_limit(b: RuleBuilder, scales: np.ndarray, to: UniformQuantizedType) -> int:
+    """The distance from 0 that crude bounds of a sum may have, if its reader needs no closer ones; 0 if it does."""
     return _NEAR if not b.close and to.storage == i8 and scales.max(initial=0) < 0.5 else 0
 
 
@@ -236,7 +239,7 @@ class Rescaled:
         return Rewritten([value or self.value], warning=words, exception="range" if self.warning else "disregarded")
 
 
-def fixed(
+def requantize_fixed_point(
     b: RuleBuilder,
     acc: Value,
     scales: np.ndarray,
@@ -271,12 +274,14 @@ def _fixed_i32(
     if left.max() <= 0 and max(-low, high) + abs(to.zero_point) <= i32.maximum:  # scaled by less than 1
         result = b.rescale(acc, (mantissa, left), to.storage, output_zp=to.zero_point, input_range=(low, high))
         return Rescaled(b.clamp(result, *clamp))
-    lost = leaves_int32(*bounds, mantissa, left)
+    overflows = leaves_int32(*bounds, mantissa, left)
     seen: Bounds | None = bounds
-    if lost.any() or left.max() > _MOST_LEFT:
+    if overflows.any() or left.max() > _MOST_LEFT:
         up = np.maximum(left, 0) & 31
         acc = b.logical_left_shift(acc, squeezed(up))
-        ends = Bounds(np.where(lost, i32.minimum, bounds.low << up), np.where(lost, i32.maximum, bounds.high << up))
+        ends = Bounds(
+            np.where(overflows, i32.minimum, bounds.low << up), np.where(overflows, i32.maximum, bounds.high << up)
+        )
         left, seen = np.minimum(left, 0), None
     else:
         ends = bounds
@@ -286,7 +291,7 @@ def _fixed_i32(
     else:
         known = seen.range if seen else None
         result = b.rescale(acc, (mantissa, left), to.storage, output_zp=to.zero_point, input_range=known)
-    warning = _WRAPS.format("its shift wraps, as on x86-64", clamp[1] - clamp[0]) if (lost | over).any() else ""
+    warning = _WRAPS.format("its shift wraps, as on x86-64", clamp[1] - clamp[0]) if (overflows | over).any() else ""
     return Rescaled(b.clamp(result, *clamp), warning)
 
 
@@ -320,19 +325,19 @@ def _fixed_i64(
     bounds: Bounds,
 ) -> Rescaled:
     """For int16, which has no zero point."""
-    lost = leaves_wide(*bounds, mantissa, left)
+    overflows = leaves_wide(*bounds, mantissa, left)
     low, high = bounds.range
-    if not lost.any() and left.max() <= _MOST_LEFT_WIDE and low >= -_WIDEST and high < _WIDEST:
+    if not overflows.any() and left.max() <= _MOST_LEFT_WIDE and low >= -_WIDEST and high < _WIDEST:
         result = b.rescale(acc, (mantissa, left), to.storage, input_range=bounds.range)
         return Rescaled(b.clamp(result, *clamp))
     multiplier, shift = wide_multipliers(mantissa, left)
     numbers = {"multiplier": multiplier.astype(np.int32), "shift": shift.astype(np.int8)}
     word = b.emit(RescaleI64, [acc], i32, **numbers, input_range=(low, high))
-    warning = _WRAPS.format("it keeps the low ones", clamp[1] - clamp[0]) if lost.any() else ""
+    warning = _WRAPS.format("it keeps the low ones", clamp[1] - clamp[0]) if overflows.any() else ""
     return Rescaled(b.cast(b.clamp(word, *clamp), to.storage), warning)
 
 
-def real(
+def requantize_float64(
     b: RuleBuilder,
     acc: Value,
     scales: np.ndarray,
@@ -345,8 +350,8 @@ def real(
     result = saturated(b, acc, scales, to, activation, bounds.range)
     low, high = _range(to, activation)
     below, edge = to.zero_point < 0, leaves_float(scales, to.zero_point)
-    lost = (bounds.low <= -edge) if below else (bounds.high >= edge)
-    if low >= high or not lost.any():
+    overflows = (bounds.low <= -edge) if below else (bounds.high >= edge)
+    if low >= high or not overflows.any():
         return Rescaled(result)
     end = b.constant(high if below else low, to.storage)
     warning = _WRAPS.format("it gives the least number, as on x86-64", high - low)
@@ -365,11 +370,11 @@ def saturated(
     clamp = _range(to, activation)
     reach = max(-bounds[0], bounds[1], 1) if bounds else -acc.type.storage.minimum
     scales = _alike(scales, to.storage, reach)
-    told_apart = (max(abs(bound - to.zero_point) for bound in clamp) + 1) / scales
+    limit = (max(abs(bound - to.zero_point) for bound in clamp) + 1) / scales
     rounded_alike = np.floor(reach * scales + 0.5) == np.floor(float(i32.maximum) * scales + 0.5)
-    wide = (np.where(rounded_alike, 0, np.minimum(reach, told_apart)) >= 2.0**31).any()
+    wide = (np.where(rounded_alike, 0, np.minimum(reach, limit)) >= 2.0**31).any()
     if (wide or scales.max() > _FAR_APART * scales.min()) and not _has_product(scales, to, bounds, acc):
-        raise NotApplicable(_TOO_WIDE, _NOT_ITS_OWN.format(clamp[1] - clamp[0]))
+        raise NotApplicable(_TOO_WIDE, _INEXACT_SCALING.format(clamp[1] - clamp[0]))
     known = {"input_range": bounds} if bounds else {}
     return b.clamp(b.emit(RescaleF64, [acc], to.storage, scale=scales, output_zp=to.zero_point, **known), *clamp)
 

@@ -12,7 +12,7 @@ from tflq.dialects.tfl.pooling import ResizeBilinear, ResizeNearestNeighbor
 from tflq.dialects.tosa.movement import Resize
 from tflq.ir.core import Value
 from tflq.ir.types import TensorType, f32, i8, i16, i32, i64, ui8
-from tflq.legalize.probing import taken
+from tflq.legalize.probing import gather_along
 from tflq.legalize.rescaled import element, line, shape_of
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.numerics.convolution import (
@@ -81,7 +81,7 @@ def _interpolated(b: RuleBuilder, x: Value, taps: _Taps, axis: int) -> Value:
     upper = b.cast(b.reshape(taps.weight, (count, *(1,) * (3 - axis))), x.type.storage)
     lower = b.sub(1024, upper)
     pairs = (taps.lower, lower), (taps.upper, upper)
-    return b.add(*(b.mul(taken(b, x, index, axis), weight) for index, weight in pairs))
+    return b.add(*(b.mul(gather_along(b, x, index, axis), weight) for index, weight in pairs))
 
 
 def _half(b: RuleBuilder, x: Value) -> Value:
@@ -127,14 +127,14 @@ def resize_bilinear(op: ResizeBilinear, b: RuleBuilder) -> Answer:
     if rows is None or columns is None:
         raise NotApplicable("at these sizes the kernel reads beyond the last row or column")
     if is_copy(rows, height, out[0]) and is_copy(columns, width, out[1]):
-        taken = _resize(b, b.value(x), source, out, rows, columns, "NEAREST_NEIGHBOR")
-        return Rewritten([taken], warning=warning)
+        copy = _resize(b, b.value(x), source, out, rows, columns, "NEAREST_NEIGHBOR")
+        return Rewritten([copy], warning=warning)
     acc = _resize(b, b.value(x), source, out, rows, columns, "BILINEAR")
     return Rewritten([_divided(b, acc, x, rows.n * columns.n)], warning=warning)
 
 
 def _of_any_size(op: ResizeBilinear, b: RuleBuilder) -> Answer:
-    """The same where the size of the operand or of the result is not known, or the result very large."""
+    """`resize_bilinear` where the size of the operand or of the result is not known, or the result very large."""
     x, size = op.input, op.size
     reason = f"the size of '{x.name}' or of the result is not known"
     if x.type.storage == ui8:
@@ -158,10 +158,10 @@ def resize_nearest(op: ResizeNearestNeighbor, b: RuleBuilder) -> Answer:
             nearest_steps(n, o, *flags) if few else None for n, o in zip((height, width), out, strict=True)
         )
         if rows is not None and columns is not None:
-            taken = _resize(b, b.value(x), (height, width), out, rows, columns, "NEAREST_NEIGHBOR")
-            return Rewritten([taken], warning=warning)
-    kept = b.emit(type(op), [b.value(x), b.value(size)], op.output.type.stripped(), **op.attributes)
-    return Rewritten([kept], warning=warning)
+            nearest = _resize(b, b.value(x), (height, width), out, rows, columns, "NEAREST_NEIGHBOR")
+            return Rewritten([nearest], warning=warning)
+    resized = b.emit(type(op), [b.value(x), b.value(size)], op.output.type.stripped(), **op.attributes)
+    return Rewritten([resized], warning=warning)
 
 
 def _plane(op: tfl.Resize) -> tuple[int | None, int | None]:
@@ -221,7 +221,7 @@ def _in_float(b: RuleBuilder, x: Value, size: tuple[int, int], out: tuple[int, i
     real = b.cast(x, f32)
 
     def weighted(value: Value, index: np.ndarray, axis: int, weight: np.ndarray) -> Value:
-        rows = taken(b, value, index, axis)
+        rows = gather_along(b, value, index, axis)
         factor = b.constant(weight.reshape(-1, *(1,) * (3 - axis)), f32)
         return b.emit(Mul, [rows, factor], rows.type, fused_activation_function="NONE")
 

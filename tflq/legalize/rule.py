@@ -1,4 +1,4 @@
-"""What a legalization rule is: a function of one op that gives new results, or raises NotApplicable or Refused.
+"""Legalization rules: functions of one op that give new results, or raise NotApplicable or Refused.
 
     @rule(Add, Sub)
     def addition(op: Add | Sub, b: RuleBuilder) -> Answer: ...
@@ -48,8 +48,8 @@ class Variables:
         known = self.names.get(tensor)
         if known is not None:
             return known, False
-        base, taken = tensor.name or "state", set(self.names.values())
-        name = next(n for n in chain([base], (f"{base}_{i}" for i in count(1))) if n not in taken)
+        base, used = tensor.name or "state", set(self.names.values())
+        name = next(n for n in chain([base], (f"{base}_{i}" for i in count(1))) if n not in used)
         self.names[tensor] = name
         return name, True
 
@@ -187,7 +187,7 @@ class Rewritten:
 
 
 Answer: TypeAlias = Value | Sequence[Value] | Rewritten
-"""What a rule gives: new results. It raises NotApplicable where the next rule is to be tried,
+"""The answer of a rule: new results. It raises NotApplicable where the next rule is to be tried,
 and Refused where no other can help."""
 
 
@@ -199,7 +199,7 @@ def rewritten(answer: Answer) -> Rewritten:
 
 
 class RuleBuilder(Builder):
-    """What a rule uses to write operators of the integer form.
+    """Writer of the operators of the integer form, for rules.
 
     It knows what the operands of the current op have become, and the module's variables. Each method makes one operator
     and returns its result. If a rule cannot handle an operator, it raises `tflq.NotApplicable`, and the next rule is
@@ -365,5 +365,5 @@ def rules_of(kind: type[Op]) -> Iterator[Rule]:
             yield function
 
 
-AS_STATED: Final = "tflq computes what the parameters say"
-"""How an answer differs from a kernel that disregards them."""
+FOLLOWS_PARAMETERS: Final = "tflq computes what the parameters say"
+"""The difference of an answer from a kernel that disregards them."""

@@ -55,8 +55,17 @@ from tflq.ir.core import Op, Value, constant
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, i1, i8, i16, i32, ui8
 from tflq.legalize.movement import COPIED, seen_by_kernel, under
 from tflq.legalize.pooling import COMBINE
-from tflq.legalize.probing import kernel_name, per_layer, taken
-from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rewritten, RuleBuilder, rewritten, rule, rules_of
+from tflq.legalize.probing import gather_along, kernel_name, per_layer
+from tflq.legalize.rule import (
+    FOLLOWS_PARAMETERS,
+    Answer,
+    NotApplicable,
+    Rewritten,
+    RuleBuilder,
+    rewritten,
+    rule,
+    rules_of,
+)
 from tflq.numerics.elementwise import COMPARISONS
 from tflq.numerics.unary import REAL_FUNCTIONS, Stored, real_table, real_table_of_two
 
@@ -107,18 +116,18 @@ def as_builtin(op: Op) -> Op | None:
     """The builtin that computes an operator, with the same results; None if no builtin does."""
     same = _SAME.get(type(op))
     if same is not None:
-        return _made(op, same[0], op.operands, same[1])
+        return _builtin_of(op, same[0], op.operands, same[1])
     match op:
         case hlo.StablehloCompare():
-            return _made(op, _COMPARED[op.comparison_direction.rpartition("_")[2]], op.operands, {})
+            return _builtin_of(op, _COMPARED[op.comparison_direction.rpartition("_")[2]], op.operands, {})
         case hlo.StablehloConvert():
             return _convert(op)
         case hlo.StablehloReshape():
             return _reshape(op)
         case hlo.StablehloTranspose():
-            return _made(op, Transpose, [op.input, _ints(op.permutation)], {})
+            return _builtin_of(op, Transpose, [op.input, _ints(op.permutation)], {})
         case hlo.StablehloConcatenate():
-            return _made(op, Concatenation, op.inputs, {**_NONE, "axis": op.dimension})
+            return _builtin_of(op, Concatenation, op.inputs, {**_NONE, "axis": op.dimension})
         case hlo.StablehloSlice():
             return _slice(op)
         case hlo.StablehloDotGeneral():
@@ -132,7 +141,7 @@ def builtin_name(kind: type[Op]) -> str:
     return builtin.op_name.removeprefix("tfl.").upper() if issubclass(builtin, Operator) else ""
 
 
-def _made(op: Op, builtin: type[Operator], operands: list[Value | None], attributes: Mapping[str, Any]) -> Op:
+def _builtin_of(op: Op, builtin: type[Operator], operands: list[Value | None], attributes: Mapping[str, Any]) -> Op:
     """An op that stands for another one, whose results keep their producer. Refused if it has no such form."""
     stand_in = Op(builtin.op_name, list(operands), [], dict(attributes), op.location)
     stand_in.results = op.results
@@ -141,33 +150,33 @@ def _made(op: Op, builtin: type[Operator], operands: list[Value | None], attribu
     return stand_in
 
 
-def option(stated: Any) -> list[int]:
+def option(declared: Any) -> list[int]:
     """The integers of an option; an empty list if it is left out."""
-    return [] if stated is None else [int(v) for v in stated]
+    return [] if declared is None else [int(v) for v in declared]
 
 
-def _ints(stated: Any) -> Value:
-    return constant(np.asarray(option(stated), np.int32))
+def _ints(declared: Any) -> Value:
+    return constant(np.asarray(option(declared), np.int32))
 
 
 def _convert(op: hlo.StablehloConvert) -> Op | None:
     x, y = op.input.type, op.output.type
     if y.quantized and (x.quantized or x.storage.is_float):
-        return _made(op, Quantize, [op.input], {})
-    return _made(op, Dequantize, [op.input], {}) if x.quantized and y.storage.is_float else None
+        return _builtin_of(op, Quantize, [op.input], {})
+    return _builtin_of(op, Dequantize, [op.input], {}) if x.quantized and y.storage.is_float else None
 
 
 def _reshape(op: hlo.StablehloReshape) -> Op | None:
     shape = [-1 if d is None else d for d in op.output.type.dims]
     if op.output.type.shape is None or shape.count(-1) > 1:
         return None
-    return _made(op, Reshape, [op.input, _ints(shape)], {"new_shape": np.asarray(shape, np.int32)})
+    return _builtin_of(op, Reshape, [op.input, _ints(shape)], {"new_shape": np.asarray(shape, np.int32)})
 
 
 def _slice(op: hlo.StablehloSlice) -> Op:
-    numbers = [_ints(stated) for stated in (op.start_indices, op.limit_indices, op.strides)]
+    numbers = [_ints(dims) for dims in (op.start_indices, op.limit_indices, op.strides)]
     masks = {f"{mask}_mask": 0 for mask in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")}
-    return _made(op, StridedSlice, [op.input, *numbers], {**masks, "offset": False})
+    return _builtin_of(op, StridedSlice, [op.input, *numbers], {**masks, "offset": False})
 
 
 def _dot_general(op: hlo.StablehloDotGeneral) -> Op | None:
@@ -185,7 +194,7 @@ def _dot_general(op: hlo.StablehloDotGeneral) -> Op | None:
     if any(b != batch or len(c) != 1 or c[0] < x.rank - 2 for b, c in sides):
         return None
     adjoint = {"adj_x": sides[0][1] == [x.rank - 2], "adj_y": sides[1][1] == [x.rank - 1]}
-    return _made(op, BatchMatMul, [op.lhs, op.rhs], {**adjoint, "asymmetric_quantize_inputs": False})
+    return _builtin_of(op, BatchMatMul, [op.lhs, op.rhs], {**adjoint, "asymmetric_quantize_inputs": False})
 
 
 @rule(hlo.StablehloAdd, hlo.StablehloMaximum, hlo.StablehloMinimum, hlo.StablehloMultiply)
@@ -373,7 +382,8 @@ _PER_LAYER: Final = "has a form on builtins only where parameters are per layer 
 
 
 def _sources(op: Op, b: RuleBuilder, values: list[Value], kernel: bool) -> tuple[list[Value], str] | None:
-    """What is moved, and a warning where the kernel disregards parameters; None if they cannot be honoured."""
+    """The values that are moved, and a warning where the kernel disregards parameters; None if they cannot be
+    honoured."""
     result = op.result
     if any(v.type.storage != result.type.storage for v in values):
         return None
@@ -387,7 +397,7 @@ def _sources(op: Op, b: RuleBuilder, values: list[Value], kernel: bool) -> tuple
 
 def _not_copied(reason: str, warning: str) -> NotApplicable:
     """Why the rule does not apply, and a warning where the kernel copies integers under other parameters."""
-    return NotApplicable(reason, f"{warning}; {AS_STATED}" if warning else "")
+    return NotApplicable(reason, f"{warning}; {FOLLOWS_PARAMETERS}" if warning else "")
 
 
 @rule(hlo.StablehloPad)
@@ -438,7 +448,7 @@ def gather(op: hlo.StablehloGather, b: RuleBuilder) -> Answer:
     shape = x.type.sizes
     places = _places(op, indices.array, shape)
     flat = b.reshape(plain, [math.prod(shape)])
-    return Rewritten([taken(b, flat, places)], warning=warning)
+    return Rewritten([gather_along(b, flat, places)], warning=warning)
 
 
 def _places(op: hlo.StablehloGather, indices: np.ndarray, shape: Sequence[int]) -> np.ndarray:
@@ -467,12 +477,12 @@ def broadcast_in_dim(op: hlo.StablehloBroadcastInDim, b: RuleBuilder) -> Answer:
     sources = _sources(op, b, [x], kernel=False)
     if sources is None or not x.type.is_static or not result.type.is_static:
         raise _rejected(op, _PER_LAYER)
-    shape, stated = result.type.sizes, option(op.broadcast_dimensions)
-    if len(stated) != len(x.type.sizes) or not {*stated} <= {*range(len(shape))}:
-        raise Refused(f"its broadcast_dimensions {stated} do not place {x.type} in {result.type}")
-    places = dict(zip(stated, x.type.sizes, strict=True))
+    shape, dims = result.type.sizes, option(op.broadcast_dimensions)
+    if len(dims) != len(x.type.sizes) or not {*dims} <= {*range(len(shape))}:
+        raise Refused(f"its broadcast_dimensions {dims} do not place {x.type} in {result.type}")
+    places = dict(zip(dims, x.type.sizes, strict=True))
     if any(d not in (1, shape[place]) for place, d in places.items()):
-        raise Refused(f"{x.type} does not broadcast to {result.type} at {stated}")
+        raise Refused(f"{x.type} does not broadcast to {result.type} at {dims}")
     ranked = b.reshape(sources[0][0], [places.get(i, 1) for i in range(len(shape))])
     times = tuple(d // (places.get(i) or 1) for i, d in enumerate(shape))
     type = TensorType(shape, result.type.storage)

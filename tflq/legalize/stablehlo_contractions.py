@@ -35,7 +35,7 @@ Dims: TypeAlias = tuple[int, ...]
 
 
 class Convolved:
-    """How a convolution moves its windows: dimension numbers, window, which dims run backwards, and groups."""
+    """Movement of a convolution's windows: dimension numbers, window, which dims run backwards, and groups."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class Contractions:
         return self.b.emit(Transpose, [x, constant(np.asarray(perms, np.int32))], kind)
 
     def reshaped(self, x: Value, shape: Sequence[int], element: ElementType | None = None) -> Value:
-        """The same elements in another shape; `element`: with their parameters along another dim."""
+        """The elements of x in another shape; `element`: with their parameters along another dim."""
         kind = TensorType(tuple(shape), element or x.type.element)
         if kind == x.type:
             return x
@@ -222,7 +222,7 @@ def _dims(x: Value) -> Dims:
 
 
 def _zero(kind: TensorType) -> Value:
-    """What stands for 0, as a scalar."""
+    """The stored form of 0, as a scalar."""
     element = kind.element
     if isinstance(element, UniformQuantizedType):
         stored = np.asarray(element.zero_point, element.storage.dtype)
@@ -265,8 +265,8 @@ def _beyond(element: ElementType, by: int) -> ElementType:
 
 
 def _merged(element: ElementType, shape: Dims, batching: int, first: int, dims: Any) -> ElementType:
-    """The parameters of a tensor of `dims` once the first `batching`, the next `first` and the rest of these are merged
-    into one dim each, those of `shape`."""
+    """The parameters of a tensor of `dims` after a merge into the three dims of `shape`: the first `batching`, the
+    next `first` and the rest of them."""
     if not isinstance(element, UniformQuantizedPerAxisType):
         return element
     begin, end, place = (
@@ -322,13 +322,13 @@ def spread(
 
 
 def _dot_numbers(op: StablehloDotGeneral) -> DotNumbers:
-    stated = (
+    lists = (
         op.lhs_batching_dimensions,
         op.rhs_batching_dimensions,
         op.lhs_contracting_dimensions,
         op.rhs_contracting_dimensions,
     )
-    return DotNumbers(*(tuple(option(dims)) for dims in stated))
+    return DotNumbers(*(tuple(option(dims)) for dims in lists))
 
 
 def _convolved(op: StablehloConvolution) -> Convolved:

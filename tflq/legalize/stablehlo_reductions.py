@@ -38,7 +38,7 @@ from tflq.dialects.tfl.stablehlo import StablehloReduceWindow
 from tflq.ir.core import Op, Region, Value
 from tflq.ir.types import TensorType, UniformQuantizedType, f32, i8, i16, i32, ui8
 from tflq.legalize.pooling import COMBINE, over_windows, reduced
-from tflq.legalize.probing import taken
+from tflq.legalize.probing import gather_along
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.legalize.stablehlo import builtin_name, padded
 from tflq.numerics.fixed_point import round_float
@@ -73,8 +73,8 @@ def stored_windows(op: StablehloReduceWindow, b: RuleBuilder) -> Answer:
         raise Refused(f"no form reduces {x.type.storage} and {init.type.storage} to {storage}")
     rank = x.type.rank or 0
     window, strides, base, dilations = (
-        [1] * rank if stated is None else [int(v) for v in stated]
-        for stated in (op.window_dimensions, op.window_strides, op.base_dilations, op.window_dilations)
+        [1] * rank if sizes is None else [int(v) for v in sizes]
+        for sizes in (op.window_dimensions, op.window_strides, op.base_dilations, op.window_dilations)
     )
     sides = [0] * (2 * rank) if op.padding is None else [int(v) for v in op.padding]
     start = b.reshape(b.value(init), [])
@@ -124,7 +124,7 @@ def converted(
 
 
 def _moved(b: RuleBuilder, x: Value, source: TensorType, target: TensorType, bounds: tuple[int, int]) -> Converted:
-    """The same scale, another zero point."""
+    """Conversion to the same scale and another zero point."""
     before: Any = source.element
     after: Any = target.element
     by = after.zero_point - before.zero_point
@@ -192,15 +192,15 @@ def _corrected(b: RuleBuilder, x: Value, near: Value, firsts: np.ndarray, low: i
     """Results that are at most one off: one more where x has reached the first value of the next result, one less where
     it has not reached the first of its own. `firsts`: of each result from `low` up, and of the one after the last."""
     index = b.sub(near, low) if low else near
-    own, following = (taken(b, b.constant(table), index) for table in (firsts[:-1], firsts[1:]))
+    first, following = (gather_along(b, b.constant(table), index) for table in (firsts[:-1], firsts[1:]))
     more = b.select(b.greater_equal(x, following), 1, 0)
-    return b.sub(b.add(near, more), b.select(b.greater(own, x), 1, 0))
+    return b.sub(b.add(near, more), b.select(b.greater(first, x), 1, 0))
 
 
 def _looked_up(b: RuleBuilder, x: Value, region: Region, source: TensorType, bounds: tuple[int, int]) -> Converted:
     table = _values(region, source, np.arange(bounds[0], bounds[1] + 1))
     index = b.sub(x, bounds[0]) if bounds[0] else x
-    out = taken(b, b.constant(table), index)
+    out = gather_along(b, b.constant(table), index)
     return Converted(out, (int(table.min()), int(table.max())))
 
 
@@ -211,7 +211,7 @@ _Over: TypeAlias = Callable[[Value | None, str], Value | None]
 
 
 class _Plan(NamedTuple):
-    """What is reduced, by what, and between which conversions."""
+    """The operand of a reduction, its function, and the conversions before and after."""
 
     functions: Functions
     body: Add | Maximum | Minimum

@@ -50,7 +50,7 @@ from tflq.legalize.convolution_real import conv_3d_sums, conv_3d_transpose_sums
 from tflq.legalize.grid import limited_scales, reach_of, real_requantized, result_range
 from tflq.legalize.matmul import FULLY_CONNECTED
 from tflq.legalize.pooling import over_windows
-from tflq.legalize.probing import centred, kernel_name, per_layer, stored, symmetric, taken
+from tflq.legalize.probing import centred, gather_along, kernel_name, per_layer, stored, symmetric
 from tflq.legalize.rescaled import Products, Terms, scales_of
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.numerics.convolution import double_scales, window
@@ -178,8 +178,8 @@ def _bias(
     element, storage = bias.type.element, bias.type.storage
     if not (storage.is_integer or storage.is_float) or not storage.numpy:
         raise NotApplicable(f"bias '{bias.name}' is {storage}")
-    own = scales_of(bias)
-    same = own is None or (np.abs(own - units) <= _ALIKE * units).all()
+    bias_scales = scales_of(bias)
+    same = bias_scales is None or (np.abs(bias_scales - units) <= _ALIKE * units).all()
     zeros = np.atleast_1d(getattr(element, "zero_points", getattr(element, "zero_point", 0)))
     if not bias.is_constant:
         if storage != i32 or not same or zeros.any() or bias.type.shape != reach.shape:
@@ -192,8 +192,8 @@ def _bias(
         if storage.is_float:
             counts = counts / units
         elif not same:
-            assert own is not None
-            counts = counts * (own.astype(np.float64) / units)
+            assert bias_scales is not None
+            counts = counts * (bias_scales.astype(np.float64) / units)
     if not np.isfinite(counts).all():
         raise NotApplicable(f"bias '{bias.name}' is not a finite number at the scale of input * weights")
     if target.storage.bits > 16:
@@ -290,8 +290,8 @@ def l2_pool(op: L2Pool2D, b: RuleBuilder) -> Answer:
     ratio = Fraction(source.scale) / Fraction(output.scale)
     table = np.stack([root_thresholds(ratio, int(n), steps) for n in different])
     rows = b.constant(which.reshape(1, *counts.shape, 1))
-    met = _met(b, rows, table, (1 << 31) - 1, lambda threshold: b.greater_equal(total, threshold))
-    return Rewritten([stored(b, met, output, low, high)], note=_SQUARE_SUMS_NOTE)
+    root = _count_thresholds(b, rows, table, (1 << 31) - 1, lambda threshold: b.greater_equal(total, threshold))
+    return Rewritten([stored(b, root, output, low, high)], note=_SQUARE_SUMS_NOTE)
 
 
 def _padded(b: RuleBuilder, x: Value, axis: int, before: int, after: int) -> Value:
@@ -345,25 +345,28 @@ def _reaches(*elements: UniformQuantizedType) -> tuple[int, ...]:
 
 
 def _signed(b: RuleBuilder, wide: Value, total: Value, table: np.ndarray, output: UniformQuantizedType) -> Value:
-    """How many thresholds the sum stays below, with the sign of the element, as stored in the result."""
+    """The number of thresholds that the sum stays below, with the sign of the element, as stored in the result."""
     magnitude = b.maximum(wide, b.sub(0, wide))
-    met = _met(b, magnitude, table, -1, lambda threshold: b.greater_equal(threshold, total))
-    signed = b.select(b.greater(0, wide), b.sub(0, met), met)
+    count = _count_thresholds(b, magnitude, table, -1, lambda threshold: b.greater_equal(threshold, total))
+    signed = b.select(b.greater(0, wide), b.sub(0, count), count)
     return stored(b, signed, output)
 
 
-def _met(b: RuleBuilder, rows: Value, table: np.ndarray, never: int, test: Callable[[Value], Value]) -> Value:
-    """How many of a row's thresholds, which come in order, are met: a binary search. `never` is one that is not met."""
+def _count_thresholds(
+    b: RuleBuilder, rows: Value, table: np.ndarray, never: int, test: Callable[[Value], Value]
+) -> Value:
+    """The number of a row's thresholds, which come in order, that pass the test: a binary search. `never` is one
+    that does not pass."""
     bits = int(table.shape[1]).bit_length()
     width = 1 << bits
     every = np.full((len(table), width), never, np.int64)
     every[:, : table.shape[1]] = table
     entries = b.constant(every.reshape(-1))
     base = b.mul(rows, width)
-    met = b.constant(np.zeros((1,) * len(rows.type.dims), np.int32))
+    count = b.constant(np.zeros((1,) * len(rows.type.dims), np.int32))
     for bit in reversed(range(bits)):
-        candidate = b.add(met, 1 << bit)
+        candidate = b.add(count, 1 << bit)
         place = b.add(base, b.sub(candidate, 1))
-        threshold = taken(b, entries, place)
-        met = b.select(test(threshold), candidate, met)
-    return met
+        threshold = gather_along(b, entries, place)
+        count = b.select(test(threshold), candidate, count)
+    return count

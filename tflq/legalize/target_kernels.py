@@ -56,7 +56,7 @@ class TargetKernels:
         if reason := _foreign_bias(op) or _from_nothing(op):
             return Verdict(False, reason)
         verdict = self.target.judge(op)
-        if verdict.kept:
+        if verdict.runs:
             self._emit(op, op.operands, op.results)
             for result in op.results:
                 if result.type.quantized:
@@ -66,7 +66,7 @@ class TargetKernels:
             changed = Op(op.name, [v and self._of(v, change) for v in op.operands], [], op.attributes, op.location)
             changed.results = [self._of(v, change) for v in op.results]
             other = self.target.judge(changed)
-            if other.kept and self.target.agree(op, changed):
+            if other.runs and self.target.agree(op, changed):
                 self._emit_changed(op, change)
                 return replace(other, reason=f"{other.reason}; {words}")
         return verdict
@@ -74,7 +74,7 @@ class TargetKernels:
     def hybrid(self, op: Op) -> str:
         """Why an op in float on quantized constants must take float constants instead, by the target's list."""
         verdict = self.target.judge(op)
-        return verdict.reason if (verdict.listed or self.target.complete) and not verdict.kept else ""
+        return verdict.reason if (verdict.listed or self.target.complete) and not verdict.runs else ""
 
     def _changes(self, op: Op) -> Iterator[tuple[Change, str]]:
         name = op.name.removeprefix("tfl.")
@@ -114,7 +114,7 @@ class TargetKernels:
             self.plain[old] = stored
 
     def _shifted(self, stored: Value, storage: ScalarType) -> Value:
-        """The same numbers on the other of int8 and uint8."""
+        """The stored numbers on the other of int8 and uint8."""
         zero = _ZERO[stored.type.storage]
         return self.b.rescale(stored, _ONE, storage, input_zp=zero, output_zp=_ZERO[storage])
 

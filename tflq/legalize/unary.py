@@ -20,7 +20,7 @@ from tflq.dialects.tosa.elementwise import Clamp
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, UniformQuantizedType, i8, i16, i32, ui8
 from tflq.legalize.probing import centred, kernel_name, per_layer, scaled, symmetric, zero_point_of
-from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rewritten, RuleBuilder, rule
+from tflq.legalize.rule import FOLLOWS_PARAMETERS, Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.numerics import unary
 from tflq.numerics.fixed_point import float_ratio, quantize_multiplier
 from tflq.numerics.unary import FloatFunction, table_8bit, table_16bit
@@ -65,7 +65,7 @@ def lookup(op: _Table, b: RuleBuilder) -> Answer:
     if source.storage is i16 and not isinstance(op, Gelu):
         symmetric(op, source, output)
     if source.storage is i16 and source.scale > _MOST_SCALE:
-        raise NotApplicable(_BEYOND, f"{_BEYOND}; {AS_STATED}")
+        raise NotApplicable(_BEYOND, f"{_BEYOND}; {FOLLOWS_PARAMETERS}")
     if isinstance(op, Rsqrt) and source.storage is i8:
         table = unary.rsqrt_table(source.scale, source.zero_point, output.scale, output.zero_point)
         return b.table(b.value(op.input), table)

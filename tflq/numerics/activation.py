@@ -53,13 +53,13 @@ def activation_range(activation: str, low: int, high: int, scale: float, zero_po
 
 
 def relu_range(activation: str, low: int, high: int, scale: float, zero_point: int) -> tuple[int, int]:
-    """The same for RELU and its kin as operators of their own, which take any bound: `as_int32` of it."""
+    """`activation_range` of RELU and its kin as operators of their own, which take any bound: `as_int32` of it."""
     least, greatest = (_steps(bound, scale) for bound in BOUNDS[activation])
     return _clamping(least, greatest, low, high, zero_point)
 
 
 def real_range(activation: str, low: int, high: int, scale: float, zero_point: int) -> tuple[int, int]:
-    """The same for the real bounds: one beyond the type does not clamp."""
+    """`activation_range` of the real bounds: one beyond the type does not clamp."""
     ends = [low, high]
     for place, bound in enumerate(BOUNDS.get(activation, (None, None))):
         if bound is not None:
@@ -96,13 +96,13 @@ def _clamping(least: float | None, greatest: float | None, low: int, high: int, 
 
 
 def _offset(steps: float, zero_point: int) -> int:
-    held = abs(steps) < 2.0**31  # else the conversion gives the least integer
-    moved = (int(steps) if held else -(1 << 31)) + zero_point
+    fits = abs(steps) < 2.0**31  # else the conversion gives the least integer
+    moved = (int(steps) if fits else -(1 << 31)) + zero_point
     return moved if -(1 << 31) <= moved < 1 << 31 else int(wrapped(moved))
 
 
 def integer_activation_range(activation: str, low: int, high: int) -> tuple[int, int]:
-    """The same for the int32 and int64 kernels, which have no scale: the bounds themselves."""
+    """The clamp of the int32 and int64 kernels, which have no scale: the bounds themselves."""
     least, greatest = BOUNDS.get(activation, (None, None))
     return low if least is None else int(least), high if greatest is None else int(greatest)
 
@@ -269,7 +269,7 @@ def _rescaled(beta: float, input_scale: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def multiplier_16bit(beta: float, input_scale: float) -> Multiplier:
-    """What scales int16 differences so that -65535 is -10. ValueError if it is too large for a left shift."""
+    """The multiplier of int16 differences by which -65535 is -10. ValueError if it is too large for a left shift."""
     return quantize_multiplier(float(np.float32(input_scale) * np.float32(beta)) / (10.0 / 65535.0))
 
 

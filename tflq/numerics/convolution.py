@@ -1,4 +1,4 @@
-"""What kernels sum: convolutions, pooling, reductions; the scales of recurrent kernels; and resized images.
+"""Sums of kernels: convolutions, pooling, reductions; the scales of recurrent kernels; and resized images.
 
 The convolution family first: output sizes and padding, real multipliers, accumulator bounds. A kernel sums products of
 stored integers less their zero points, adds the bias and multiplies the sum by the real number
@@ -61,7 +61,7 @@ def window(size: int | None, kernel: int, stride: int, dilation: int, padding: s
 
 
 def exact_end(size: int, extent: int, stride: int, before: int, after: int, output: int) -> tuple[int, int]:
-    """How many elements, from the start, and how much padding after them `output` windows read.
+    """The number of elements, from the start, and of padding after them that `output` windows read.
 
     A window's last step may leave elements over; TOSA takes only sizes that its windows use up. ValueError if there
     are too few.
@@ -236,7 +236,7 @@ def _shifted(
 
 
 def mean_multiplier(scale_in: float, scale_out: float, count: int) -> Multiplier:
-    """What MEAN over `count` elements multiplies their sum by. ValueError if the ratio of the scales is too large."""
+    """The multiplier of the sum of `count` elements in MEAN. ValueError if the ratio of the scales is too large."""
     return divided_multiplier(ratio_multiplier(scale_in, scale_out), count)
 
 
@@ -248,7 +248,7 @@ def divided_multiplier(multiplier: Multiplier, count: int) -> Multiplier:
 
 
 def product_scale(scale_in: float, scale_out: float, count: int) -> float:
-    """What REDUCE_PROD multiplies by after each of `count` factors; 0 for infinities and NaN, like their multiplier."""
+    """The factor of REDUCE_PROD after each of `count` factors; 0 for infinities and NaN, like their multiplier."""
     scale = quotient(scale_in, scale_out ** (1.0 / count))
     return scale if math.isfinite(scale) else 0.0
 
@@ -335,7 +335,7 @@ _FLOAT_ERROR = 10 * 2.0**-24
 
 
 class Steps(NamedTuple):
-    """How one spatial dim is sampled: output o is at (o * d + offset) / n."""
+    """Sampling of one spatial dim: output o is at (o * d + offset) / n."""
 
     n: int
     d: int
@@ -368,7 +368,7 @@ class Taps(NamedTuple):
 
 
 def taps(steps: Steps, size: int, out: int) -> Taps:
-    """What TOSA's RESIZE reads of `size` elements for each of `out`."""
+    """The elements of `size` and the fractions that TOSA's RESIZE reads for each of `out`."""
     position = np.arange(out, dtype=np.int64) * steps.d + steps.offset
     index = position // steps.n
     lower, upper = np.maximum(index, 0).astype(np.int32), np.clip(index + 1, 0, size - 1).astype(np.int32)
@@ -439,7 +439,8 @@ def float_nearest_index(size: int, out: int, align_corners: bool, half_pixel_cen
 
 
 def float_taps(size: int, out: int, align_corners: bool, half_pixel_centers: bool) -> Taps:
-    """What the float RESIZE_BILINEAR reads, every step in float32 as there; `lower` weighs 1 - fraction."""
+    """The elements and fractions of the float RESIZE_BILINEAR, every step in float32 as there; `lower` weighs 1 -
+    fraction."""
     position = _float_positions(size, out, align_corners, half_pixel_centers)
     lower = np.maximum(np.floor(position).astype(np.int32), 0)
     upper = np.minimum(np.ceil(position).astype(np.int32), size - 1)
@@ -464,13 +465,13 @@ def float_kernel(steps: Sequence[Steps], source: Sequence[int | None], out: Sequ
     """The float RESIZE_BILINEAR that takes just these steps of rows and columns, given the sizes of source and result:
     positions are exact in float32 in whatever way they are computed, and so are sums of 8-bit numbers times weights.
     None if there is none."""
-    lowest = [_in_lowest_terms(own) for own in steps]
-    parts = math.prod(own.n for own in lowest)
+    lowest = [_in_lowest_terms(each) for each in steps]
+    parts = math.prod(each.n for each in lowest)
     if parts & (parts - 1) or parts > _EXACT_PARTS:
         return None
     for flags in ((False, False), (True, False), (False, True)):
-        made = [rational_steps(size or 0, count or 0, *flags) for size, count in zip(source, out, strict=True)]
-        if made == lowest:
+        candidate = [rational_steps(size or 0, count or 0, *flags) for size, count in zip(source, out, strict=True)]
+        if candidate == lowest:
             return FloatKernel(*flags, parts)
     return None
 
@@ -517,7 +518,7 @@ class _Fractions:
     weight: np.ndarray  # the sum of the absolute values of both float weights
 
     def of_rows(self, at: int) -> _Fractions:
-        """Those of some outputs."""
+        """The fractions of some outputs."""
         these = slice(at, at + _ROWS_AT_ONCE)
         return _Fractions(*(v[these] for v in (self.q, self.bits, self.exact, self.error, self.weight)))
 

@@ -1,5 +1,4 @@
-"""The same requantization by other integer operations: a division, one RESCALE, a sum of scaled integers, products of
-limbs.
+"""Requantization by other integer operations: a division, one RESCALE, a sum of scaled integers, products of limbs.
 
 A division that truncates, like the DIV kernel's on int32, can climb the same staircase as a requantization:
 
@@ -117,21 +116,21 @@ def fit_divisions(
     owner = np.repeat(np.arange(sizes.size), sizes)
     whole = _Task.searched(stairs, low, high)
     divisions = Division(*np.zeros((3, low.size), np.int64))
-    lost = np.bincount(owner, (whole.step <= 1) | (whole.most < 1), sizes.size) > 0
-    left = np.nonzero(~lost[owner])[0]
-    left = _look(whole, left, divisions, (_near, _by_gaps), (_near, _by_distances))
-    left = _look(whole, left, divisions, (_nearer, _by_distances), (_fractions, _by_distances))
-    lost[owner[left[whole.clear[left]]]] = True  # for these there is no other proof
-    left = _look(whole, left[~lost[owner[left]]], divisions, (_nearer, _exactly), (_fractions, _exactly))
-    lost[owner[left]] = True
-    return ~lost, divisions
+    failed = np.bincount(owner, (whole.step <= 1) | (whole.most < 1), sizes.size) > 0
+    left = np.nonzero(~failed[owner])[0]
+    left = _try_candidates(whole, left, divisions, (_near, _by_gaps), (_near, _by_distances))
+    left = _try_candidates(whole, left, divisions, (_nearer, _by_distances), (_fractions, _by_distances))
+    failed[owner[left[whole.clear[left]]]] = True  # for these there is no other proof
+    left = _try_candidates(whole, left[~failed[owner[left]]], divisions, (_nearer, _exactly), (_fractions, _exactly))
+    failed[owner[left]] = True
+    return ~failed, divisions
 
 
-def _are_divisions(found: Sequence[np.ndarray], bottom: np.ndarray, *arguments: Any) -> bool:
+def _are_divisions(arrays: Sequence[np.ndarray], bottom: np.ndarray, *arguments: Any) -> bool:
     """Whether arrays are those of `rescale_divisions`: four of channels, and one of RESCALEs."""
     channels, scalings = bottom.shape, arguments[-1].shape
     forms = (*[(np.float64, channels)] * 2, (np.bool_, scalings), *[(np.int64, channels)] * 3)
-    return len(found) == len(forms) and all(has_form(array, *form) for array, form in zip(found, forms, strict=True))
+    return len(arrays) == len(forms) and all(has_form(array, *form) for array, form in zip(arrays, forms, strict=True))
 
 
 @returns(_are_divisions)
@@ -152,7 +151,9 @@ def rescale_divisions(
     return stairs.first, stairs.step, proven, *divisions
 
 
-def _look(whole: _Task, left: np.ndarray, divisions: Division, *trials: tuple[_Candidates, _Proof]) -> np.ndarray:
+def _try_candidates(
+    whole: _Task, left: np.ndarray, divisions: Division, *trials: tuple[_Candidates, _Proof]
+) -> np.ndarray:
     """Fills `divisions` for the channels of `left` for which a trial proves a fraction; answers the other channels."""
     for candidates, proof in trials:
         if not left.size:
@@ -161,10 +162,10 @@ def _look(whole: _Task, left: np.ndarray, divisions: Division, *trials: tuple[_C
         for a, b in candidates(task):
             c, proven = proof(task, a, b)
             proven &= (a > 0) & (b <= _I31) & (c >= 0) & (a * task.reach + c <= _I31)
-            found = np.flatnonzero(proven)
-            channels = left[found]
+            places = np.flatnonzero(proven)
+            channels = left[places]
             for values, some in zip(divisions, (a, b, c), strict=True):
-                values[channels] = some[found]
+                values[channels] = some[places]
         left = left[divisions.a[left] == 0]
     return left
 
@@ -285,11 +286,11 @@ def drifting(first: np.ndarray, step: np.ndarray, last: np.ndarray, drift: np.nd
     order, back = np.concatenate([np.ones(last.size), last] * 2), np.repeat([1.0, -1.0, 1.0, -1.0], step.size)
     drift = np.concatenate([drift, drift, -drift, -drift])  # what is greatest is least with the other sign
     beyond = np.repeat([0.0, 0.0, 1.0 - _WHOLE, 1.0 - _WHOLE], step.size)
-    found = np.full(start.shape, np.inf)
+    lowest = np.full(start.shape, np.inf)
     for at, index, place in _corners(start, apart, np.concatenate([last] * 4)):
         sums = drift[at] * (order[at] + back[at] * index) + (place + beyond[at]) * _TURN
-        found[at] = np.minimum(found[at], sums)
-    least, most = found.reshape(2, 2, -1).min(axis=1)
+        lowest[at] = np.minimum(lowest[at], sums)
+    least, most = lowest.reshape(2, 2, -1).min(axis=1)
     return least, -most
 
 
@@ -326,10 +327,10 @@ def _corners(
         of_rise += times * of_fall
         on = (of_fall + of_rise <= left) & (rise < fall)  # the others stay as they are
         if 2 * np.count_nonzero(on) < moving.size:
-            kept = np.flatnonzero(on)  # numpy takes by places several times faster than by bits
-            at = moving = moving[kept]
+            places = np.flatnonzero(on)  # numpy takes by places several times faster than by bits
+            at = moving = moving[places]
             place, index, left, fall, of_fall, rise, of_rise = (
-                v[kept] for v in (place, index, left, fall, of_fall, rise, of_rise)
+                v[places] for v in (place, index, left, fall, of_fall, rise, of_rise)
             )
 
 
@@ -364,7 +365,7 @@ class RescaleFit:
     shift: np.ndarray
 
 
-def told_apart(scale: np.ndarray, lows: int, highs: int) -> tuple[int, int]:
+def saturation_bounds(scale: np.ndarray, lows: int, highs: int) -> tuple[int, int]:
     """Bounds beyond which the result, saturated to [lows, highs], is the same as at them."""
     ends = float_thresholds(np.asarray([lows + 1, highs]), scale)
     return int(ends[0].min()) - 1, int(ends[1].max())
@@ -458,9 +459,9 @@ def fit_terms(
     most_bits: int = _MOST_BITS,
     roughly: float = _ROUGHLY,
 ) -> tuple[list[Term], int, float]:
-    """The terms x_i r_i for |x_i| <= reach_i, `count` of each summed; the bits behind the point, negative if nothing
-    fits, as for infinite ratios; by how much the sum may be off before it is rounded, in counts. Terms that are off by
-    no more than `roughly` are products without a shift."""
+    """The terms x_i r_i for |x_i| <= reach_i, `count` of each summed, and the bits behind the point. The bits are
+    negative if nothing fits, as for infinite ratios. Third, the largest error of the sum before it is rounded, in
+    counts. Terms that are off by no more than `roughly` are products without a shift."""
     if not all(np.isfinite(r).all() for r in ratios):
         return [Term(np.zeros(r.shape, np.int64), 0) for r in ratios], -1, math.inf
     most = count * sum(float(r.max()) * reach for r, reach in zip(ratios, reaches, strict=True))
@@ -634,6 +635,6 @@ def _climbs(fit: LongProduct, scale: np.ndarray, levels: np.ndarray) -> bool:
 
 
 def _quotient(fit: LongProduct, x: np.ndarray, part: slice) -> np.ndarray:
-    """What the two limbs give."""
+    """The result of the two limbs."""
     below = (x * fit.low[part] + np.sign(x) * fit.correction) >> 32
     return (x * fit.high[part] + below + (1 << (fit.shift - 1))) >> fit.shift

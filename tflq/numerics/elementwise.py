@@ -60,7 +60,7 @@ def addition(scale1: float, scale2: float, output_scale: float, bits: int, *, su
 
 
 def squared_difference(scale1: float, scale2: float, output_scale: float) -> Addition:
-    """The same for SQUARED_DIFFERENCE, which shifts by 7 and squares before the last multiplier.
+    """Parameters of SQUARED_DIFFERENCE, which shifts by 7 and squares before the last multiplier.
 
     ValueError if that is not below one. Source: kernels/squared_difference.cc.
     """
@@ -172,7 +172,7 @@ def reciprocals(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def division_multiplier(dividend_scale: float, divisor_scale: float, output_scale: float) -> Multiplier:
-    """What scales the quotient."""
+    """The multiplier of the quotient."""
     with np.errstate(over="ignore"):
         product = float(np.float32(divisor_scale) * np.float32(output_scale))
     return quantize_multiplier(float_ratio(dividend_scale, product))
@@ -191,7 +191,7 @@ def floor_quotient(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def floor_remainder(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """What floor(x / y) leaves; 0 by 0."""
+    """The remainder of floor(x / y) of floats; 0 by 0."""
     with np.errstate(invalid="ignore"):
         left = np.fmod(x, y)
     return np.nan_to_num(np.where((left != 0) & ((left < 0) != (y < 0)), left + y, left), nan=0.0)
@@ -204,7 +204,8 @@ def floor_quotients(dtype: np.dtype, *parameters: tuple[float, int]) -> np.ndarr
 
 
 def floor_remainders(dtype: np.dtype, *parameters: tuple[float, int]) -> np.ndarray:
-    """The same of the remainder of floor(x / y)."""
+    """[256, 256] of an 8-bit `dtype`, smallest first: the stored remainder of floor(x / y). `parameters`: as of
+    `floor_quotients`."""
     return _table_in_float32(floor_remainder, dtype, *parameters)
 
 
@@ -261,7 +262,8 @@ def unsettled(scale: float, bits: int) -> bool:
 
 
 def compared(x: np.ndarray, scale: float) -> np.ndarray:
-    """What the kernel compares, of stored integers less their zero point. ValueError as `comparison_multiplier`."""
+    """The kernel's operands of the comparison, of stored integers less their zero point. ValueError as
+    `comparison_multiplier`."""
     multiplier = comparison_multiplier(scale)
     if multiplier.shift > 0:
         return np.where(x < 0, -1, 1).astype(np.int32)
@@ -269,7 +271,7 @@ def compared(x: np.ndarray, scale: float) -> np.ndarray:
 
 
 def compared_one_by_one(x: np.ndarray, scale: float) -> np.ndarray:
-    """The same by scalar code, which differs where it is `unsettled`. int64."""
+    """`compared` by scalar code, which differs where it is `unsettled`. int64."""
     multiplier = comparison_multiplier(scale)
     if multiplier.shift <= 0:
         return compared(x, scale).astype(np.int64)

@@ -110,8 +110,8 @@ def saturated(x: npt.ArrayLike, low: int, high: int) -> np.ndarray:
     whole = np.trunc(np.asarray(x, np.float64))
     wide: type[np.int64 | np.uint64] = np.int64 if high < 1 << 63 else np.uint64
     above = whole >= float(high + 1)
-    kept = np.where((whole >= low) & ~above, whole, 0).astype(wide)
-    return np.where(above, wide(high), np.where(whole < low, wide(low), kept))
+    inside = np.where((whole >= low) & ~above, whole, 0).astype(wide)
+    return np.where(above, wide(high), np.where(whole < low, wide(low), inside))
 
 
 # What x86-64 does where C++ leaves it undefined.
@@ -140,8 +140,8 @@ def divide_by_pot(x: np.ndarray, exponent: npt.ArrayLike) -> np.ndarray:
 def as_int32(x: npt.ArrayLike) -> np.ndarray:
     """Floats cast to int32, as int64."""
     values = np.asarray(x, np.float64)
-    held = (values > -(2.0**31) - 1) & (values < 2.0**31)
-    return np.where(held, np.trunc(np.where(held, values, 0)), -(2.0**31)).astype(np.int64)
+    fits = (values > -(2.0**31) - 1) & (values < 2.0**31)
+    return np.where(fits, np.trunc(np.where(fits, values, 0)), -(2.0**31)).astype(np.int64)
 
 
 def wrapped(x: npt.ArrayLike) -> np.ndarray:
@@ -324,8 +324,9 @@ def leaves_int32(low: np.ndarray, high: np.ndarray, mantissa: np.ndarray, left: 
 
 
 def leaves_float(scale: npt.ArrayLike, zero_point: int) -> np.ndarray:
-    """The least magnitude of a sum, int64 [C], at which round_half_away(double(x) * scale) + zero_point leaves int32 on
-    the side where the kernel then gives the other end: above 0 for a zero point from 0 up, else below 0.
+    """The least magnitude of a sum, int64 [C], at which round_half_away(double(x) * scale) + zero_point leaves
+    int32. It is on the side where the kernel then gives the other end: above 0 for a zero point from 0 up, else
+    below 0.
 
     2^63 - 1 where no sum does; 0 for a scale that is infinite or NaN, with which all do.
     """
@@ -365,8 +366,8 @@ def requantize_table(dtype: np.dtype, scale_in: float, zero_in: int, scale_out: 
 
 
 def rescaled_table(dtype: np.dtype, scale_in: float, zero_in: int, scale_out: float, zero_out: int) -> np.ndarray:
-    """The stored value of the same real value for each value of an 8- or 16-bit `dtype`, smallest first, rounded half
-    away from zero and clamped."""
+    """The stored value of the same real value for each value of an 8- or 16-bit `dtype`, smallest first. It is
+    rounded half away from zero and clamped."""
     info = np.iinfo(dtype)
     ratio = quotient(scale_in, scale_out)
     steps = np.arange(info.min, info.max + 1) - zero_in

@@ -1,5 +1,5 @@
-"""What other `float_` files stand on: exact sums in float32, x m + c as kernels round it, thresholds of QUANTIZE, and
-the constants that roundings leave to a line.
+"""Basics of the other `float_` files: exact sums in float32, x m + c as kernels round it, thresholds of QUANTIZE,
+and the constants that roundings leave to a line.
 """
 
 from __future__ import annotations
@@ -73,8 +73,8 @@ class ProductBounds(NamedTuple):
 
 
 SumRounding: TypeAlias = Literal["separate", "either", "any"]
-"""What a formula is proven for: MUL and ADD rounded one after the other; that as well as both rounded once; or these,
-and the constant before the product."""
+"""The roundings for which a formula is proven: MUL and ADD rounded one after the other; that as well as both rounded
+once; or these, and the constant before the product."""
 
 
 def multiply_add(x: np.ndarray, m: np.ndarray | np.floating, c: np.ndarray, *, fused: bool = False) -> np.ndarray:
@@ -101,9 +101,9 @@ def sum_once(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """
     total = a + b
     back = total - a
-    lost = (a - (total - back)) + (b - back)  # what rounding took off, exactly
-    wrong = (lost != 0) & (total.view(np.int64) & 1 == 0)
-    beside = np.nextafter(total, np.where(lost > 0, np.inf, -np.inf))
+    error = (a - (total - back)) + (b - back)  # what rounding took off, exactly
+    wrong = (error != 0) & (total.view(np.int64) & 1 == 0)
+    beside = np.nextafter(total, np.where(error > 0, np.inf, -np.inf))
     return np.where(wrong, beside, total).astype(np.float32)
 
 
@@ -166,8 +166,8 @@ def quantize_thresholds(scales: npt.ArrayLike, levels: npt.ArrayLike, rounding: 
 # a gain, an m and an a each threshold bounds r: the least accumulator of a level from below, the greatest one before
 # it from above. Between the greatest of the lower bounds and the least of the upper ones r is free.
 #
-# The hardest bounds are those of the thresholds that a line of real numbers passes most closely (`Tight`). A few of
-# them stand for all during the search.
+# The hardest bounds are those of the thresholds that a line of real numbers passes most closely
+# (`HardestThresholds`). A few of them stand for all during the search.
 #
 # A product and a sum that may be rounded once, too, bound r twice: by the product as it is, and rounded.
 
@@ -181,8 +181,8 @@ _BLOCK = 128  # channels whose thresholds stay in the cache
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """What f must meet: at least `level` ([L, 1]) from `reached` on and less at `missed`, float64 [L, C]; NaN where the
-    range has no such accumulator."""
+    """Requirements on f: at least `level` ([L, 1]) from `reached` on and less at `missed`, float64 [L, C]. NaN
+    where the range has no such accumulator."""
 
     level: np.ndarray
     reached: np.ndarray
@@ -218,8 +218,8 @@ class Steps:
         return sides[0], sides[1]
 
     def left(self, a: np.ndarray, m: np.ndarray, *, fused: bool) -> tuple[np.ndarray, np.ndarray]:
-        """What all thresholds leave to c of (x - a) m + c, of a gain of 1: at least the first and less than the second,
-        float64 [C]; `fused`: of the product as it is."""
+        """The interval that all thresholds leave to c of (x - a) m + c, of a gain of 1: at least the first and less
+        than the second, float64 [C]. `fused`: of the product before it is rounded."""
         bounds = level_bounds(self.level[:, 0], np.ones(1, np.float32))[0, :-2, None]
         sides = []
         for x, free in ((self.reached, -np.inf), (self.missed, np.inf)):
@@ -229,7 +229,7 @@ class Steps:
         return sides[0].max(0), sides[1].min(0)
 
     def split(self, at_least: np.ndarray, below: np.ndarray, *, odd: bool) -> tuple[np.ndarray, np.ndarray]:
-        """The same for each sign of accumulators, [L, S, C]; S is 1 for lines that are not odd."""
+        """The bounds for each sign of accumulators, [L, S, C]; S is 1 for lines that are not odd."""
         if not odd:
             return at_least[:, None], below[:, None]
         sides: list[np.ndarray] = []
@@ -237,21 +237,22 @@ class Steps:
             sides.append(np.stack([np.where(x > 0, values, free), np.where(x < 0, values, free)], 1))
         return sides[0], sides[1]
 
-    def met(self, reached: np.ndarray, missed: np.ndarray) -> np.ndarray:
+    def meets_thresholds(self, reached: np.ndarray, missed: np.ndarray) -> np.ndarray:
         """Whether the results of both are on the right side of every threshold, bool [C]."""
         with np.errstate(invalid="ignore"):
             return np.asarray(~((reached < self.level) | (missed >= self.level)).any(0))
 
 
-class Tight(NamedTuple):
-    """Thresholds of C lines: accumulators float64 [2, K, S, C], and the index of their level, int64. The first of the
-    two must reach it, the second must not; L and L + 1 stand for levels that all reach, and that none does."""
+class HardestThresholds(NamedTuple):
+    """Thresholds of C lines: accumulators float64 [2, K, S, C], and the index of their level, int64. The first of
+    the two must reach the level, the second must not. L and L + 1 stand for levels that all reach, and that none
+    does."""
 
     x: np.ndarray
     n: np.ndarray
 
     @classmethod
-    def of(cls, steps: Steps, slope: np.ndarray, *, odd: bool, most: int = _TIGHT) -> Tight:
+    def of(cls, steps: Steps, slope: np.ndarray, *, odd: bool, most: int = _TIGHT) -> HardestThresholds:
         """The thresholds of each side, `most` at most, that leave a line of a slope the least room. They are taken for
         a line that climbs a little more: rounding half away may leave the slope itself none."""
         places: list[np.ndarray] = []
@@ -266,16 +267,16 @@ class Tight(NamedTuple):
             places.append(np.where(free, room.shape[0] + len(places), n))
         return cls(np.stack(accumulators), np.stack(places))
 
-    def columns(self, some: np.ndarray) -> Tight:
-        return Tight(self.x.take(some, -1), self.n.take(some, -1))
+    def columns(self, some: np.ndarray) -> HardestThresholds:
+        return HardestThresholds(self.x.take(some, -1), self.n.take(some, -1))
 
     @property
     def width(self) -> int:
-        """How many thresholds each side has."""
+        """The number of thresholds of each side."""
         return self.x.shape[1]
 
     @classmethod
-    def joined(cls, parts: list[Tight]) -> Tight:
+    def joined(cls, parts: list[HardestThresholds]) -> HardestThresholds:
         return cls(*(np.concatenate(v, -1) for v in zip(*parts, strict=True)))
 
     def lines(
@@ -343,8 +344,8 @@ def inside(at_least: np.ndarray, below: np.ndarray) -> np.ndarray:
 
 
 def _two_sided(at_least: np.ndarray, below: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """c and e, float32, with c + e, rounded, in the first of two intervals and c - e in the second, if such numbers are
-    found."""
+    """c and e, float32, with c + e, rounded, in the first of two intervals and c - e in the second. Meaningless
+    where there are no such numbers."""
     middle = ((at_least + below).sum(0) / 4).astype(np.float32)
     c, e, done = middle, np.zeros_like(middle), np.zeros(middle.shape, bool)
     for tried in (middle, _before(middle), np.nextafter(middle, np.float32(np.inf))):
@@ -394,8 +395,8 @@ def blocks(channels: int) -> Iterator[np.ndarray]:
 def exact_part(
     thresholds: np.ndarray, low: np.ndarray, high: np.ndarray, least: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """low [C], but `least` in channels whose accumulators below that are on the first level, however they are rounded;
-    and whether thresholds int64 [L, C] are between that and high, bool [C]."""
+    """low [C], but `least` in channels whose accumulators below that are on the first level, however they are
+    rounded. Second, whether thresholds int64 [L, C] are between that and high, bool [C]."""
     low = np.where(thresholds[0] > least, np.maximum(low, least), low)
     return low, live_channels(thresholds, low, high)
 

@@ -13,9 +13,9 @@ from tflq.base.light import NamedTuple
 from tflq.base.results import per_channel, returns
 from tflq.numerics.float_basics import (
     EXACT,
+    HardestThresholds,
     Steps,
     SumRounding,
-    Tight,
     blocks,
     exact_part,
     float_steps,
@@ -118,15 +118,15 @@ def fit_distance(
 def _fill_distance(
     result: DistanceRequantization, channels: np.ndarray, steps: Steps, slope: np.ndarray, step: int
 ) -> np.ndarray:
-    """Fills in q and m of the channels for which the m that is `step` float32 numbers from the slope is proven;
-    answers which, bool [C]."""
+    """Fills in q and m of the channels for which the m that is `step` float32 numbers from the slope is proven.
+    Answers for which it is, bool [C]."""
     m = from_steps(np.maximum(float_steps(slope.astype(np.float32)) + step, 1))
     h = result.h[channels]
     bounds = level_bounds(steps.level[:, 0], np.ones(1, np.float32))[0, :-2, None] / m.astype(np.float64)
     at_least, under = bounds - steps.reached, bounds - steps.missed
     q = inside(np.fmax.reduce(at_least, 0) + h, np.fmin.reduce(under, 0) + h)
     fit = DistanceRequantization(h, q, m)
-    proven = steps.met(fit(steps.reached), fit(steps.missed)) & (np.floor(q * m) <= steps.level[-1])
+    proven = steps.meets_thresholds(fit(steps.reached), fit(steps.missed)) & (np.floor(q * m) <= steps.level[-1])
     result.q[channels[proven]], result.m[channels[proven]] = q[proven], m[proven]
     return np.asarray(proven)
 
@@ -229,8 +229,8 @@ def fit_clipped(
     *,
     below: np.ndarray | None = None,
 ) -> ClippedRequantization | None:
-    """The same for thresholds of levels from `bottom` + 1 on, with either rounding of sums. `below`: the greatest
-    accumulators below each threshold, if they are not one less. None without a proof."""
+    """The clipped requantization for thresholds of levels from `bottom` + 1 on, with either rounding of sums.
+    `below`: the greatest accumulators below each threshold, if they are not one less. None without a proof."""
     fit = _fit(thresholds, slope, low, high, bottom, "either", below)
     if fit is None:
         return None
@@ -241,8 +241,8 @@ def fit_clipped(
 
 class _Task(NamedTuple):
     """Thresholds T(1) ... T(L) int64 [L, C] on [low, high], int64 [C], of lines that gain about `slope` float64 [C]
-    levels per unit; where the last level is reached, and how many accumulators further h may be, int64 [C]. `below` as
-    in `fit_clipped`."""
+    levels per unit. `top`: where the last level is reached; `span`: the number of accumulators by which h may be
+    further, int64 [C]. `below` as in `fit_clipped`."""
 
     thresholds: np.ndarray
     below: np.ndarray | None
@@ -268,7 +268,7 @@ class _Task(NamedTuple):
         """Whether f meets every threshold and ends at the last level, bool [C]."""
         ends = np.floor(fit.c) <= steps.level[-1, 0]
         if self.rounding == "separate":
-            return ends & steps.met(fit(steps.reached), fit(steps.missed))
+            return ends & steps.meets_thresholds(fit(steps.reached), fit(steps.missed))
         margin = np.spacing(fit.c) * _MARGIN
         for fused in (False, True):
             at_least, below = steps.left(fit.h.astype(np.float64), fit.m, fused=fused)
@@ -319,10 +319,12 @@ def _search(task: _Task, result: FallingRequantization, channels: np.ndarray) ->
     return not left.size
 
 
-def _first(task: _Task, result: FallingRequantization, channels: np.ndarray) -> tuple[np.ndarray, Tight | None] | None:
+def _first(
+    task: _Task, result: FallingRequantization, channels: np.ndarray
+) -> tuple[np.ndarray, HardestThresholds | None] | None:
     """Fills `result` where the line of the nearest m through the middle of all thresholds is proven. Answers the other
     channels and their tightest thresholds; None if a channel has no line, as where thresholds jump at zero."""
-    lost, tight = [np.zeros(0, np.int64)], []
+    rest_of_channels, tight = [np.zeros(0, np.int64)], []
     for block in blocks(channels.size):
         some = task.of(channels[block])
         steps, m = some.steps, some.slope.astype(np.float32)
@@ -337,19 +339,19 @@ def _first(task: _Task, result: FallingRequantization, channels: np.ndarray) -> 
         _keep(result, channels[block][good], fit.of(good))
         rest = np.nonzero(~good)[0]
         if rest.size:
-            lost.append(channels[block][rest])
-            tight.append(Tight.of(steps.of_channels(rest), some.slope[rest], odd=False))
-    return np.concatenate(lost), Tight.joined(tight) if tight else None
+            rest_of_channels.append(channels[block][rest])
+            tight.append(HardestThresholds.of(steps.of_channels(rest), some.slope[rest], odd=False))
+    return np.concatenate(rest_of_channels), HardestThresholds.joined(tight) if tight else None
 
 
 def _keep(result: FallingRequantization, channels: np.ndarray, fit: FallingRequantization) -> None:
-    for kept, new in zip(result, fit, strict=True):
-        kept[channels] = new
+    for target, new in zip(result, fit, strict=True):
+        target[channels] = new
 
 
-def _tried(task: _Task, tight: Tight, order: np.ndarray) -> tuple[FallingRequantization, np.ndarray]:
-    """The line of each channel that leaves most room on its tightest thresholds, among some h by their order [H, 1],
-    and whether it leaves any."""
+def _tried(task: _Task, tight: HardestThresholds, order: np.ndarray) -> tuple[FallingRequantization, np.ndarray]:
+    """The line of each channel that leaves most room on its tightest thresholds, and whether it leaves any. It is
+    chosen among some h by their order [H, 1]."""
     h = task.top + order * _FURTHER % task.span
     near = from_steps(np.maximum(float_steps(task.slope.astype(np.float32)) + _STEPS, 0))
     h, m = np.tile(h, (len(near), 1)), np.repeat(near, len(order), 0)
@@ -439,9 +441,10 @@ def fit_split(
     *,
     below: np.ndarray | None = None,
 ) -> SplitRequantization | None:
-    """The requantization with thresholds T(1) ... T(L) int64 [L, C] of the levels from `bottom` + 1 on, on accumulators
-    in [low, high] int64 [C], with about `slope` float64 [C] levels per unit; 0 is in the middle of level 0. None
-    without a proof. `below`: the greatest accumulators below each threshold, if they are not one less.
+    """The requantization with thresholds T(1) ... T(L) int64 [L, C] of the levels from `bottom` + 1 on.
+    Accumulators are in [low, high] int64 [C], with about `slope` float64 [C] levels per unit; 0 is in the middle of
+    level 0. None without a proof. `below`: the greatest accumulators below each threshold, if they are not one
+    less.
 
     A channel with one result on its whole range is that number whatever x is. Of others, what is between the first
     level and the last one is below 2^24.
@@ -470,8 +473,8 @@ def fit_split(
 
 
 class _SplitTask(NamedTuple):
-    """Thresholds of the levels from `bottom` + 1 on and the greatest accumulators below them, int64 [L, C], for x in
-    [first, last], int64 [C]; levels per accumulator and, rounded, accumulators per level, float64 [C]."""
+    """Thresholds of the levels from `bottom` + 1 on and the greatest accumulators below them, int64 [L, C]. x is in
+    [first, last], int64 [C]. Levels per accumulator and, rounded, accumulators per level, float64 [C]."""
 
     thresholds: np.ndarray
     below: np.ndarray
@@ -489,8 +492,8 @@ class _SplitTask(NamedTuple):
 
 class _Sides(NamedTuple):
     """Both sides of all thresholds: the accumulators that must reach a level, and those that must not, [2, L, C].
-    c for which r m + n d + c is zero there, NaN where there is no such accumulator; by what it is to be beyond that,
-    and to be so that f is n or one less; whether n is the level, bool [C]."""
+    `c`: the c for which r m + n d + c is zero there, NaN where there is no such accumulator. `error`: its distance
+    beyond that; `around`: its distance for f to be n or one less. `centred`: whether n is the level, bool [C]."""
 
     c: np.ndarray
     error: np.ndarray
@@ -499,9 +502,9 @@ class _Sides(NamedTuple):
 
     @classmethod
     def of(cls, task: _SplitTask, fit: SplitRequantization, steps: Steps) -> _Sides:
-        """The error is what the roundings of r m, n d and n d + c, or r m + n d, add up to at most next to a threshold,
-        where n d + c is as large as r m; farther away it is larger by no more than the sum, which keeps its sign when
-        rounded."""
+        """The sides of a fit. The error is the largest sum of the roundings next to a threshold, where n d + c is
+        as large as r m. These are the roundings of r m, n d and n d + c, or r m + n d. Farther away the error is
+        larger by no more than the sum, which keeps its sign when rounded."""
         x = np.stack([steps.reached, steps.missed])
         u = x - fit.h
         n = np.floor(u.astype(np.float32) * fit.p)
@@ -513,7 +516,7 @@ class _Sides(NamedTuple):
         return cls(steps.level - n - (r_m + n_d), error, around, ~(begins & (n != steps.level)).any((0, 1)))
 
     def left(self, some: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """What some levels, bool [L], leave to c: from the first to the second, float64 [C]."""
+        """The interval that some levels, bool [L], leave to c: from the first to the second, float64 [C]."""
         at_least, below = self.c[0] + self.error[0], self.c[1] - self.error[1]
         at_least, below = (np.where(np.isnan(v), free, v)[some] for v, free in ((at_least, -1), (below, 0)))
         return at_least.max(0, initial=self.around - 1), below.min(0, initial=-self.around)
@@ -538,10 +541,10 @@ def _fill(result: SplitRequantization, channels: np.ndarray, task: _SplitTask, s
     above = c + e.astype(np.float64)
     error = np.where(jumps, (np.abs(above) + np.abs(c)) * 2.0**-24, 0)
     proven = sides.centred & (least <= c) & (c <= most) & (least_up + error <= above) & (above <= most_up - error)
-    for kept, new in zip(result, fit._replace(c=c, e=e), strict=True):
-        assert kept is not None
+    for target, new in zip(result, fit._replace(c=c, e=e), strict=True):
+        assert target is not None
         assert new is not None
-        kept[channels[proven]] = new[proven]
+        target[channels[proven]] = new[proven]
 
 
 def _half(x: np.ndarray) -> np.ndarray:

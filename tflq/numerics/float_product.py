@@ -279,15 +279,15 @@ def _widest(bounds: _Bounds, start: np.ndarray, radius: float, steps: int) -> np
 # n 2^-bits / 2 + 2^-17 of itself.
 
 ZERO = 1 << 20
-"""How many negative factors a zero counts as."""
+"""The number of negative factors for which a zero counts."""
 FRACTION_BITS = 16
 MANTISSA_BITS = 29
 
 
 @dataclass(frozen=True, slots=True)
 class LogTable:
-    """For each stored value log2 of its magnitude, int32, and 1 if it is negative, `ZERO` if it is zero; the bits
-    behind the point, and by how much the sum of all logarithms may be off."""
+    """For each stored value log2 of its magnitude, int32, and 1 if it is negative, `ZERO` if it is zero. `bits`:
+    the bits behind the point; `off`: the largest error of the sum of all logarithms."""
 
     logs: np.ndarray
     signs: np.ndarray
@@ -351,11 +351,11 @@ class _Pairs(NamedTuple):
 def fitted_scales(a: Byte, b: Byte, out: Byte, *, subtract: bool = False) -> tuple[float, float]:
     """Scales for a and b with which `rounded_sums` gives `xnnpack_sums` for the most pairs; their own if none are
     better."""
-    own = a.scale, b.scale
+    scales_of_operands = a.scale, b.scale
     pairs = _pairs(a, b, out, subtract=subtract)
     if pairs is None:
-        return own
-    best, fewest = own, _differing(own, pairs, a, b, out, subtract=subtract)
+        return scales_of_operands
+    best, fewest = scales_of_operands, _differing(scales_of_operands, pairs, a, b, out, subtract=subtract)
     for scales in _candidates(pairs, out) if fewest else ():
         count = _differing(scales, pairs, a, b, out, subtract=subtract)
         if count < fewest:
@@ -366,13 +366,13 @@ def fitted_scales(a: Byte, b: Byte, out: Byte, *, subtract: bool = False) -> tup
 
 
 def xnnpack_sums(a: Byte, b: Byte, out: Byte, *, subtract: bool = False) -> np.ndarray | None:
-    """What XNNPACK's kernel gives for all pairs of bytes, [256, 256]; None for scales that it does not take."""
+    """Results of XNNPACK's kernel for all pairs of bytes, [256, 256]; None for scales that it does not take."""
     pairs = _pairs(a, b, out, subtract=subtract)
     return None if pairs is None else _saturated(pairs.result, out).reshape(256, 256) + out.zero_point
 
 
 def rounded_sums(a: Byte, b: Byte, out: Byte, *, subtract: bool = False) -> tuple[np.ndarray, np.ndarray]:
-    """What ONNX Runtime gives for all pairs of bytes, [256, 256]: as one kernel, and as three operators."""
+    """Results of ONNX Runtime for all pairs of bytes, [256, 256]: as one kernel, and as three operators."""
     x, y = _bytes()
     sign = np.float32(-1 if subtract else 1)
     f = np.float32
@@ -412,11 +412,11 @@ def _saturated(result: np.ndarray, out: Byte) -> np.ndarray:
 
 
 def _differing(scales: tuple[float, float], pairs: _Pairs, a: Byte, b: Byte, out: Byte, *, subtract: bool) -> int:
-    """How many pairs differ, in either way of ONNX Runtime."""
+    """The number of pairs that differ, in either way of ONNX Runtime."""
     wanted = _saturated(pairs.result, out).reshape(256, 256) + out.zero_point
     first, second = Byte(scales[0], a.zero_point), Byte(scales[1], b.zero_point)
-    made = rounded_sums(first, second, out, subtract=subtract)
-    return sum(int(np.count_nonzero(each != wanted)) for each in made)
+    sums = rounded_sums(first, second, out, subtract=subtract)
+    return sum(int(np.count_nonzero(each != wanted)) for each in sums)
 
 
 def _candidates(pairs: _Pairs, out: Byte) -> list[tuple[float, float]]:
@@ -432,12 +432,12 @@ def _candidates(pairs: _Pairs, out: Byte) -> list[tuple[float, float]]:
     order = np.argsort(-margins, axis=None, kind="stable")[:_SCALES_TRIED]
     places = zip(*np.unravel_index(order, margins.shape), strict=True)
     scale = np.float64(out.scale)
-    found = [(first * (1 + _STEPS[j]) * scale, abs(second) * (1 + _STEPS[i]) * scale) for i, j in places]
-    return [(float(np.float32(p)), float(np.float32(q))) for p, q in found]
+    candidates = [(first * (1 + _STEPS[j]) * scale, abs(second) * (1 + _STEPS[i]) * scale) for i, j in places]
+    return [(float(np.float32(p)), float(np.float32(q))) for p, q in candidates]
 
 
 _TIE: Final = 2.0**-17
-"""How much more than a whole the scale of a mean is: enough for float32 to round a tie up."""
+"""The excess of the scale of a mean over a whole: enough for float32 to round a tie up."""
 _MOST: Final = 128
 """Elements of a window in which nothing but ties moves by that: 255 * 2^-17 is less than 1 / (2 * 128)."""
 

@@ -37,9 +37,9 @@ from tflq.base.light import NamedTuple, dataclass
 from tflq.base.results import per_channel, returns
 from tflq.numerics.float_basics import (
     EXACT,
+    HardestThresholds,
     Lines,
     Steps,
-    Tight,
     blocks,
     float_steps,
     from_steps,
@@ -138,7 +138,7 @@ class _Task(NamedTuple):
         """Whether f meets every threshold and the clamp ends at the first and last level, bool [C]."""
         ends = (np.floor(np.float32(end) * fit.gain) for end in (self.clamp.low, self.clamp.high))
         bottom, top = (end == level for end, level in zip(ends, (steps.level[0] - 1, steps.level[-1]), strict=True))
-        return steps.met(fit(steps.reached), fit(steps.missed)) & bottom & top
+        return steps.meets_thresholds(fit(steps.reached), fit(steps.missed)) & bottom & top
 
 
 def fit_float_requantization(
@@ -151,10 +151,10 @@ def fit_float_requantization(
     below: np.ndarray | None = None,
     centred: bool = False,
 ) -> FloatRequantization | None:
-    """The requantization with thresholds T(1) ... T(L) int64 [L, C] on accumulators in [low, high] int64 [C], with
-    about `slope` float64 [C] levels per unit, in float32: a result of 0 is the level `clamp.middle`. None without a
-    proof. `below`: the greatest accumulators below each threshold, if they are not one less; `centred`: whether there
-    may be an a.
+    """The requantization with thresholds T(1) ... T(L) int64 [L, C] on accumulators in [low, high] int64 [C], in
+    float32. `slope`, float64 [C]: about the levels per unit. A result of 0 is the level `clamp.middle`. None
+    without a proof. `below`: the greatest accumulators below each threshold, if they are not one less; `centred`:
+    whether there may be an a.
 
     A channel with one result on its whole range is that number whatever x is. Any other range is below 2^24, or the
     clamp has ended where it goes on: an accumulator that is rounded to float32 stays beyond 2^24.
@@ -183,8 +183,8 @@ def fit_float_requantization(
         lines = _search(task, [a[left] for a in origins], odd=odd)
         if lines is None:
             return None
-        for kept, new in zip((gain, m, c, e, a), lines[1:], strict=True):
-            kept[left] = new
+        for target, new in zip((gain, m, c, e, a), lines[1:], strict=True):
+            target[left] = new
     fit = FloatRequantization(clamp, gain, m, c, e if odd else None, a if a.any() else None)
     if not (fit(np.zeros((1, low.size)))[0, rest] == lone).all():
         raise AssertionError("a fit misses the values that are the only ones of their channels")
@@ -297,7 +297,7 @@ def _search(task: _Task, origins: list[np.ndarray], *, odd: bool) -> FloatRequan
             return result
         levels = task.thresholds.shape[0]
         if left.size <= _LAST and tight.width < levels:
-            tight = Tight.of(task.of(left).steps, task.slope[left], odd=odd, most=levels)
+            tight = HardestThresholds.of(task.of(left).steps, task.slope[left], odd=odd, most=levels)
         a = origins[wave % len(origins) if wave >= _STRAIGHT else 0]
         some = task._replace(a=np.where(a == 0, a, a + wave * _FURTHER)).of(left)
         count = min(max(tried, _LINES // left.size), _GAINS - 1)
@@ -313,29 +313,29 @@ def _search(task: _Task, origins: list[np.ndarray], *, odd: bool) -> FloatRequan
     return None if left.size else result
 
 
-def _first(task: _Task, result: FloatRequantization, *, odd: bool) -> tuple[np.ndarray, Tight | None]:
+def _first(task: _Task, result: FloatRequantization, *, odd: bool) -> tuple[np.ndarray, HardestThresholds | None]:
     """Fills `result` with lines through the middle of all thresholds where they are proven. Answers the other channels
     and their tightest thresholds."""
-    lost, tight = [], []
+    unproven, tight = [], []
     gain, _ = _wave(task.clamp, task.thresholds.shape[0], 0)
     for channels in blocks(task.slope.size):
         some = task.of(channels)
         steps = some.steps
         room = steps.split(*steps.room(some.slope), odd=odd)
         best, m = _nearest(some.slope, gain[:_FIRST], 1)
-        own = gain[best[0]]
-        ends = ((v[:, None] + some.a * some.slope) / own for v in (room[0].max(0), room[1].min(0)))
-        lines = Lines.widest(next(ends), next(ends), some.slope / own)
-        fit = FloatRequantization(task.clamp, own, m[0], lines.c, lines.e, some.a.astype(np.float32))
+        best_gain = gain[best[0]]
+        ends = ((v[:, None] + some.a * some.slope) / best_gain for v in (room[0].max(0), room[1].min(0)))
+        lines = Lines.widest(next(ends), next(ends), some.slope / best_gain)
+        fit = FloatRequantization(task.clamp, best_gain, m[0], lines.c, lines.e, some.a.astype(np.float32))
         good = lines.any & some.proves(fit, steps)
         _keep(result, channels[good], fit.of(good))
         if not good.all():
-            lost.append(channels[~good])
-            tight.append(Tight.of(steps.of_channels(np.nonzero(~good)[0]), some.slope[~good], odd=odd))
-    return (np.concatenate(lost), Tight.joined(tight)) if lost else (np.zeros(0, np.int64), None)
+            unproven.append(channels[~good])
+            tight.append(HardestThresholds.of(steps.of_channels(np.nonzero(~good)[0]), some.slope[~good], odd=odd))
+    return (np.concatenate(unproven), HardestThresholds.joined(tight)) if unproven else (np.zeros(0, np.int64), None)
 
 
-def _tried(task: _Task, tight: Tight, wave: int, count: int) -> tuple[FloatRequantization, np.ndarray]:
+def _tried(task: _Task, tight: HardestThresholds, wave: int, count: int) -> tuple[FloatRequantization, np.ndarray]:
     """The line of each channel that leaves most room on its tightest thresholds, among `count` gains of a wave, and
     whether it leaves any."""
     gain, bounds = _wave(task.clamp, task.thresholds.shape[0], wave)
@@ -347,8 +347,8 @@ def _tried(task: _Task, tight: Tight, wave: int, count: int) -> tuple[FloatRequa
         index = np.concatenate([index, *[index[some]] * len(_BESIDE)])
     lines = tight.lines(task.a[None].astype(np.float64), m, bounds, index)
     columns = np.arange(task.slope.size)
-    own = gain[index[lines.best, columns]], m[lines.best, columns]
-    return FloatRequantization(task.clamp, *own, lines.c, lines.e, task.a.astype(np.float32)), lines.any
+    best = gain[index[lines.best, columns]], m[lines.best, columns]
+    return FloatRequantization(task.clamp, *best, lines.c, lines.e, task.a.astype(np.float32)), lines.any
 
 
 def _nearest(slope: np.ndarray, gain: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -361,6 +361,6 @@ def _nearest(slope: np.ndarray, gain: np.ndarray, count: int) -> tuple[np.ndarra
 
 
 def _keep(result: FloatRequantization, channels: np.ndarray, fit: FloatRequantization) -> None:
-    for kept, new in zip(result[1:], fit[1:], strict=True):
-        assert kept is not None
-        kept[channels] = new
+    for target, new in zip(result[1:], fit[1:], strict=True):
+        assert target is not None
+        target[channels] = new

@@ -1,4 +1,4 @@
-"""Which steps numbers are quantized to: the range of values that samples showed, the scale of constant weights, weights
+"""Choice of quantization steps: the range of values that samples showed, the scale of constant weights, weights
 rounded for their products, and fake quantization.
 """
 
@@ -30,8 +30,8 @@ FINITE: Final = 255 * PER_OCTAVE
 
 
 def histogram(values: np.ndarray) -> np.ndarray:
-    """How many of float32 values are in each bin: int64, the bins of +0 and up, then those of -0 and down. What is not
-    finite counts beyond FINITE in both halves."""
+    """The counts of float32 values in each bin: int64, the bins of +0 and up, then those of -0 and down. Values
+    that are not finite count beyond FINITE in both halves."""
     counts = np.zeros(2 * _MAGNITUDES, np.int64)
     add_histogram(counts, values)
     return counts
@@ -48,8 +48,8 @@ def add_histogram(counts: np.ndarray, values: np.ndarray) -> None:
 def finite_bins(counts: np.ndarray) -> dict[int, int]:
     """The bins of finite values that are not empty, by number and in order. counts: of `histogram`, or sums of such."""
     ordered = np.concatenate([counts[_MAGNITUDES : _MAGNITUDES + FINITE][::-1], counts[:FINITE]])
-    found = np.flatnonzero(ordered)
-    return dict(zip((found - FINITE).tolist(), ordered[found].tolist(), strict=True))
+    bins = np.flatnonzero(ordered)
+    return dict(zip((bins - FINITE).tolist(), ordered[bins].tolist(), strict=True))
 
 
 def edges(bins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -101,8 +101,9 @@ def percentile(bins: Mapping[int, int], percent: float, low: float, high: float)
 
 
 def least_squared_error(bins: Mapping[int, int], levels: int, low: float, high: float) -> tuple[float, float]:
-    """The fraction of [low, high], widened to hold 0, whose quantization to so many levels has the least squared error
-    on the elements; of several the largest. Elements are taken to be spread evenly over their bins."""
+    """The fraction of [low, high], widened to hold 0, whose quantization to so many levels has the least squared
+    error. It is the error on the elements; of several fractions the largest. Elements are taken to be spread evenly
+    over their bins."""
     low, high = min(low, 0.0), max(high, 0.0)
     if high == low:
         return low, high
@@ -197,10 +198,10 @@ def _optimal_clip(magnitudes: np.ndarray, axes: tuple[int, ...], bits: int) -> n
         total = np.where(beyond, magnitudes, 0).sum(axis=axes, keepdims=True)
         count = beyond.sum(axis=axes, keepdims=True)
         inside = (~beyond).sum(axis=axes, keepdims=True)
-        made = total / (weight * inside + count)
-        if np.array_equal(made, clip):
+        updated = total / (weight * inside + count)
+        if np.array_equal(updated, clip):
             break
-        clip = made
+        clip = updated
     return clip
 
 
@@ -335,7 +336,7 @@ def fake_quant(minimum: float, maximum: float, bits: int, *, narrow_range: bool 
 def simulated(
     x: np.ndarray, minimum: npt.ArrayLike, maximum: npt.ArrayLike, bits: int, *, narrow_range: bool = False
 ) -> np.ndarray:
-    """What TensorFlow's fake_quant ops make of float32: the nearest of the `nudged` steps between bounds, which
+    """Results of TensorFlow's fake_quant ops for float32: the nearest of the `nudged` steps between bounds, which
     broadcast to x.
 
         low, high = (least - zero) scale, (greatest - zero) scale

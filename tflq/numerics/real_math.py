@@ -41,7 +41,7 @@ class NoFactor(ValueError):  # noqa: N818  an answer
 
 
 class Steps(NamedTuple):
-    """How a real number is stored: in steps of `scale` from `zero_point`, within `low` and `high`."""
+    """The stored form of a real number: in steps of `scale` from `zero_point`, within `low` and `high`."""
 
     scale: float
     zero_point: int
@@ -54,7 +54,7 @@ class Steps(NamedTuple):
         return max(self.high - self.zero_point, self.zero_point - self.low)
 
     def clamped(self, least: float | None, greatest: float | None) -> Steps:
-        """The same with the range clamped to that of two real numbers, each rounded to a step."""
+        """The steps with the range clamped to that of two real numbers, each rounded to a step."""
         ends = [None if bound is None else int(self.stored(np.asarray(bound))) for bound in (least, greatest)]
         return self._replace(
             low=self.low if ends[0] is None else ends[0], high=self.high if ends[1] is None else ends[1]
@@ -68,7 +68,7 @@ class Steps(NamedTuple):
         return np.clip(half_away(np.clip(counts, -far, far)).astype(np.int64) + self.zero_point, self.low, self.high)
 
     def real(self, q: np.ndarray) -> np.ndarray:
-        """What stored integers stand for, in double."""
+        """The real values of stored integers, in double."""
         return (np.asarray(q, np.int64) - self.zero_point) * self.scale
 
 
@@ -130,18 +130,20 @@ def product_factors(first: Steps, second: Steps, result: Steps) -> tuple[int, in
     room = [31 - each.reach.bit_length() for each in (first, second)]
     one = min(room[0], 16)
     other = min(room[1], 31 - one)
-    lost = 31 - one - other
-    if lost and real > 2.0 ** -(lost + 1):
-        what = f"the product of two of 16 bits is rounded to {1 << lost}, and the scales' ratio of {real:.3g} shows it"
+    dropped = 31 - one - other
+    if dropped and real > 2.0 ** -(dropped + 1):
+        what = (
+            f"the product of two of 16 bits is rounded to {1 << dropped}, and the scales' ratio of {real:.3g} shows it"
+        )
         raise NoFactor(what)
-    reach = (first.reach * second.reach >> lost) + 1
-    return one, other, factor(real * (1 << lost), reach, result.high - result.low)
+    reach = (first.reach * second.reach >> dropped) + 1
+    return one, other, factor(real * (1 << dropped), reach, result.high - result.low)
 
 
 DIVIDEND_SHIFT = 22
 """By which a dividend of 8 bits is shifted left."""
 RECIPROCAL = 1 << 30
-"""What is divided by the divisor."""
+"""The number that is divided by the divisor."""
 _QUOTIENT_BITS = 21
 
 
@@ -167,7 +169,7 @@ def _ratio(scale: float, result: float) -> float:
 
 
 def unary_table(opcode: str, source: Steps, result: Steps, lowest: int) -> np.ndarray:
-    """What a function makes of every stored integer from `lowest` on: int64 [256]."""
+    """Results of a function for every stored integer from `lowest` on: int64 [256]."""
     with np.errstate(all="ignore"):
         return result.stored(FUNCTIONS[opcode](source.real(np.arange(lowest, lowest + 256))))
 

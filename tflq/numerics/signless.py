@@ -32,7 +32,7 @@ def wrapped(x: np.ndarray, bits: int) -> np.ndarray:
 
 
 def unsigned(x: np.ndarray, bits: int) -> np.ndarray:
-    """The same bits without a sign: uint64."""
+    """The `bits` of integers without a sign: uint64."""
     return np.asarray(x, np.int64).astype(np.uint64) & np.uint64((1 << bits) - 1)
 
 
@@ -95,7 +95,7 @@ def product_unsigned(a: np.ndarray, b: np.ndarray, bits: int) -> tuple[np.ndarra
 
 
 def product_signed(a: np.ndarray, b: np.ndarray, bits: int) -> tuple[np.ndarray, np.ndarray]:
-    """The same for signed integers."""
+    """The low and the high part, of `bits` each, of the product of signed integers."""
     x, y = (np.asarray(v, np.int64).astype(np.uint64) for v in (a, b))
     low, high = _product_of_words(x, y)
     zero = np.uint64(0)
@@ -134,7 +134,7 @@ def powers(a: np.ndarray, b: np.ndarray, bits: int) -> np.ndarray:
 
 
 def count_ones(x: np.ndarray) -> np.ndarray:
-    """How many bits of each uint64 are 1: int64."""
+    """The number of bits of each uint64 that are 1: int64."""
     v = np.asarray(x, np.uint64)
     pairs = v - ((v >> np.uint64(1)) & np.uint64(0x5555555555555555))
     mask = np.uint64(0x3333333333333333)
@@ -191,8 +191,8 @@ def bfloat16_values(bits: np.ndarray) -> np.ndarray:
 
 
 def comparing_factors(first: np.ndarray, second: np.ndarray, reach: int) -> tuple[np.ndarray, np.ndarray]:
-    """Integers A and B, int64 of the arrays' shape, for which x A and y B compare as x first and y second do, for all
-    |x|, |y| <= reach."""
+    """Integers A and B, int64 of the arrays' shape. x A and y B compare as x first and y second do, for all |x|,
+    |y| <= reach."""
     pairs = np.stack([first.reshape(-1), second.reshape(-1)], 1)
     distinct, places = np.unique(pairs, axis=0, return_inverse=True)
     terms = np.asarray([_terms(float(a), float(b), reach) for a, b in distinct], np.int64)
@@ -228,7 +228,7 @@ def _between(ratio: Fraction, reach: int) -> tuple[int, int]:
 
 
 def _steps(ratio: Fraction, near: tuple[int, int], far: tuple[int, int], reach: int) -> int:
-    """How often `far` can be added to `near` without passing the ratio, with terms within reach."""
+    """The number of times that `far` can be added to `near` without passing the ratio, with terms within reach."""
     gaps = [abs(ratio.numerator * q - ratio.denominator * p) for p, q in (near, far)]
     return min(gaps[0] // gaps[1], *((reach - n) // f for n, f in zip(near, far, strict=True) if f))
 

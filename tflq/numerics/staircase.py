@@ -69,8 +69,9 @@ def float_thresholds(levels: np.ndarray, scale: npt.ArrayLike) -> np.ndarray:
 def roundings_agree(
     scale: npt.ArrayLike, twice: npt.ArrayLike, low: np.ndarray, high: np.ndarray, bottom: int, top: int
 ) -> np.ndarray:
-    """Whether sums are rounded alike once, by `scale` in float64, and twice, by the multiplier of `twice`, where both
-    are clamped to the levels from bottom to top: bool [C], for every sum in [low, high], int64 [C].
+    """Whether sums are rounded alike once, by `scale` in float64, and twice, by the multiplier of `twice`: bool
+    [C]. Both results are clamped to the levels from bottom to top; it holds for every sum in [low, high], int64
+    [C].
 
     Both functions are monotone, so they are equal if all thresholds are that the sums can tell apart.
     """
@@ -78,13 +79,13 @@ def roundings_agree(
     mantissa, left = (np.broadcast_to(v, low.shape) for v in quantize_multipliers(twice))
     reach = np.maximum(np.maximum(-low, high), 1).astype(np.float64)
     with np.errstate(invalid="ignore"):
-        held = (mantissa > 0) & (left <= _MOST_LEFT) & (reals > 0) & (reach * np.maximum(reals, 1) < 2.0**30)
-    held &= (low <= high) & (reach * np.exp2(np.maximum(left, 0)) < 2.0**31)
+        valid = (mantissa > 0) & (left <= _MOST_LEFT) & (reals > 0) & (reach * np.maximum(reals, 1) < 2.0**30)
+    valid &= (low <= high) & (reach * np.exp2(np.maximum(left, 0)) < 2.0**31)
     levels = np.arange(bottom + 1, top + 1)
-    once = float_thresholds(levels, np.where(held, reals, 1.0))
-    again = rescale_thresholds(levels, np.where(held, mantissa, 1), np.where(held, 31 - left, 31))
+    once = float_thresholds(levels, np.where(valid, reals, 1.0))
+    again = rescale_thresholds(levels, np.where(valid, mantissa, 1), np.where(valid, 31 - left, 31))
     seen = [np.clip(t, low, high + 1) for t in (once, again)]
-    return held & (seen[0] == seen[1]).all(axis=0)
+    return valid & (seen[0] == seen[1]).all(axis=0)
 
 
 def _of_channels(levels: np.ndarray) -> np.ndarray:
@@ -115,7 +116,7 @@ class Staircase:
 
     @property
     def last(self) -> np.ndarray:
-        """How often each channel climbs at most on one side of zero: int64 [C]."""
+        """The highest number of climbs of each channel on one side of zero: int64 [C]."""
         return np.maximum(np.maximum(self.top, 1 - self.bottom), 1)
 
     @property

@@ -1,5 +1,5 @@
-"""Functions of one number, as tables, in float32 or in fixed point, as the kernels compute them; and the real functions
-of one number and of two, for operators that no kernel computes.
+"""Functions of one number, as tables, in float32 or in fixed point, as the kernels compute them. And the real
+functions of one number and of two, for operators that no kernel computes.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ REAL_FUNCTIONS_OF_TWO: dict[str, RealFunction] = {
 
 
 class Stored(NamedTuple):
-    """How real numbers are stored in 8 bits."""
+    """The stored form of real numbers in 8 bits."""
 
     dtype: np.dtype
     scale: float
@@ -205,7 +205,7 @@ def real_table(
 
 
 def values_of(dtype: np.dtype, scale: npt.ArrayLike, zero_point: npt.ArrayLike) -> np.ndarray:
-    """What every value of an integer type stands for, in double."""
+    """The real value of every value of an integer type, in double."""
     info = np.iinfo(dtype)
     whole = (np.arange(info.min, info.max + 1) - np.asarray(zero_point)).astype(np.float32)
     return (np.asarray(scale, np.float32) * whole).astype(np.float64)

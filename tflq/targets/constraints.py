@@ -81,15 +81,15 @@ class Constraint:
 
     def parse(self, words: Sequence[str]) -> tuple[float, ...]:
         """The numbers. ValueError says what they must be."""
-        asked = ", ".join(kind.removesuffix("?") + (" (or none)" * kind.endswith("?")) for kind in self.numbers)
+        expected = ", ".join(kind.removesuffix("?") + (" (or none)" * kind.endswith("?")) for kind in self.numbers)
         least = sum(not kind.endswith("?") for kind in self.numbers)
         try:
-            found = tuple(map(float, words))
+            parsed = tuple(map(float, words))
         except ValueError:
-            found = (math.nan,)
-        if not least <= len(found) <= len(self.numbers) or not all(map(_is, found, self.numbers)):
-            raise ValueError(f"{len(self.numbers) or 'no'} number(s)" + (f": {asked}" if asked else ""))
-        return found
+            parsed = (math.nan,)
+        if not least <= len(parsed) <= len(self.numbers) or not all(map(_is, parsed, self.numbers)):
+            raise ValueError(f"{len(self.numbers) or 'no'} number(s)" + (f": {expected}" if expected else ""))
+        return parsed
 
     def misfit(self, operands: Sequence[Slot]) -> str | None:
         """The operators that it is for, if one with these operands is not among them."""
@@ -352,13 +352,13 @@ def quant_function(name: str, *numbers: str) -> Callable[[QuantFunction], QuantF
 
     def register(function: QuantFunction) -> QuantFunction:
         _FUNCTIONS[name] = function
-        CONSTRAINTS.setdefault(name, Constraint(_held(name, function), numbers))
+        CONSTRAINTS.setdefault(name, Constraint(_constraint_of(name, function), numbers))
         return function
 
     return register
 
 
-def _held(name: str, function: QuantFunction) -> Callable[..., str | None]:
+def _constraint_of(name: str, function: QuantFunction) -> Callable[..., str | None]:
     def broken(op: Op, *numbers: float) -> str | None:
         sides = [[v.type.element for v in values if v is not None] for values in (op.operands, op.results)]
         inputs, outputs = ([t for t in side if is_quantized(t)] for side in sides)
@@ -400,9 +400,9 @@ def _follow(types: Types, places: Sequence[int], kind: ElementType) -> list[int]
     """Gives ports the parameters; which of them did not have them."""
     changed = []
     for place in places:
-        made = _parameters_on(kind, types[place])
-        if made != types[place]:
-            types[place] = made
+        updated = _parameters_on(kind, types[place])
+        if updated != types[place]:
+            types[place] = updated
             changed.append(place)
     return changed
 
@@ -435,7 +435,7 @@ def _give_fixed_scale(inputs: Types, outputs: Types, scale: float, zero_point: f
         stored = outputs[place]
         if not isinstance(stored, (AnyQuantizedType, UniformQuantizedType)) or stored.expressed is None:
             continue
-        made = UniformQuantizedType.of(
+        fixed = UniformQuantizedType.of(
             stored.storage,
             scale,
             int(zero_point),
@@ -443,8 +443,8 @@ def _give_fixed_scale(inputs: Types, outputs: Types, scale: float, zero_point: f
             storage_min=stored.storage_min,
             storage_max=stored.storage_max,
         )
-        if made != stored:
-            outputs[place] = made
+        if fixed != stored:
+            outputs[place] = fixed
             changed.append(place)
     return [], changed
 
@@ -470,14 +470,14 @@ def _give_multiplier_accumulator_scale(
     rest["expressed"] = x.expressed  # type: ignore[union-attr]
     if product is None or rest["expressed"] is None:
         return [], []
-    made: ElementType
+    expected: ElementType
     if product.ndim:
-        made = UniformQuantizedPerAxisType.of(stored, 0, product, 0, **rest)
+        expected = UniformQuantizedPerAxisType.of(stored, 0, product, 0, **rest)
     else:
-        made = UniformQuantizedType.of(stored, float(product), 0, **rest)
-    if made == bias or _tolerated(bias, product, outputs):
+        expected = UniformQuantizedType.of(stored, float(product), 0, **rest)
+    if expected == bias or _tolerated(bias, product, outputs):
         return [], []
-    inputs[places[2]] = made
+    inputs[places[2]] = expected
     return [places[2]], []
 
 

@@ -83,7 +83,7 @@ def load_target(target: FilePath | None = None) -> Target:
 
 
 def load_kernels(target: FilePath) -> Kernels:
-    """The kernels that a target lists, also logical ones, which are not builtins; of several ("int8+int16x8") the
+    """The kernels that a target lists, also logical ones, which are not builtins. Of several ("int8+int16x8") the
     signatures of the first before those of the next. Errors as of `load_target`."""
     load_quant_functions()
     several = str(target).split(JOINED)
@@ -126,29 +126,29 @@ class _File(RulesFile):
 
     def kernels(self) -> Kernels:
         """Its kernels, also those that are not builtins, and those of its base."""
-        said = self._said()
-        own = {name: self._signatures(name, lines, None) for name, lines in self._section("kernels").items()}
+        declared = self._target_section()
+        listed = {name: self._signatures(name, lines, None) for name, lines in self._section("kernels").items()}
         self.check_faults()
-        return {**_measured().kernels, **own} if said.get("base") == "kernels" else own
+        return {**_measured().kernels, **listed} if declared.get("base") == "kernels" else listed
 
     def target(self) -> Target:
         builtins = {name.removeprefix("tfl.") for name in op_names("tfl")}
-        said = self._said()
-        own: dict[str, Sequence[Signature]] = {
+        declared = self._target_section()
+        listed: dict[str, Sequence[Signature]] = {
             name: self._signatures(name, lines, builtins) for name, lines in self._section("kernels").items()
         }
         shifts = self._named("rescale", builtins)
         plain, floats = self._plain(builtins), self._named("floats", builtins).get("run", frozenset())
         self.check_faults()
-        name = said.get("name", os.path.splitext(os.path.basename(self.path))[0])
+        name = declared.get("name", os.path.splitext(os.path.basename(self.path))[0])
         if self.path == resource("rules/kernels.toml"):
-            return self._of(name, own, shifts, recurrent=True, agreed=own)
-        measured, based = _measured(), said.get("base") == "kernels"
+            return self._of(name, listed, shifts, recurrent=True, agreed=listed)
+        measured, based = _measured(), declared.get("base") == "kernels"
         agreeing = {"unsigned": measured.unsigned, "signed": measured.unsigned, "uniform": measured.uniform}
-        kernels = {**(measured.kernels if based else {}), **own}
+        kernels = {**(measured.kernels if based else {}), **listed}
         agreed = {} if shifts else dict(measured.kernels)
         target = self._of(name, kernels, agreeing | shifts, recurrent=based, agreed=agreed)
-        return replace(target, builtins=plain, floats=floats, first_entry=said.get("entries") == "first")
+        return replace(target, builtins=plain, floats=floats, first_entry=declared.get("entries") == "first")
 
     def _of(
         self,
@@ -180,19 +180,19 @@ class _File(RulesFile):
         rules.parse()
         return rules
 
-    def _said(self) -> dict[str, str]:
-        """What [target] says, of a file that is for TFLite and has no other sections than it can have."""
+    def _target_section(self) -> dict[str, str]:
+        """The keys of [target]. OptionError if the file is not for TFLite or has other sections than it can have."""
         if self.of_tosa:
             what = "it is a target for TOSA files (.tosa, .mlir)"
             raise OptionError(Reason(what, self.path, remedy="one for .tflite files has [kernels]"))
         self.check_sections(_SECTIONS)
-        said = self._checked("target")
-        for key, value in said.items():
+        declared = self._checked("target")
+        for key, value in declared.items():
             if not isinstance(value, str):
                 self.fault(f"{key} is not a string", "target", key, remedy=f'write {key} = "..."')
             elif value not in (known := {"base": _BASES, "sums": _SUMS, "entries": _ENTRIES}.get(key, (value,))):
                 self.fault(f"{key}: '{value}' is not known", "target", key, item=value, known=known)
-        return said
+        return declared
 
     def _section(self, name: str) -> dict[str, Any]:
         section = self.content.get(name, {})
@@ -202,7 +202,7 @@ class _File(RulesFile):
         return {}
 
     def _checked(self, name: str) -> dict[str, Any]:
-        """What a section says of the keys that it can have."""
+        """The known keys of a section; any other is a fault."""
         section = self._section(name)
         for key in section:
             if key not in _KEYS[name]:

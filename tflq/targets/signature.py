@@ -51,7 +51,7 @@ _QUANTIZED = r"q([a-z]+\d+)(?:<(-?\d+):(-?\d+)>)?(?:/(axis|blocks|any)(\d+)?)?(?
 
 
 Kind: TypeAlias = tuple[type[ElementType], ScalarType]
-"""What a port asks first of a tensor: the class of its element type, and its storage."""
+"""The first requirement of a port on a tensor: the class of its element type, and its storage."""
 
 
 def kind_of(value: Value) -> Kind:
@@ -61,7 +61,7 @@ def kind_of(value: Value) -> Kind:
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """What a port takes; `kinds` empty: plain tensors, None: any at all."""
+    """The types that a port takes; `kinds` empty: plain tensors, None: any at all."""
 
     text: str
     kinds: tuple[type, ...] | None
@@ -153,16 +153,16 @@ def parse_port(text: str) -> Port:
         return Port(text, _KINDS["any"])
     if text in SCALARS:
         return Port(text, (), SCALARS[text])
-    found = re.fullmatch(_QUANTIZED, text)
-    if found is None or found[1] not in SCALARS or not SCALARS[found[1]].is_integer:
+    parts = re.fullmatch(_QUANTIZED, text)
+    if parts is None or parts[1] not in SCALARS or not SCALARS[parts[1]].is_integer:
         raise ValueError(
             f"'{text}' is not a port: known are i32, qi8, qi8/axis, qi8/blocks, qi8/any, qi8:0, q, plain, any"
         )
-    kind, axis = found[4] or "", found[5]
+    kind, axis = parts[4] or "", parts[5]
     if axis is not None and kind != "axis":
         raise ValueError(f"'{text}': only /axis has a number")
-    storage = SCALARS[found[1]]
-    low, high, zero = (None if found[i] is None else int(found[i]) for i in (2, 3, 6))
+    storage = SCALARS[parts[1]]
+    low, high, zero = (None if parts[i] is None else int(parts[i]) for i in (2, 3, 6))
     if low is not None and high is not None and not storage.minimum <= low < high <= storage.maximum:
         raise ValueError(f"'{text}': {low}:{high} is not a range within {storage}")
     if zero is not None and not storage.minimum <= zero <= storage.maximum:
@@ -196,16 +196,16 @@ class Signature:
         return possible is not None and possible.fits(op)
 
     def possible(self, operands: Kinds, results: Kinds) -> Possible | None:
-        """What it asks more of ops on tensors of these kinds; None if none of them fits."""
+        """The signature's demands beyond the kinds of tensors; None if no alternative fits."""
         groups = match(self.sides, (operands, results), Port.may_take, gaps=True)
         if groups is None:
             return None
         return Possible(self, [(ports, at) for ports, at in groups if all(port.asks_more for port in ports)])
 
     def why_not(self, op: Op) -> list[str]:
-        """What keeps an op's types from fitting, by the alternative that is nearest; empty if they do."""
-        found = (_why_not(left, op.operands) + _why_not(right, op.results) for left, right in self.alternatives)
-        return min(found, key=len)
+        """The misfits of an op's types to the nearest alternative; empty if the types fit."""
+        misfits = (_why_not(left, op.operands) + _why_not(right, op.results) for left, right in self.alternatives)
+        return min(misfits, key=len)
 
     @property
     def lowers(self) -> bool:
@@ -234,16 +234,16 @@ class Signature:
 
 @dataclass(frozen=True, slots=True)
 class Possible:
-    """A signature for ops on tensors of some kinds. `asked`: the values of which some port must take more than the
-    kind."""
+    """A signature for ops on tensors of some kinds. `groups`: the values of which some port requires more
+    than the kind."""
 
     signature: Signature
-    asked: Sequence[Group]
+    groups: Sequence[Group]
 
     def fits(self, op: Op) -> bool:
         """Whether an op on such tensors fits the signature."""
         sides = op.operands, op.results
-        for ports, places in self.asked:
+        for ports, places in self.groups:
             values = [sides[side][place] for side, place in places]
             if not any(all(port.takes(value) for value in values) for port in ports):
                 return False
@@ -284,8 +284,8 @@ def _misfit(kind: str, side: Side, declared: Sequence[Declared]) -> str | None:
     if (most is None or most >= fewest) and (open_end or least <= len(declared)):
         return None
     words = " ".join(slot.name + ("*" if slot.variadic else "?" if slot.optional else "") for slot in declared)
-    said = str(least) if least == most else f"{least} or more" if most is None else f"{least} to {most}"
-    return f"{said} {kind}(s), but the operator has: {words or 'none'}"
+    count = str(least) if least == most else f"{least} or more" if most is None else f"{least} to {most}"
+    return f"{count} {kind}(s), but the operator has: {words or 'none'}"
 
 
 def parse_signature(text: str) -> Signature:

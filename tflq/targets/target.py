@@ -134,7 +134,7 @@ def match(
 class Verdict:
     """Whether the target has a kernel for an op, and why (not). `listed`: a signature fits the op's types."""
 
-    kept: bool
+    runs: bool
     reason: str
     listed: bool = False
 
@@ -201,8 +201,8 @@ class Target:
         """Why none of the kernels that it lists under an op's name runs it; empty if it lists none."""
         listed = self.kernels.get(op.short_name, ())
         verdict = self.judge(op)
-        if not listed or verdict.kept or verdict.listed:
-            return verdict.reason if verdict.listed and not verdict.kept else ""
+        if not listed or verdict.runs or verdict.listed:
+            return verdict.reason if verdict.listed and not verdict.runs else ""
         signature, words = self.nearest(op)
         return f"{words}, in the target '{self.name}': {signature.text}"
 
@@ -223,8 +223,8 @@ class Target:
         key = name, kinds_of(op.operands), kinds_of(op.results)
         known = self._remembered.get(key)
         if known is None:
-            found = (signature.possible(*key[1:]) for signature in self.kernels.get(name, ()))
-            known = self._remembered[key] = [possible for possible in found if possible is not None]
+            candidates = (signature.possible(*key[1:]) for signature in self.kernels.get(name, ()))
+            known = self._remembered[key] = [possible for possible in candidates if possible is not None]
         return known
 
     def agree(self, op: Op, changed: Op) -> bool:
@@ -268,7 +268,7 @@ class KernelRules:
         return () in self._wanted(op)
 
     def _wanted(self, op: Op) -> list[_Wanted]:
-        """What each signature that fits an op's plain types asks of its attributes."""
+        """The demands on attributes, of each signature that fits an op's plain types."""
         name = op.name.removeprefix("tfl.")
         if name == op.name:
             return []
@@ -279,7 +279,7 @@ class KernelRules:
         return bool(self._fitting(name, operands, results))
 
     def _fitting(self, name: str, operands: tuple[str, ...], results: tuple[str, ...]) -> list[_Wanted]:
-        """What each signature that fits asks of attributes."""
+        """The demands on attributes, of each signature that fits."""
         if name not in self._lines:
             return []
         key = (name, operands, results)
@@ -393,8 +393,8 @@ class RulesFile(TomlFile):
     def line(self, section: str, key: str, item: str = "") -> int:
         """The line of a key, or of what holds it: an inline table, the section's head; 1 if there is nothing."""
         wanted = (*(section.split(".") if section else ()), *((key,) if key else ()))
-        found, depth = self.found(wanted)
+        start, depth = self.locate(wanted)
         if not item or depth < len(wanted):
-            return found
-        lines = self.text.split("\n")[found - 1 :]
-        return next((number for number, line in enumerate(lines, found) if item in line), found)
+            return start
+        lines = self.text.split("\n")[start - 1 :]
+        return next((number for number, line in enumerate(lines, start) if item in line), start)

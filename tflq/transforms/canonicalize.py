@@ -11,7 +11,7 @@ import numpy as np
 
 from tflq.base.light import dataclass, field
 from tflq.dialects.declare import Operator
-from tflq.dialects.effects import called_functions, inner_blocks, is_pure, is_variable, own_blocks, reachable
+from tflq.dialects.effects import called_functions, inner_blocks, is_pure, is_variable, reachable, visible_blocks
 from tflq.dialects.quant import Dcast, Qcast, Scast
 from tflq.dialects.tfl import casts
 from tflq.dialects.tfl.casts import Bitcast, Cast
@@ -140,9 +140,9 @@ _KEEPS_NUMBERS: Final = (Bitcast, Cast, Range, Rank, Shape)
 
 @dataclass(frozen=True)
 class Fold(Pass):
-    """Turns the results of pure ops on constants into constants, by the numpy evaluator, unless a result is both over
-    `limit` bytes and larger than what it is made of. An empty result of the function stays computed: the interpreter
-    does not take a tensor without bytes for a constant."""
+    """Turns the results of pure ops on constants into constants, by the numpy evaluator. A result stays if it is
+    both over `limit` bytes and larger than its operands. An empty result of the function stays computed: the
+    interpreter does not take a tensor without bytes for a constant."""
 
     name: ClassVar[str] = "fold"
     in_step: ClassVar[bool] = True
@@ -176,7 +176,7 @@ class Fold(Pass):
     def _evaluate(self, op: Op) -> list[np.ndarray] | None:
         from tflq.analysis.evaluate.registry import array_of, evaluate_op, takes_bits
 
-        if not all(value.type.is_static and _is_held(value) for value in op.results):
+        if not all(value.type.is_static and _has_array(value) for value in op.results):
             return None
         if not takes_bits(op) and any(value.type.storage is bf16 for value in op.tensors):
             return None
@@ -200,10 +200,10 @@ def _computes(op: Op) -> bool:
 
 
 def _is_known(value: Value) -> bool:
-    return value.is_constant and value.type.is_static and _is_held(value) and not is_variable(value)
+    return value.is_constant and value.type.is_static and _has_array(value) and not is_variable(value)
 
 
-def _is_held(value: Value) -> bool:
+def _has_array(value: Value) -> bool:
     """Whether arrays hold the elements of a value: bf16 by its bits."""
     return bool(value.type.storage.numpy) or value.type.storage is bf16
 
@@ -286,8 +286,8 @@ class CommonSubexpressionElimination(Pass):
 
 
 class _Constants:
-    """Which constants are equal to an earlier one. `first`: that one, to find ops by; `replacements`: what is read in
-    the place of others, which is the one with a name. `known`: values that are entered."""
+    """Constants that are equal to an earlier one. `first`: the earlier one, to find ops by; `replacements`: the
+    constant that is read in the place of others, which is the one with a name. `known`: values that are entered."""
 
     def __init__(self, clash: Callable[[Value, Value], bool]) -> None:
         self.first: dict[Value, Value] = {}
@@ -302,22 +302,22 @@ class _Constants:
             return
         self.known.add(value)
         key = _constant_key(value)
-        first, kept = self._groups.setdefault(key, (value, value))
-        if first is value or self._clash(kept, value):
+        first, chosen = self._groups.setdefault(key, (value, value))
+        if first is value or self._clash(chosen, value):
             return
         self.first[value] = first
-        if value.name and not kept.name:
+        if value.name and not chosen.name:
             self._groups[key] = first, value
-            self.replacements[kept] = value
+            self.replacements[chosen] = value
         else:
-            self.replacements[value] = kept
+            self.replacements[value] = chosen
 
 
 @dataclass
 class _Merging:
-    """Which ops repeat an earlier one. `first`: ops by name and operands; `alike`: where several have the same, by all
-    else. `outputs`: values of which no two may become one. `replacements`: results that are read in the place of
-    others."""
+    """Ops that repeat an earlier one. `first`: ops by name and operands; `alike`: where several have the same, by
+    all else. `outputs`: values of which no two may become one. `replacements`: results that are read in the place
+    of others."""
 
     clash: Callable[[Value, Value], bool]
     outputs: set[Value]
@@ -354,7 +354,7 @@ class _Merging:
         with one outside: the block would read a value that it does not read yet."""
         before = self.first, self.alike
         reading = {key: o for key, o in self.first.items() if any(v and not v.is_constant for v in o.operands)}
-        for block in own_blocks(op):
+        for block in visible_blocks(op):
             self.first = dict(reading)
             self.alike = {key: dict(ops) for key, ops in before[1].items() if key in reading}
             self.block(block.ops)
@@ -373,10 +373,10 @@ class _Merging:
         self.merged.add(op)
 
     def _merge(self, a: Value, b: Value) -> None:
-        kept, gone = (b, a) if b.name and move_name(a, b) else (a, b)
-        self.replacements[gone] = kept
+        chosen, gone = (b, a) if b.name and move_name(a, b) else (a, b)
+        self.replacements[gone] = chosen
         if gone in self.outputs:
-            self.outputs.add(kept)
+            self.outputs.add(chosen)
 
     def _known(self, first: Op, alike: dict[Hashable, Op], op: Op) -> Op:
         """The earlier op that `op` repeats, or itself. Keys are made only where a second op has the same operands."""
@@ -394,7 +394,7 @@ def _constant_key(value: Value) -> Hashable:
 
 
 def _op_key(op: Op) -> Hashable:
-    """What two ops of one name and the same operands must share to be the same."""
+    """The key that two ops of one name and the same operands must share to be equal."""
     return (
         tuple(op.intermediates),
         attribute_key(op.attributes),

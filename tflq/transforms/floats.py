@@ -32,7 +32,7 @@ from tflq.dialects.tfl.arithmetic import RFFT2D, Add, ComplexAbs, Imag, Mul, Rea
 from tflq.dialects.tfl.convolution import FullyConnected
 from tflq.dialects.tfl.indexing import DynamicUpdateSlice
 from tflq.dialects.tfl.movement import Concatenation, Reshape, Slice
-from tflq.dialects.traits import Calls, Elementwise, Impure, Kept
+from tflq.dialects.traits import Calls, Elementwise, Impure, StaysQuantized
 from tflq.ir.core import Module, Op, Value, constant
 from tflq.ir.rewriting import replace_result, rewrite_ops
 from tflq.ir.types import TensorType, UniformQuantizedType, f32, i8, i16, ui8
@@ -232,8 +232,8 @@ def _tabulated(op: Op) -> list[Op] | None:
     b, source = Builder(), _operand(chain[0])
     b.location = op.location
     stored = b.emit(Scast, [source], source.type.with_element(source.type.storage))
-    found = b.table(stored, _entries(chain))
-    replace_result(b.emit(Scast, [found], op.result.type), op.result)
+    entries = b.table(stored, _entries(chain))
+    replace_result(b.emit(Scast, [entries], op.result.type), op.result)
     return b.ops
 
 
@@ -264,7 +264,7 @@ def _is_function(op: Op) -> bool:
 
 
 def _entries(chain: list[Op]) -> np.ndarray:
-    """What each stored number becomes, the least first."""
+    """The result for each stored number, the least first."""
     storage = _operand(chain[0]).type.storage
     numbers = np.arange(storage.minimum, storage.maximum + 1).astype(storage.dtype)
     for op in chain:
@@ -296,7 +296,7 @@ def is_on_quantized(op: Op) -> bool:
     dialect = op.name.partition(".")[0]
     if dialect in ("quant", "func") or op.regions or not op.results:
         return False
-    if isinstance(op, Operator) and op.has(Calls, Impure, Kept):
+    if isinstance(op, Operator) and op.has(Calls, Impure, StaysQuantized):
         return False
     return any(v is not None and v.type.quantized for v in (*op.operands, *op.results))
 

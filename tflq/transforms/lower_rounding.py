@@ -39,7 +39,7 @@ class LowerRounding(Pass):
 
 
 def _lowered(op: Op) -> list[Op] | None:
-    if not _is_stated(op):
+    if not _has_rounding(op):
         return None
     b = Builder()
     b.location = op.location
@@ -47,7 +47,7 @@ def _lowered(op: Op) -> list[Op] | None:
     return b.ops
 
 
-def _is_stated(op: Op) -> TypeGuard[Rescale]:
+def _has_rounding(op: Op) -> TypeGuard[Rescale]:
     """Whether an op says how it rounds."""
     return isinstance(op, Rescale) and op.rounding is not None
 

@@ -1,4 +1,4 @@
-"""What a pass is, how passes run, and what a run leaves behind: records, and dumps of the IR.
+"""The interface of passes, their runs, and the traces of a run: records, and dumps of the IR.
 
 A pass is a frozen dataclass whose fields are its options. `run` changes the module in place, or makes another, and
 returns it and whether anything changed. A pass says which form it takes and which form it makes. What it learns for
@@ -26,7 +26,7 @@ from tflq.dialects.forms import Form, verify_form
 from tflq.ir.core import Function, Location, Module, Op
 from tflq.ir.verifier import verify
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 
 class PassResult(NamedTuple):
@@ -72,8 +72,8 @@ class Pass(ABC):
 
 
 class Step(NamedTuple):
-    """One pass of a run: the module after it, its form if known, the seconds of the pass and of the verifier after it,
-    the number of ops before and after, and what it says that it did."""
+    """One pass of a run: the module after it, its form if known, and its summary. With the seconds of the pass and
+    of the verifier after it, and the number of ops before and after."""
 
     item: Pass
     module: Module
@@ -162,7 +162,7 @@ def forget(module: Module) -> None:
 
 
 class _Facts:
-    """What passes ask of the functions of a module, kept while they run (`Function.keep_facts`). stay: and after, but
+    """Facts of the functions of a module, remembered while passes run (`Function.keep_facts`). stay: and after, but
     for users, which take memory."""
 
     def __init__(self, module: Module, stay: bool) -> None:
@@ -182,12 +182,12 @@ class _Facts:
 
     def before(self, item: Pass) -> None:
         """Keeps them while a pass runs; users and ops by class also of what it changes in step."""
-        self._keep(True, in_step=item.in_step and _is_own(item))
+        self._keep(True, in_step=item.in_step and _is_builtin(item))
 
     def after(self, item: Pass, result: PassResult) -> None:
         """Drops those of what a pass changed. A user's pass is not taken at its word."""
         functions = result.module.functions
-        if not _is_own(item) or functions != self._functions:
+        if not _is_builtin(item) or functions != self._functions:
             self._keep(False)
             self._functions = list(functions)
         elif result.modified and not item.labels:
@@ -200,7 +200,7 @@ class _Facts:
             function.keep_facts(keep, in_step=in_step)
 
 
-def _is_own(item: Pass) -> bool:
+def _is_builtin(item: Pass) -> bool:
     return type(item).__module__.partition(".")[0] == "tflq"
 
 
@@ -222,7 +222,7 @@ def _result(item: Pass, module: Module) -> PassResult:
 
 def _blame(item: Pass, error: BaseException) -> None:
     """OptionError if the pass that failed is a user's."""
-    if not _is_own(item):
+    if not _is_builtin(item):
         raise fault_of_pass(error, item.name, type(item).run) from error
 
 
@@ -266,7 +266,7 @@ def verify_stage(module: Module, form: Form | None, stage: str) -> None:
 
 @dataclass(slots=True)
 class Decision:
-    """What became of one operator of the source model: a row of the report."""
+    """The outcome of one operator of the source model: a row of the report."""
 
     op: Op
     path: str  # "kept", "integer" or "float"
@@ -274,7 +274,7 @@ class Decision:
     warning: str = ""
     exception: str = ""  # which of `tflq.legalize.caveats` the warning is of
     remedy: str = ""  # what to do about the warning
-    made: list[Op] = field(default_factory=list)
+    emitted: list[Op] = field(default_factory=list)
     rule: Callable[..., object] | None = None  # that lowered it, if one did
     not_kernel: str = ""  # why none of the kernels that the target lists for it could be used
     not_rule: str = ""  # why none of the user's rules for it could be used
@@ -282,7 +282,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Decisions:
-    """What became of each operator, in the order of the source."""
+    """The outcome of each operator, in the order of the source."""
 
     rows: Sequence[Decision] = ()
 
@@ -294,8 +294,8 @@ class Decisions:
 
 
 class Note(NamedTuple):
-    """What a lowering tells the report of the operator at a location: a sentence, or a warning if `exception` names one
-    of `tflq.legalize.caveats`; then `remedy` is what the user can do."""
+    """A note of a lowering in the report on the operator at a location: a sentence, or a warning if `exception`
+    names one of `tflq.legalize.caveats`. Then `remedy` is what the user can do."""
 
     location: Location | None
     text: str
@@ -305,7 +305,7 @@ class Note(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """What lowerings tell the report of a module's operators."""
+    """Notes of lowerings in the report on a module's operators."""
 
     rows: Sequence[Note] = ()
 
@@ -318,7 +318,8 @@ class Notes:
 
 @dataclass(frozen=True, slots=True)
 class Summaries:
-    """What passes say that they did, a line for each, in order; most say nothing. `tflq opt` prints it."""
+    """Summaries that passes give of their changes, a line for each, in order; most give none. `tflq opt` prints
+    them."""
 
     lines: tuple[str, ...] = ()
 
@@ -336,7 +337,7 @@ class Summaries:
 
 @dataclass(frozen=True, slots=True)
 class LargeTables:
-    """What each table of two operands saves in a run, in nanoseconds."""
+    """The time that each table of two operands saves in a run, in nanoseconds."""
 
     gains: tuple[float, ...] = ()
 
@@ -367,7 +368,7 @@ class Searches:
     A unit is about a tenth of a second. There are 40 of them, and one for each 2 KiB of constants.
     """
 
-    __slots__ = ("_found", "_left")
+    __slots__ = ("_left", "_results")
 
     def __init__(self, module: Module) -> None:
         source = module.record.find(SourceFunctions)
@@ -375,19 +376,19 @@ class Searches:
         operands = (v for function in functions for op in function.ops for v in op.operands)
         buffers = {v.buffer for v in operands if v is not None and v.buffer is not None}
         self._left = _SEARCHES + sum(buffer.data.size for buffer in buffers) // _BYTES_A_SEARCH
-        self._found: dict[tuple[object, ...], Any] = {}
+        self._results: dict[tuple[object, ...], Any] = {}
 
-    def __call__(self, units: int, function: Callable[..., Found], *arguments: Any, **options: Any) -> Found | None:
-        """What a pure function of `tflq.numerics` gives for these, arrays among them; None if that would take more
-        units than are left."""
+    def __call__(self, units: int, function: Callable[..., Result], *arguments: Any, **options: Any) -> Result | None:
+        """The result of a pure function of `tflq.numerics` for these arguments, arrays among them; None if that
+        would take more units than are left."""
         key = (function, *(_bytes_of(a) if isinstance(a, np.ndarray) else a for a in arguments), *options.items())
-        if key not in self._found:
+        if key not in self._results:
             if units > self._left:
                 return None
             self._left -= units
-            self._found[key] = function(*arguments, **options)
-        found: Found = self._found[key]
-        return found
+            self._results[key] = function(*arguments, **options)
+        fit: Result = self._results[key]
+        return fit
 
 
 def _bytes_of(array: np.ndarray) -> tuple[object, ...]:

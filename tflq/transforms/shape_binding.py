@@ -44,8 +44,8 @@ class BindShapes(Pass):
     shapes: Mapping[str, Sequence[int]] = field(default_factory=dict)
 
     def run(self, module: Module) -> PassResult:
-        given = self.batch is not None or bool(self.shapes)
-        if not given and not all(v.type.is_static or is_handle(v) for f in module.functions for v in f.inputs):
+        requested = self.batch is not None or bool(self.shapes)
+        if not requested and not all(v.type.is_static or is_handle(v) for f in module.functions for v in f.inputs):
             return PassResult(module, modified=False)
         return PassResult(module, _bind(module, self.batch, self.shapes))
 
@@ -64,16 +64,16 @@ def bind_batch(module: Module, n: int | None = None, dims: Mapping[str, Sequence
 
 
 def _bind(module: Module, n: int | None, dims: Mapping[str, Sequence[int]]) -> bool:
-    """As `bind_batch`; whether it changed the module."""
+    """`bind_batch`; and whether it changed the module."""
     if n is not None and n < 1:
         raise OptionError(Reason(f"a batch of {n} is not possible", value=n, remedy="give 1 or more"))
     bound = _bound(module, n, dims)
     open_dims = {v: _opened(v.type.shape, shape) for v, shape in bound.items()}
-    given = n is not None or bool(dims)
+    requested = n is not None or bool(dims)
     what = "bound to known shapes" if n is None else f"bound to a batch of {n}"
-    as_stated = all(v.type.shape == shape for v, shape in open_dims.items())
-    inference = inferred(module) if as_stated else Inference(module, open_dims, Accesses(module))
-    if not given:
+    as_declared = all(v.type.shape == shape for v, shape in open_dims.items())
+    inference = inferred(module) if as_declared else Inference(module, open_dims, Accesses(module))
+    if not requested:
         refuse_misfits(module, inference)
     wrong = [
         reason(
@@ -85,26 +85,26 @@ def _bind(module: Module, n: int | None, dims: Mapping[str, Sequence[int]]) -> b
         for index, op, value, shape in stale(module, inference)
     ]
     if wrong:
-        told = "shapes that the model states are not those that it computes:"
-        raise UnsupportedError(f"the model cannot be {what}: {told}" if given else told, wrong)
+        summary = "shapes that the model states are not those that it computes:"
+        raise UnsupportedError(f"the model cannot be {what}: {summary}" if requested else summary, wrong)
     if open_dims != bound:
         inference = Inference(module, bound, Accesses(module))
-    missing = _missing(module, inference, given)
+    missing = _missing(module, inference, requested)
     if missing:
         remedy = "state these sizes in the model, or cut before what computes them (--cut)"
-        told = f"the shapes of {operators(len(missing))} are not known before the model runs:"
-        if given:
-            told = f"the model cannot be {what}, because of {operators(len(missing))}:"
-        raise UnsupportedError(told, missing, remedy=remedy)
-    stated = [set_shape(value, shape) for value, shape in inference.shapes.items()]
-    return fold_sizes(module, inference.known) or any(stated)
+        summary = f"the shapes of {operators(len(missing))} are not known before the model runs:"
+        if requested:
+            summary = f"the model cannot be {what}, because of {operators(len(missing))}:"
+        raise UnsupportedError(summary, missing, remedy=remedy)
+    changed = [set_shape(value, shape) for value, shape in inference.shapes.items()]
+    return fold_sizes(module, inference.known) or any(changed)
 
 
-def _opened(stated: Shape, bound: Shape) -> Shape:
+def _opened(declared: Shape, bound: Shape) -> Shape:
     """The bound shape with the dims open that it gives anew."""
-    if stated is None or bound is None or len(stated) != len(bound):
+    if declared is None or bound is None or len(declared) != len(bound):
         return None if bound is None else (None,) * len(bound)
-    return tuple(b if s == b else None for s, b in zip(stated, bound, strict=True))
+    return tuple(b if s == b else None for s, b in zip(declared, bound, strict=True))
 
 
 def _bound(module: Module, n: int | None, dims: Mapping[str, Sequence[int]]) -> dict[Value, Shape]:
@@ -126,8 +126,8 @@ def _bound(module: Module, n: int | None, dims: Mapping[str, Sequence[int]]) -> 
         if None in shape:
             unknown = [i for i, d in enumerate(shape) if d is None]
             what = "give a batch" if unknown == [0] else "give its whole shape"
-            told = f"input '{value.name}' {text(shape)}: dim(s) {str(unknown)[1:-1]} are not known"
-            wrong.append(Reason(told, tensor=value.name, remedy=what))
+            problem = f"input '{value.name}' {text(shape)}: dim(s) {str(unknown)[1:-1]} are not known"
+            wrong.append(Reason(problem, tensor=value.name, remedy=what))
         bound[value] = shape
     if wrong:
         raise UnsupportedError("not all shapes of the model's inputs are known:", wrong)
@@ -143,7 +143,7 @@ def _named(module: Module, arguments: Sequence[Value], dims: Mapping[str, Sequen
         for name, value in signature.inputs or ():
             if name is not None and value not in names.setdefault(name, []):
                 names[name].append(value)
-    found: dict[Value, Shape] = {}
+    shapes: dict[Value, Shape] = {}
     for name, wanted in dims.items():
         if name not in names:
             known = ", ".join(map(repr, names)) or "none"
@@ -151,8 +151,8 @@ def _named(module: Module, arguments: Sequence[Value], dims: Mapping[str, Sequen
         if any(d < 0 for d in wanted):
             what = f"input '{name}': {list(wanted)} is not a shape"
             raise OptionError(Reason(what, tensor=name, value=list(wanted), remedy="give every dim a size"))
-        found.update({value: tuple(int(d) for d in wanted) for value in names[name]})
-    return found
+        shapes.update({value: tuple(int(d) for d in wanted) for value in names[name]})
+    return shapes
 
 
 def _nothing_open(arguments: Sequence[Value]) -> Reason:
@@ -162,9 +162,9 @@ def _nothing_open(arguments: Sequence[Value]) -> Reason:
     return Reason(what, tensor=name, remedy="give other shapes whole: --shape INPUT=1,2,3")
 
 
-def _missing(module: Module, inference: Inference, given: bool) -> list[Reason]:
-    """The operators with results of unknown shape, and why: those whose operands are known, if there are any. `given`:
-    the caller asks for a batch or for shapes."""
+def _missing(module: Module, inference: Inference, requested: bool) -> list[Reason]:
+    """The operators with results of unknown shape, and why: those whose operands are known, if there are any.
+    `requested`: the caller asks for a batch or for shapes."""
     causes: list[Reason] = []
     others: list[Reason] = []
     for index, function in enumerate(module.functions):
@@ -174,7 +174,7 @@ def _missing(module: Module, inference: Inference, given: bool) -> list[Reason]:
             if complete and why is None:
                 continue
             known = all(v is None or _is_known(v, inference.shape(v)) for v in op.operands)
-            (causes if known else others).append(reason(op, index, *_why(op, why, given)))
+            (causes if known else others).append(reason(op, index, *_why(op, why, requested)))
     return causes or others
 
 
@@ -183,14 +183,14 @@ def _is_known(value: Value, shape: Shape) -> bool:
     return is_complete(shape) or is_handle(value)
 
 
-def _why(op: Op, why: str | None, given: bool) -> tuple[str, str]:
-    """What keeps an operator's shapes from being known, and what can be done."""
+def _why(op: Op, why: str | None, requested: bool) -> tuple[str, str]:
+    """The obstacle to knowing an operator's shapes, and what can be done."""
     if why is None:
         what = "the size of its result depends on what the model is given"
-        return what, "leave it out" + (", or convert without a batch" if given else "")
+        return what, "leave it out" + (", or convert without a batch" if requested else "")
     if not isinstance(op, Operator) or not op.infers:
         remedy = "put builtin operators in its place"
-        return why, remedy + (", or convert the model at the batch it was made for" if given else "")
+        return why, remedy + (", or convert the model at the batch it was made for" if requested else "")
     if isinstance(op, (AssignVariable, ReadVariable)):
         return why, "give what is read from the variable and assigned to it one shape, and initialize it with that"
-    return why, "make the model for this batch, or with an open one" if given else "state the shapes in the model"
+    return why, "make the model for this batch, or with an open one" if requested else "state the shapes in the model"

@@ -24,7 +24,7 @@ from tflq.base.errors import Reason, UnsupportedError, operators
 from tflq.base.light import dataclass
 from tflq.dialects.declare import Operator
 from tflq.dialects.effects import entry_functions, is_pure
-from tflq.dialects.inference import Misfit, NotInferred, Stated, check_sizes, text
+from tflq.dialects.inference import DeclaredShapes, Misfit, NotInferred, check_sizes, text
 from tflq.dialects.tfl.state import Custom, ReadVariable
 from tflq.dialects.traits import ReadsShapes
 from tflq.ir.core import Buffer, Function, Module, Op, Value
@@ -44,14 +44,14 @@ Caller: TypeAlias = Callable[
 
 
 @dataclass(slots=True)
-class Site(Stated):
-    """What is known where one operator stands."""
+class Site(DeclaredShapes):
+    """The known facts at the place of one operator."""
 
     inferred: Callable[[Value], Shape]
     known: Callable[[Value], Known | None]
     call: Caller
     accesses: Callable[[Value], Sequence[Access]] | None = None
-    """What is done with the variables of a handle; None if their shapes may change."""
+    """The accesses to the variables of a handle; None if their shapes may change."""
     results: Sequence[Known | None] = ()
     """Known elements of the results, where `infer` finds them on its way."""
 
@@ -66,7 +66,7 @@ class Site(Stated):
         known = self.known(value)
         return None if known is None else known.elements()
 
-    def given(self, values: Sequence[Value | None]) -> tuple[list[Shape], list[Known | None]]:
+    def operand_facts(self, values: Sequence[Value | None]) -> tuple[list[Shape], list[Known | None]]:
         """Shapes and known elements of operands."""
         shapes = [None if v is None else self.shape(v) for v in values]
         return shapes, [None if v is None else self.known(v) for v in values]
@@ -74,25 +74,25 @@ class Site(Stated):
     def branches(self, functions: Sequence[int], arguments: Sequence[Value | None], /) -> list[Shape]:
         shapes: Sequence[Shape] | None = None
         known: Sequence[Known | None] = []
-        given = self.given(arguments)
+        facts = self.operand_facts(arguments)
         for function in functions:
-            found, elements = self.call(function, *given)
+            returned, elements = self.call(function, *facts)
             known = elements if shapes is None else [join_known(a, b) for a, b in zip(known, elements, strict=True)]
-            shapes = found if shapes is None else [join_shapes(a, b) for a, b in zip(shapes, found, strict=True)]
+            shapes = returned if shapes is None else [join_shapes(a, b) for a, b in zip(shapes, returned, strict=True)]
         self.results = known
         return list(shapes or ())
 
     def loop(self, condition: int, body: int, arguments: Sequence[Value | None], /) -> list[Shape]:
         """Elements that the body hands on unchanged stay known: they are the same each round."""
-        shapes, known = self.given(arguments)
+        shapes, known = self.operand_facts(arguments)
         while True:
             after, elements = self.call(body, shapes, known)
             if len(after) != len(shapes):
                 raise Misfit("its body has not as many results as arguments")
             joined = [join_shapes(a, b) for a, b in zip(shapes, after, strict=True)]
-            kept = [join_known(a, b) for a, b in zip(known, elements, strict=True)]
-            settled = joined == shapes and all(_as_known(a, b) for a, b in zip(known, kept, strict=True))
-            shapes, known = joined, kept
+            merged = [join_known(a, b) for a, b in zip(known, elements, strict=True)]
+            settled = joined == shapes and all(_as_known(a, b) for a, b in zip(known, merged, strict=True))
+            shapes, known = joined, merged
             if settled:
                 break
         self.call(condition, shapes, known)
@@ -100,29 +100,29 @@ class Site(Stated):
         return shapes
 
     def variable(self, handle: Value, value: Value, written: bool, /) -> Shape:
-        stated = value.type.shape
+        declared = value.type.shape
         if self.accesses is None:
-            if not written and (stated is None or None in stated):
+            if not written and (declared is None or None in declared):
                 raise NotInferred("the file does not say what shape the variable has")
-            return stated
+            return declared
         if written:
-            return self._held(handle, value, self.dims(value))
-        return self._held(handle, value, stored_shape(value) if stated else None)
+            return self._shape_of_variable(handle, value, self.dims(value))
+        return self._shape_of_variable(handle, value, stored_shape(value) if declared else None)
 
-    def _held(self, handle: Value, value: Value, shape: Shape) -> Shape:
+    def _shape_of_variable(self, handle: Value, value: Value, shape: Shape) -> Shape:
         """The shape of a variable, which must be that of the value that is read or assigned, if it has one."""
         for access in () if self.accesses is None else self.accesses(handle):
             other = access.value
-            found = self.shape(other) if access.written else stored_shape(other) or None
-            if found is None or None in found:
+            known = self.shape(other) if access.written else stored_shape(other) or None
+            if known is None or None in known:
                 continue
-            if shape is not None and None not in shape and shape != found:
+            if shape is not None and None not in shape and shape != known:
                 done = "initialized with" if access.once is not None else "assigned" if access.written else "read as"
                 raise NotInferred(
                     f"'{value.name}' is {text(shape)}, and its variable '{access.name}' is {done} '{other.name}' "
-                    f"{text(found)}"
+                    f"{text(known)}"
                 )
-            shape = found
+            shape = known
         if shape is None and value.type.shape is None:
             raise NotInferred(
                 "nothing says what shape its variable has: neither what it is initialized with (CALL_ONCE), nor what "
@@ -143,7 +143,7 @@ def stored_shape(value: Value) -> Shape:
 
 
 def join_shapes(one: Shape, other: Shape) -> Shape:
-    """What holds of both: dims that differ are open."""
+    """The dims that hold of both: dims that differ are open."""
     if one is None or other is None or len(one) != len(other):
         return None
     return tuple(a if a == b else None for a, b in zip(one, other, strict=True))
@@ -204,8 +204,8 @@ class Inference:
         return self.shapes.get(value, value.type.shape)
 
     def _elements(self, value: Value) -> Known | None:
-        found = self.known.get(value)
-        return constant_elements(value) if found is None else found
+        elements = self.known.get(value)
+        return constant_elements(value) if elements is None else elements
 
     def _call(self, index: int, shapes: Sequence[Shape], known: Sequence[Known | None]) -> _Arguments:
         if index in self._active:
@@ -222,12 +222,12 @@ class Inference:
         if _alike(before, wanted):
             return self._results[index]
         joined = [join_shapes(a, b) for a, b in zip(before[0], wanted[0], strict=True)]
-        kept = [join_known(a, b) for a, b in zip(before[1], wanted[1], strict=True)]
+        merged = [join_known(a, b) for a, b in zip(before[1], wanted[1], strict=True)]
         if self._entered[index] >= _MOST_ENTERED:
-            return self._results[index] if _alike(before, (joined, kept)) else self._enter(index, (joined, kept))
+            return self._results[index] if _alike(before, (joined, merged)) else self._enter(index, (joined, merged))
         exact = self._enter(index, wanted)
-        if not _alike(wanted, (joined, kept)):
-            self._enter(index, (joined, kept))
+        if not _alike(wanted, (joined, merged)):
+            self._enter(index, (joined, merged))
         return exact
 
     def _enter(self, index: int, arguments: _Arguments) -> _Arguments:
@@ -260,51 +260,51 @@ class Inference:
         self.reasons.pop(op, None)
         self.misfits.pop(op, None)
         elements: Sequence[Known | None] = ()
-        found: Sequence[Shape] = [None] * len(op.results)
+        shapes: Sequence[Shape] = [None] * len(op.results)
         try:
-            found = self._infer(op, site)
+            shapes = self._infer(op, site)
             elements = site.results or self._computed(op, site)
         except (NotInferred, Misfit) as reason:
             self.reasons[op] = str(reason)
             if isinstance(reason, Misfit):
                 self.misfits[op] = str(reason)
-        for i, (value, shape) in enumerate(zip(op.results, found, strict=True)):
+        for i, (value, shape) in enumerate(zip(op.results, shapes, strict=True)):
             self._define(value, shape, elements[i] if i < len(elements) else None)
 
     def _computed(self, op: Op, site: Site) -> Sequence[Known | None]:
-        """What is known of the elements of an op's results: nothing if one of its operands is not known, but for what
-        follows from shapes."""
+        """The known elements of an op's results: none if one of its operands is not known, but for those that
+        follow from shapes."""
         if not op.matches(ReadsShapes):
             for value in op.operands:
                 if value is None or self._elements(value) is None:
                     return ()
-        return elements_of(op, *site.given(op.operands)) or ()
+        return elements_of(op, *site.operand_facts(op.operands)) or ()
 
     def _infer(self, op: Op, site: Site) -> Sequence[Shape]:
         if not isinstance(op, Operator) or not op.infers:
-            return self._stated(op)
+            return self._declared(op)
         if (missing := op.missing) is not None:
             raise NotInferred(f"operand '{missing.name}' is missing")
         answer = op.infer(site)
-        found: list[Shape] = answer if isinstance(answer, list) else [answer]
-        if len(found) != len(op.results):
-            raise Misfit(f"it has {len(op.results)} results, where {len(found)} are expected")
-        for dims in found:
+        shapes: list[Shape] = answer if isinstance(answer, list) else [answer]
+        if len(shapes) != len(op.results):
+            raise Misfit(f"it has {len(op.results)} results, where {len(shapes)} are expected")
+        for dims in shapes:
             check_sizes(dims, _DIMS)
-        return found
+        return shapes
 
-    def _stated(self, op: Op) -> list[Shape]:
-        """What the file says of an operator's results, if it is as the file says otherwise."""
+    def _declared(self, op: Op) -> list[Shape]:
+        """The shapes that the file declares for an operator's results, if all else is as declared."""
         name = (op.code if isinstance(op, Custom) else "") or op.name
-        stated = [v.type.shape for v in op.results]
-        if not all(is_complete(s) for s in stated):
+        declared = [v.type.shape for v in op.results]
+        if not all(is_complete(s) for s in declared):
             raise NotInferred(f"what shape {name} gives is not known, and the file does not say it")
         for value in op.operands:
             if value is not None and (not is_complete(self.shape(value)) or self.shape(value) != value.type.shape):
                 raise NotInferred(
                     f"what shape {name} gives for an operand '{value.name}' of another shape is not known"
                 )
-        return stated
+        return declared
 
 
 # Sizes that a model computes, once they are known, are constants: SHAPE, what is computed with it, RANGE of it.
@@ -340,7 +340,7 @@ def _is_size(value: Value, known: Known) -> bool:
 
 
 SHAPE_INFO = ("shape", "shape_signature", "has_rank")
-"""What `Value.info` keeps of the forms that a shape has in a file."""
+"""Keys of `Value.info` for the forms that a shape has in a file."""
 
 
 def inferred(module: Module) -> Inference:
@@ -366,16 +366,16 @@ def stale(module: Module, inference: Inference) -> Iterator[tuple[int, Op, Value
     for index, function in enumerate(module.functions):
         for op in function.ops:
             for value in op.results:
-                stated, shape = value.type.shape, inference.shapes.get(value)
-                if stated == shape or stated is None or shape is None:
+                declared, shape = value.type.shape, inference.shapes.get(value)
+                if declared == shape or declared is None or shape is None:
                     continue
-                differ = (a is not None and b is not None and a != b for a, b in zip(stated, shape, strict=False))
-                if len(stated) != len(shape) or any(differ):
+                differ = (a is not None and b is not None and a != b for a, b in zip(declared, shape, strict=False))
+                if len(declared) != len(shape) or any(differ):
                     yield index, op, value, shape
 
 
 def reason(op: Op, function: int, what: str, remedy: str = "") -> Reason:
-    """What is wrong with an op's shapes."""
+    """The reason that tells of a fault in an op's shapes."""
     if op.location is None:
         return Reason(what, subgraph=function, place=f"function {function}, {op.name}", remedy=remedy)
     return Reason.at(op.location, what, remedy=remedy)
@@ -390,9 +390,9 @@ def refuse(module: Module, reasons: Mapping[Op, str], what: str = "shapes") -> N
         if op in reasons
     ]
     if wrong:
-        told = f"{what} do not fit at {operators(len(wrong))}:"
+        summary = f"{what} do not fit at {operators(len(wrong))}:"
         remedy = f"write the model again, with {what} that fit" + (", or give --shape" if what == "shapes" else "")
-        raise UnsupportedError(told, wrong, remedy=remedy)
+        raise UnsupportedError(summary, wrong, remedy=remedy)
 
 
 def refuse_misfits(module: Module, inference: Inference) -> None:
@@ -405,17 +405,17 @@ def foreign_types(module: Module) -> dict[Op, str]:
     type as they read; a variable has none of its own. Source: kernels/read_variable.cc."""
     if not any(function.has_ops(ReadVariable) for function in module.functions):
         return {}
-    found: dict[Op, str] = {}
+    reasons: dict[Op, str] = {}
     everywhere = Accesses(module)
     for op in [op for function in module.functions for op in function.ops_of(ReadVariable)]:
         written = [access for access in everywhere.of(op.resource) if access.written]
         if written and all(access.value.type.storage != op.value.type.storage for access in written):
             name, other = written[0].name, written[0].value
             assigned = f"'{other.name}', which is {other.type.storage}"
-            found[op] = (
+            reasons[op] = (
                 f"'{op.value.name}' is {op.value.type.storage}, and its variable '{name}' is assigned {assigned}"
             )
-    return found
+    return reasons
 
 
 def set_shape(value: Value, shape: Shape) -> bool:
@@ -427,10 +427,10 @@ def set_shape(value: Value, shape: Shape) -> bool:
     return True
 
 
-def _filled(stated: Shape, shape: Shape) -> Shape:
+def _filled(declared: Shape, shape: Shape) -> Shape:
     """The inferred dims, and the stated ones where those are not known."""
     if shape is None:
-        return stated
-    if stated is None or len(stated) != len(shape):
+        return declared
+    if declared is None or len(declared) != len(shape):
         return shape
-    return tuple(s if d is None else d for s, d in zip(stated, shape, strict=True))
+    return tuple(s if d is None else d for s, d in zip(declared, shape, strict=True))

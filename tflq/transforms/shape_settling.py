@@ -3,7 +3,7 @@
 An interpreter disregards what a file says of results: it computes their shapes from those of the inputs. A file may say
 less (an unknown dim, an unknown rank), something else, or a number where the input is open. Rules and casts rely on
 shapes that agree, so every result gets what follows from the inputs as they are stated; what does not follow stays as
-the file says. What callers see of an entry's inputs and results is put back when the conversion is done (`Stated`).
+the file says. After the conversion, an entry's inputs and results get their declared shapes back (`EntryShapes`).
 
 The first dim of an input can be resized even where the file states a number. Lowerings leave the first dim of a tensor
 to be inferred, whatever its number. That is not enough where the batch shows up in another dim of a result (transposed,
@@ -52,13 +52,13 @@ _Row = tuple[Shape, Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Stated:
-    """What a file says of the shapes of each entry's inputs and results: by function, in order."""
+class EntryShapes:
+    """Declared shapes of each entry's inputs and results: by function, in order."""
 
     rows: Mapping[int, tuple[_Row, ...]]
 
     @classmethod
-    def of(cls, module: Module) -> Stated:
+    def of(cls, module: Module) -> EntryShapes:
         return cls({i: tuple(map(_row, _edges(module.functions[i]))) for i in entry_functions(module)})
 
     def put_back(self, module: Module) -> bool:
@@ -66,12 +66,12 @@ class Stated:
         modified = False
         for index, rows in self.rows.items():
             function = module.functions[index]
-            for place, (value, (shape, said)) in enumerate(zip(_edges(function), rows, strict=True)):
+            for place, (value, (shape, info)) in enumerate(zip(_edges(function), rows, strict=True)):
                 if place < len(function.inputs) or _is_computed(value, function):
                     before = _row(value)
                     value.type = TensorType(shape, value.type.element)
                     rest = {key: item for key, item in value.info.items() if key not in SHAPE_INFO}
-                    value.info = {**rest, **said}
+                    value.info = {**rest, **info}
                     modified |= _row(value) != before
         return modified
 
@@ -83,8 +83,8 @@ class RestateResults(Pass):
     takes: ClassVar[Form] = "kernels"
 
     def run(self, module: Module) -> PassResult:
-        stated = module.record.find(Stated)
-        return PassResult(module, stated is not None and stated.put_back(module))
+        declared = module.record.find(EntryShapes)
+        return PassResult(module, declared is not None and declared.put_back(module))
 
 
 def _edges(function: Function) -> Sequence[Value]:
@@ -92,8 +92,8 @@ def _edges(function: Function) -> Sequence[Value]:
 
 
 class StateShapes(Pass):
-    """Has tensors with open dims state the shape that they are allocated with, and closes the dims that are open only
-    so that the model can be resized: its source states none of them open.
+    """Has tensors with open dims state the shape that they are allocated with. It closes the dims that are open
+    only so that the model can be resized: its source states none of them open.
 
     An entry point's results are left to `restate-results`, and tensors whose shape cannot be inferred as they are. So
     are results of SLICE, whose kernel goes by the shape that is stated, if that is closed (kernels/slice.cc).
@@ -125,7 +125,7 @@ class StateShapes(Pass):
     @staticmethod
     def _declared(module: Module) -> dict[Value, Shape]:
         """The shapes of inputs of entry points, as the source states them."""
-        source = module.record.find(Stated)
+        source = module.record.find(EntryShapes)
         rows = {} if source is None else source.rows
         declared: dict[Value, Shape] = {}
         for index in entry_functions(module):
@@ -154,9 +154,9 @@ def _fits(value: Value, shape: Shape) -> bool:
 
 @dataclass(frozen=True)
 class SettleShapes(Pass):
-    """Gives every result the shape that an interpreter computes. What the file says of inputs and results is noted
-    (`Stated`). `resizable`: so that what is made of the module runs with other batches than the one stated; else
-    what is read from a variable has its shape, too."""
+    """Gives every result the shape that an interpreter computes. The declared shapes of inputs and results are
+    noted (`EntryShapes`). `resizable`: the result can be run with other batches than the declared one. Else a value
+    that is read from a variable has its shape, too."""
 
     name: ClassVar[str] = "settle-shapes"
     title: ClassVar[str] = "inference of shapes"
@@ -164,12 +164,12 @@ class SettleShapes(Pass):
     resizable: bool = True
 
     def run(self, module: Module) -> PassResult:
-        stated, changed = _settle(module, self.resizable)
-        module.record.note(stated)
+        declared, changed = _settle(module, self.resizable)
+        module.record.note(declared)
         return PassResult(module, changed)
 
 
-def settle(module: Module, *, resizable: bool = True) -> Stated:
+def settle(module: Module, *, resizable: bool = True) -> EntryShapes:
     """Gives every result of a module (changed in place) the shape that an interpreter computes, as far as it is known.
     `resizable`: so that the result can be run with other batches; else each variable has one shape, too.
 
@@ -178,14 +178,14 @@ def settle(module: Module, *, resizable: bool = True) -> Stated:
     return _settle(module, resizable)[0]
 
 
-def _settle(module: Module, resizable: bool) -> tuple[Stated, bool]:
-    """As `settle`; and whether it changed the module."""
+def _settle(module: Module, resizable: bool) -> tuple[EntryShapes, bool]:
+    """`settle`; and whether it changed the module."""
     read = [op.result for f in module.functions for op in f.ops_of(ReadVariable) if op.result.type.shape]
     changed = [set_shape(value, stored_shape(value)) for value in read]  # their kernel goes by what the file says
     inference = Inference(module, {}) if resizable or any(changed) else inferred(module)
     refuse_misfits(module, inference)
     refuse(module, foreign_types(module), "types")
-    stated = Stated.of(module)
+    declared = EntryShapes.of(module)
     sized = _sized(module, resizable)
     batched = _batched(module, sized or inference) if resizable else {}
     for value, shape in inference.shapes.items():
@@ -197,7 +197,7 @@ def _settle(module: Module, resizable: bool) -> tuple[Stated, bool]:
     wrong = [why for function in module.functions if (why := _unfit(function.inputs, "input"))]
     if wrong:
         raise UnsupportedError("inputs have shapes that do not fit:", wrong, remedy="state as many scales as dims have")
-    return stated, any(changed)
+    return declared, any(changed)
 
 
 def _unfit(values: Sequence[Value], what: str) -> str:
@@ -229,7 +229,7 @@ def _is_computed(value: Value, function: Function) -> bool:
 
 
 def _sized(module: Module, resizable: bool) -> Inference | None:
-    """What follows from the sizes that the file gives open dims of the inputs; None if there are none."""
+    """The shapes that follow from the sizes that the file gives open dims of the inputs; None if there are none."""
     inputs = [v for i in entry_functions(module) for v in module.functions[i].inputs]
     if all(is_complete(v.type.shape) for v in inputs):
         return None
@@ -253,27 +253,29 @@ def _batched(module: Module, sized: Inference) -> Mapping[Value, Sequence[int]]:
     few = len(larger) * sum(len(function.ops) for function in module.functions) <= _MOST_INFERRED
     if not _runs(module, resized[0]) and len(larger) > 1 and few:
         resized = [Inference(module, {**_stored(inputs), v: shape}) for v, shape in larger.items()]
-    found: dict[Value, set[int]] = {}
+    open_dims: dict[Value, set[int]] = {}
     for other in resized:
         if _runs(module, other):
             for value, shape in sized.shapes.items():
                 if dims := _changed(shape, other.shapes.get(value)):
-                    found.setdefault(value, set()).update(dims)
+                    open_dims.setdefault(value, set()).update(dims)
     weights = {w for op in module.ops() if (m := trait_of(op, MultiplyAccumulate)) and (w := m.weights.value(op))}
-    return {value: sorted(dims) for value, dims in found.items() if value not in weights}
+    return {value: sorted(dims) for value, dims in open_dims.items() if value not in weights}
 
 
 def _runs(module: Module, resized: Inference) -> bool:
     """Whether an interpreter allocates a module with these shapes."""
-    return not resized.misfits and not any(isinstance(op, Slice) and _held(op, resized) for op in module.ops())
+    return not resized.misfits and not any(
+        isinstance(op, Slice) and _refuses_resizing(op, resized) for op in module.ops()
+    )
 
 
-def _held(op: Slice, resized: Inference) -> bool:
+def _refuses_resizing(op: Slice, resized: Inference) -> bool:
     """Whether a SLICE by constants would give another shape than the file states in numbers: the kernel refuses that,
     where those of other operators go by their operands."""
-    stated = op.result.type.shape
-    static = op.begin.is_constant and op.size.is_constant and is_complete(op.input.type.shape) and is_complete(stated)
-    return static and resized.shape(op.result) != stated
+    declared = op.result.type.shape
+    static = op.begin.is_constant and op.size.is_constant and is_complete(op.input.type.shape) and is_complete(declared)
+    return static and resized.shape(op.result) != declared
 
 
 def _scaled(value: Value, dim: int) -> bool:
@@ -289,13 +291,13 @@ def _changed(before: Shape, after: Shape) -> list[int]:
 
 
 def _open(value: Value, shape: Shape, batched: Sequence[int]) -> bool:
-    """Gives a value the shape with the dims open that change with the batch, unless the first is the only one and no
-    other is open; an open result of SLICE stays open, since its kernel goes by a closed shape. An input goes on saying
-    what it is allocated with. Whether that is something else."""
-    held = any(_scaled(value, dim) for dim in batched)
+    """Gives a value the shape with the dims open that change with the batch; whether that is something else. All
+    stay closed if the first is the only one and no other is open. An open result of SLICE stays open, since its
+    kernel goes by a closed shape. An input goes on saying the shape with which it is allocated."""
+    scaled = any(_scaled(value, dim) for dim in batched)
     first = tuple(batched) == (0,) and shape is not None and None not in shape[1:]
     sliced = isinstance(value.producer, Slice) and not is_complete(value.type.shape)
-    if shape is None or not batched or held or (first and not sliced):
+    if shape is None or not batched or scaled or (first and not sliced):
         return set_shape(value, shape)
     stored = stored_shape(value)
     changed = set_shape(value, tuple(None if i in batched else d for i, d in enumerate(shape)))
@@ -305,14 +307,14 @@ def _open(value: Value, shape: Shape, batched: Sequence[int]) -> bool:
     return True
 
 
-def _settled(stated: Shape, found: Shape, sized: Shape) -> Shape:
+def _settled(declared: Shape, shape: Shape, sized: Shape) -> Shape:
     """The dims that follow from the inputs, and the stated ones where none does. A dim that follows once the inputs
     have sizes is open, whatever is stated."""
-    if found is None:
-        return stated
-    if stated is None or len(stated) != len(found):
-        return found
-    known = (None,) * len(found) if sized is None or len(sized) != len(found) else sized
+    if shape is None:
+        return declared
+    if declared is None or len(declared) != len(shape):
+        return shape
+    known = (None,) * len(shape) if sized is None or len(sized) != len(shape) else sized
     return tuple(
-        f if f is not None else None if s is not None else d for d, f, s in zip(stated, found, known, strict=True)
+        f if f is not None else None if s is not None else d for d, f, s in zip(declared, shape, known, strict=True)
     )

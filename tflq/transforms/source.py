@@ -69,7 +69,7 @@ class RecordNames(Pass):
 
 
 _OF_ALL = ("metadata_buffer", "absent", "no_buffers")
-"""What a file says by indices that do not hold for a part of it."""
+"""Entries of a file with indices that do not hold for a part of it."""
 
 
 def entries(module: Module) -> list[str]:
@@ -89,9 +89,9 @@ def extract(module: Module, key: str) -> Module:
         remedy = f"there are {known}" if known else "the model has none"
         raise OptionError(Reason(f"there is no signature {key!r}", module.source, value=key, remedy=remedy))
     first = 0 if chosen is None else chosen.function
-    kept = [s for s in module.signatures or () if s is chosen or (chosen is None and s.function == first)]
+    signatures = [s for s in module.signatures or () if s is chosen or (chosen is None and s.function == first)]
     if module.signatures is not None:
-        module.signatures = kept
+        module.signatures = signatures
     return keep(module, [first])
 
 
@@ -104,12 +104,12 @@ def keep(module: Module, first: Sequence[int]) -> Module:
     for function in functions:
         for op in function.ops:
             renumber(op, numbers)
-    kept = [s for s in module.signatures or () if s.function in numbers]
-    for signature in kept:
+    signatures = [s for s in module.signatures or () if s.function in numbers]
+    for signature in signatures:
         signature.function = numbers[signature.function]
     return Module(
         functions,
-        kept if module.signatures is not None else None,
+        signatures if module.signatures is not None else None,
         module.metadata,
         module.description,
         module.version,
@@ -220,8 +220,8 @@ def _behind(function: Function, values: Iterable[Value], ops: Iterable[Op] = ())
 
 def _cut(module: Module, function: Function, values: Sequence[Value], behind: set[Op]) -> None:
     """Makes the values outputs, instead of those that come after them."""
-    lost = {v for v in function.outputs if v.producer in behind and v not in values}
-    outputs = [v for v in function.outputs if v not in lost]
+    removed = {v for v in function.outputs if v.producer in behind and v not in values}
+    outputs = [v for v in function.outputs if v not in removed]
     outputs += [v for v in values if v not in outputs]
     if not outputs:
         raise UnsupportedError(
@@ -231,7 +231,7 @@ def _cut(module: Module, function: Function, values: Sequence[Value], behind: se
     _check_state(module, dead)
     function.outputs = outputs
     remove_ops(function, dead, stay)
-    _drop_signatures(module, lost)
+    _drop_signatures(module, removed)
 
 
 def _stores(op: Op, behind: set[Op]) -> bool:
@@ -241,28 +241,28 @@ def _stores(op: Op, behind: set[Op]) -> bool:
 
 def _check_state(module: Module, dead: set[Op]) -> None:
     """Refuses to drop what writes a variable that is still read."""
-    kept = {_variable(op) for op in module.ops() if op not in dead and isinstance(op, _Read)}
+    variables = {_variable(op) for op in module.ops() if op not in dead and isinstance(op, _Read)}
     wrong = [
         Reason.at(op.location, "it writes state that is read before the cut", remedy="cut behind it")
         for op in sorted(dead, key=lambda op: str(op.location))
-        if isinstance(op, _Write) and _variable(op) in kept
+        if isinstance(op, _Write) and _variable(op) in variables
     ]
     if wrong:
         raise UnsupportedError("the model cannot be cut:", wrong)
 
 
 def _variable(op: _Read | _Write) -> object:
-    """What names the variable that an op reads or writes."""
+    """The name of the variable that an op reads or writes."""
     if isinstance(op, (VariableRead, VariableWrite)):
         return op.variable
     handle = op.resource.producer
     return variable_name(handle) if isinstance(handle, VarHandle) else None
 
 
-def _drop_signatures(module: Module, lost: set[Value]) -> None:
-    """Drops the signatures that name a lost output."""
+def _drop_signatures(module: Module, removed: set[Value]) -> None:
+    """Drops the signatures that name a removed output."""
     for signature in list(module.signatures or ()):
-        names = [name for name, value in signature.outputs or () if value in lost]
+        names = [name for name, value in signature.outputs or () if value in removed]
         if names and module.signatures is not None:
             module.signatures.remove(signature)
             listed = ", ".join(f"'{name}'" for name in names)
@@ -286,9 +286,9 @@ def part(
     outputs with equal or empty names get others. The module is not to be used any more.
     """
     function, data = module.functions[index], constants or {}
-    kept = [op for op in function.ops if op in ops]
-    outside = read_from_outside(function, kept)
-    function.outputs = _read_by_others(function, kept)
+    selected = [op for op in function.ops if op in ops]
+    outside = read_from_outside(function, selected)
+    function.outputs = _read_by_others(function, selected)
     for value in outside:
         value.producer = None
         if value in data:
@@ -304,7 +304,7 @@ def part(
 
 
 def read_from_outside(function: Function, ops: Collection[Op]) -> list[Value]:
-    """What the ops read and none of them gives, except constants and variable tensors."""
+    """The values that the ops read and none of them gives, except constants and variable tensors."""
     inner = {value for op in ops for value in op.results}
     read = {v for op in ops for v in op.present_operands if v not in inner}
     ordered = [*function.inputs, *(v for op in ops for v in op.present_operands)]
@@ -315,7 +315,7 @@ def read_from_outside(function: Function, ops: Collection[Op]) -> list[Value]:
 
 
 def _read_by_others(function: Function, ops: Collection[Op]) -> list[Value]:
-    """What the ops give and others, the caller, or nobody reads."""
+    """The results of the ops that others, the caller, or nobody reads."""
     inner = {v for op in ops for v in op.present_operands}
     others = {v for op in function.ops if op not in ops for v in op.present_operands}
     others.update(function.outputs)
@@ -340,4 +340,4 @@ class StateRuntime(Pass):
 
     def run(self, module: Module) -> PassResult:
         lowered = any(decision.path != "kept" for decision in Decisions.of(module))
-        return PassResult(module, state_runtime(module, made=lowered))
+        return PassResult(module, state_runtime(module, selected=lowered))

@@ -68,12 +68,12 @@ class _Tabulation:
     def __init__(
         self,
         function: Function,
-        asked: Tabulate,
+        options: Tabulate,
         buffers: dict[tuple[np.dtype, bytes], Buffer],
         gains: list[float],
     ) -> None:
         self.function = function
-        self.asked = asked
+        self.options = options
         self.buffers = buffers
         self.gains = gains
         self.place = {op: i for i, op in enumerate(function.ops)}
@@ -132,8 +132,8 @@ class _Tabulation:
         return sources
 
     def _independent(self, inputs: dict[Value, None]) -> dict[Value, None]:
-        """Those that are not functions of the others."""
-        for value in sorted(self.sources.keys() & inputs.keys(), key=self._made, reverse=True):
+        """The inputs that are not functions of the others."""
+        for value in sorted(self.sources.keys() & inputs.keys(), key=self._place_of_producer, reverse=True):
             others = {v: None for v in inputs if v is not value}
             if self._follows(value, others):
                 inputs = others
@@ -141,20 +141,20 @@ class _Tabulation:
 
     def _follows(self, value: Value, others: dict[Value, None]) -> bool:
         """Whether a value is computed from others alone, elementwise."""
-        first = min(map(self._made, others), default=len(self.place))
+        first = min(map(self._place_of_producer, others), default=len(self.place))
         pending, seen = [value], set(others)
         while pending:
             inner = self.sources.get(pending.pop())
             if inner is None:
                 return False
             new = [v for v in inner if v not in seen]
-            if len(seen) > _MOST_FOLLOWED or any(self._made(v) < first for v in new):
+            if len(seen) > _MOST_FOLLOWED or any(self._place_of_producer(v) < first for v in new):
                 return False
             seen.update(new)
             pending += new
         return True
 
-    def _made(self, value: Value) -> int:
+    def _place_of_producer(self, value: Value) -> int:
         """The place of the op that makes a value; before all of them where none does."""
         return -1 if value.producer is None else self.place[value.producer]
 
@@ -177,11 +177,11 @@ class _Tabulation:
         than show that it saves some."""
         if len(sources) == 2:
             cone = self._cone(op, sources, _MOST_OPS + 1)
-            return self.asked.worth(cone, 2) * op.result.type.size if len(cone) <= _MOST_OPS else 0.0
-        gain = self.asked.worth(self._cone(op, sources, _ENOUGH_OPS), 1) * op.result.type.size
+            return self.options.worth(cone, 2) * op.result.type.size if len(cone) <= _MOST_OPS else 0.0
+        gain = self.options.worth(self._cone(op, sources, _ENOUGH_OPS), 1) * op.result.type.size
         if gain > 0:
             return gain
-        return self.asked.worth(self._cone(op, sources, len(self.place)), 1) * op.result.type.size
+        return self.options.worth(self._cone(op, sources, len(self.place)), 1) * op.result.type.size
 
     def _table(self, op: Op) -> Op | None:
         """The op as a lookup, if that is worth it and its result type can be an entry."""
@@ -192,10 +192,10 @@ class _Tabulation:
         if gain <= 0 or (len(sources) == 2 and not self._has_room(gain)):
             return None
         operands, grids = zip(*map(_indexed, sources), strict=True)
-        found = self._evaluated(op, sources, grids)
-        if found is None:
+        planes = self._evaluated(op, sources, grids)
+        if planes is None:
             return None
-        entries = np.broadcast_to(found, [256] * len(sources)).reshape(-1)
+        entries = np.broadcast_to(planes, [256] * len(sources)).reshape(-1)
         if len(sources) == 2:
             self.gains.append(gain)
         kind = Table if len(sources) == 1 else Table2D
@@ -231,7 +231,7 @@ class _Tabulation:
 
     def _has_room(self, gain: float) -> bool:
         """Whether a table of two sources that saves so much is still made."""
-        return gain >= self.asked.least and (self.asked.most is None or len(self.gains) < self.asked.most)
+        return gain >= self.options.least and (self.options.most is None or len(self.gains) < self.options.most)
 
     def _shared(self, entries: np.ndarray) -> Value:
         """A constant; equal tables are one."""

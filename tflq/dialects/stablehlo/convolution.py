@@ -27,7 +27,7 @@ from tflq.ir.verifier import Check, constraint
 
 
 class Functions(NamedTuple):
-    """What a reduction computes with; a conversion that is None is the identity."""
+    """Functions of a reduction; a conversion that is None is the identity."""
 
     input_conversion: Region | None
     body: Region
@@ -39,23 +39,23 @@ class Accumulating(Operator):
 
     @property
     def inputs(self) -> list[Value]:
-        """What is accumulated."""
+        """The values that are accumulated."""
         raise NotImplementedError
 
     @property
     def inits(self) -> list[Value]:
-        """What it starts with."""
+        """The initial values."""
         raise NotImplementedError
 
     @property
-    def own_regions(self) -> Sequence[Region]:
+    def accumulation_regions(self) -> Sequence[Region]:
         """The regions that say how to accumulate."""
         return self.regions
 
     @property
     def functions(self) -> Functions | None:
         """Its functions by order; None if its regions are not such."""
-        return _functions(self.own_regions, len(self.inputs))
+        return _functions(self.accumulation_regions, len(self.inputs))
 
 
 def _functions(regions: Sequence[Region], count: int) -> Functions | None:
@@ -72,7 +72,7 @@ def _functions(regions: Sequence[Region], count: int) -> Functions | None:
 
 
 def results_of(region: Region) -> list[Value | None] | None:
-    """What a region of one block returns; None if it does not end so."""
+    """The values that a region of one block returns; None if it does not end so."""
     if len(region.blocks) != 1 or not region.block.ops:
         return None
     last = region.block.ops[-1]
@@ -80,8 +80,8 @@ def results_of(region: Region) -> list[Value | None] | None:
 
 
 def _return() -> type[Op]:
-    found: type[Op] = op_class("stablehlo.return")
-    return found
+    kind: type[Op] = op_class("stablehlo.return")
+    return kind
 
 
 def single_op(region: Region) -> Op | None:
@@ -102,16 +102,16 @@ def combiners(body: Region) -> list[Op] | None:
     block = body.blocks[0]
     if returned is None or len(block.ops) != len(returned) + 1 or len(block.arguments) != 2 * len(returned):
         return None
-    found: list[Op] = []
+    ops: list[Op] = []
     for index, value in enumerate(returned):
         op = None if value is None else value.producer
         pair = [block.arguments[index], block.arguments[len(returned) + index]]
-        if op is None or op not in block.ops or op in found or len(op.operands) != 2:
+        if op is None or op not in block.ops or op in ops or len(op.operands) != 2:
             return None
         if op.operands not in (pair, pair[::-1]):
             return None
-        found.append(op)
-    return found
+        ops.append(op)
+    return ops
 
 
 def _scalars(values: Any, elements: Sequence[ElementType]) -> bool:
@@ -184,9 +184,9 @@ def input_conversion_type(op: Accumulating) -> bool:
     if functions is None or functions.input_conversion is None:
         return True
     region = functions.input_conversion
-    given = _scalars(region.block.arguments, _elements(op.inputs))
+    arguments_fit = _scalars(region.block.arguments, _elements(op.inputs))
     returned = results_of(region) or []
-    return given and len(returned) == len(op.inputs) and _scalars(returned, _elements(returned))
+    return arguments_fit and len(returned) == len(op.inputs) and _scalars(returned, _elements(returned))
 
 
 @constraint(
@@ -198,8 +198,8 @@ def body_type(op: Accumulating) -> bool:
     if functions is None:
         return True
     wanted = _converted(op)
-    given = _scalars(functions.body.block.arguments, [*wanted, *wanted])
-    return given and _scalars(results_of(functions.body), wanted)
+    arguments_fit = _scalars(functions.body.block.arguments, [*wanted, *wanted])
+    return arguments_fit and _scalars(results_of(functions.body), wanted)
 
 
 @constraint(
@@ -214,8 +214,12 @@ def output_conversion_type(op: Accumulating) -> bool:
     if functions.output_conversion is None:
         return _converted(op) == wanted
     region = functions.output_conversion
-    given = region.block.arguments
-    return len(given) == len(wanted) and _scalars(given, _elements(given)) and _scalars(results_of(region), wanted)
+    arguments = region.block.arguments
+    return (
+        len(arguments) == len(wanted)
+        and _scalars(arguments, _elements(arguments))
+        and _scalars(results_of(region), wanted)
+    )
 
 
 @constraint("element_type(output_types(input_conversion)...) = element_type(input_types(output_conversion)...)")
@@ -247,9 +251,9 @@ def identity_region(elements: Sequence[ElementType]) -> Region:
     return Region([Block(arguments, [Op("stablehlo.return", [*arguments], [])])])
 
 
-def rescale_region(given: Sequence[ElementType], made: Sequence[ElementType]) -> Region:
+def rescale_region(sources: Sequence[ElementType], targets: Sequence[ElementType]) -> Region:
     """A function that returns its arguments quantized to other types, by one `uniform_quantize` each."""
-    arguments, results = ([Value(TensorType((), element)) for element in side] for side in (given, made))
+    arguments, results = ([Value(TensorType((), element)) for element in side] for side in (sources, targets))
     ops = [Op("stablehlo.uniform_quantize", [a], [r]) for a, r in zip(arguments, results, strict=True)]
     return Region([Block(arguments, [*ops, Op("stablehlo.return", [*results], [])])])
 
@@ -275,9 +279,9 @@ def is_hybrid(op: Op) -> bool:
 
 def all_quantized_or_hybrid(label: str) -> Check:
     def rule(op: Any) -> bool:
-        lhs, rhs, made = op.lhs.type, op.rhs.type, op.result.type
+        lhs, rhs, result = op.lhs.type, op.rhs.type, op.result.type
         quantized = any(v.type.quantized for v in op.tensors)
-        return not quantized or (lhs.quantized == made.quantized and rhs.quantized)
+        return not quantized or (lhs.quantized == result.quantized and rhs.quantized)
 
     return constraint(f"({label}) lhs and result must be both quantized or both not, and rhs must be quantized")(rule)
 
@@ -317,7 +321,7 @@ def along(type: Any, dimension: int) -> bool:
 
 
 class Window(NamedTuple):
-    """How a window moves over the spatial dimensions: one item for each."""
+    """Movement of a window over the spatial dimensions: one item for each."""
 
     sizes: tuple[int, ...]
     strides: tuple[int, ...]
@@ -326,7 +330,7 @@ class Window(NamedTuple):
     dilations: tuple[int, ...]
 
     def counts(self, shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
-        """How many windows there are along each dimension of a shape."""
+        """The number of windows along each dimension of a shape."""
         rows = zip(shape, *self, strict=True)
         return tuple(None if row[0] is None else _count(*row) for row in rows)
 
@@ -341,8 +345,8 @@ def window(op: Op, rank: int, sizes: tuple[int, ...] | None, base: str, dilation
     """The window that attributes say, with the defaults of those left out; None if one does not fit the rank."""
     ones = (1,) * rank
     lists = [sizes, *(integers(op, key, ones) for key in ("window_strides", base, dilations))]
-    stated = op.attributes.get("padding")
-    padding = np.zeros((rank, 2), np.int64) if stated is None else np.asarray(stated)
+    listed = op.attributes.get("padding")
+    padding = np.zeros((rank, 2), np.int64) if listed is None else np.asarray(listed)
     if any(item is None or len(item) != rank for item in lists) or padding.shape != (rank, 2):
         return None
     known, strides, base_dilations, window_dilations = (item or () for item in lists)
@@ -351,8 +355,8 @@ def window(op: Op, rank: int, sizes: tuple[int, ...] | None, base: str, dilation
 
 
 class ConvNumbers(NamedTuple):
-    """Which dimension is what: of the input (batch, feature, spatial ones), the kernel (input feature, output feature,
-    spatial ones) and the output."""
+    """Numbers of the dimensions: of the input (batch, feature, spatial ones), the kernel (input feature, output
+    feature, spatial ones) and the output."""
 
     input: tuple[int, int, tuple[int, ...]]
     kernel: tuple[int, int, tuple[int, ...]]
@@ -428,8 +432,8 @@ def _grouped(op: Convolution) -> bool:
         return True
     batch, feature, _ = op.numbers.input
     inputs, outputs, _ = op.numbers.kernel
-    channels, made = left[feature], right[outputs]
-    if made is not None and made % (groups * batches):
+    channels, out_channels = left[feature], right[outputs]
+    if out_channels is not None and out_channels % (groups * batches):
         return False
     if (left[batch] or 0) % batches or (channels or 0) % groups:
         return False
@@ -438,20 +442,20 @@ def _grouped(op: Convolution) -> bool:
 
 @constraint("the result must have the shape that the windows give")
 def _sized(op: Convolution) -> bool:
-    left, right, made = op.lhs.type.shape, op.rhs.type.shape, op.result.type.shape
-    if left is None or right is None or made is None or op.numbers is None or op.window is None:
+    left, right, result = op.lhs.type.shape, op.rhs.type.shape, op.result.type.shape
+    if left is None or right is None or result is None or op.numbers is None or op.window is None:
         return True
     batch, _, spatial = op.numbers.input
     pairs = zip(spatial, op.numbers.kernel[2], strict=True)
     counts = op.window.counts(tuple(None if right[b] is None else left[a] for a, b in pairs))
     at_batch, at_feature, at_spatial = op.numbers.output
     rows = left[batch]
-    wanted: list[int | None] = [None] * len(made)
+    wanted: list[int | None] = [None] * len(result)
     wanted[at_batch] = None if rows is None else rows // op.batch_group_count
     wanted[at_feature] = right[op.numbers.kernel[1]]
     for place, count in zip(at_spatial, counts, strict=True):
         wanted[place] = count
-    return agree(tuple(wanted), made)
+    return agree(tuple(wanted), result)
 
 
 @constraint("(C27) lhs and rhs must have the same element type, if none is quantized")
@@ -476,7 +480,7 @@ def _one_scale(op: Convolution) -> bool:
 
 class Convolution(Operator, name="stablehlo.convolution"):
     """Dot products of windows of lhs with slices of rhs. Of a floating-point lhs and a quantized rhs, the rhs is
-    dequantized; of quantized ones, the numbers that they stand for are multiplied, and the sums are quantized."""
+    dequantized. Of quantized ones, the numbers that they stand for are multiplied, and the sums are quantized."""
 
     lhs: Value = operand()
     rhs: Value = operand()
@@ -505,10 +509,10 @@ class Convolution(Operator, name="stablehlo.convolution"):
     def numbers(self) -> ConvNumbers | None:
         """Its dimension numbers; None if the attribute says none."""
         text = str(getattr(self.attributes.get("dimension_numbers"), "text", ""))
-        found = _SIDES.search(text)
-        if found is None:
+        match = _SIDES.search(text)
+        if match is None:
             return _raw(text)
-        sides = [_side(found[1], "b", "f"), _side(found[2], "i", "o"), _side(found[3], "b", "f")]
+        sides = [_side(match[1], "b", "f"), _side(match[2], "i", "o"), _side(match[3], "b", "f")]
         return None if None in sides else ConvNumbers(*sides)  # type: ignore[arg-type]
 
     @property
@@ -528,7 +532,7 @@ _MATMUL_FIELD = re.compile(r"(\w+)\s*=\s*\[([^\]]*)\]")
 
 
 class DotNumbers(NamedTuple):
-    """Which dimensions of lhs and rhs are batches, and which are summed over."""
+    """Numbers of the dimensions of lhs and rhs that are batches, and of those that are summed over."""
 
     lhs_batching: tuple[int, ...]
     rhs_batching: tuple[int, ...]
@@ -537,8 +541,8 @@ class DotNumbers(NamedTuple):
 
     def free(self, rank: int, *, right: bool) -> list[int]:
         """The other dimensions of a side."""
-        taken = (*self[right], *self[2 + right])
-        return [i for i in range(rank) if i not in taken]
+        used = (*self[right], *self[2 + right])
+        return [i for i in range(rank) if i not in used]
 
 
 @constraint(
@@ -582,8 +586,8 @@ def _matmul_sized(op: DotGeneral) -> bool:
 @constraint("(C15) the zero points of rhs must be 0")
 def _no_zero_points(op: DotGeneral) -> bool:
     element = op.rhs.type.element
-    stated = getattr(element, "zero_points", getattr(element, "zero_point", 0))
-    return not np.any(stated)
+    zero_points = getattr(element, "zero_points", getattr(element, "zero_point", 0))
+    return not np.any(zero_points)
 
 
 @constraint("scales of rhs must not be along a dimension that is summed over")
@@ -593,7 +597,7 @@ def _not_contracted(op: DotGeneral) -> bool:
 
 class DotGeneral(Operator, name="stablehlo.dot_general"):
     """Sums of products over the contracting dimensions. Of a floating-point lhs and a quantized rhs, the rhs is
-    dequantized; of quantized ones, the numbers that they stand for are multiplied, and the sums are quantized."""
+    dequantized. Of quantized ones, the numbers that they stand for are multiplied, and the sums are quantized."""
 
     lhs: Value = operand()
     rhs: Value = operand()
@@ -615,7 +619,7 @@ class DotGeneral(Operator, name="stablehlo.dot_general"):
     @property
     def numbers(self) -> DotNumbers:
         """Its dimension numbers; none of any kind where the attribute says none."""
-        stated = self.attributes.get("dot_dimension_numbers")
-        lists = dict(_MATMUL_FIELD.findall(str(getattr(stated, "text", ""))))
+        opaque = self.attributes.get("dot_dimension_numbers")
+        lists = dict(_MATMUL_FIELD.findall(str(getattr(opaque, "text", ""))))
         keys = [f"{side}_{kind}_dimensions" for kind in ("batching", "contracting") for side in ("lhs", "rhs")]
         return DotNumbers(*(tuple(map(int, lists.get(key, "").replace(",", " ").split())) for key in keys))

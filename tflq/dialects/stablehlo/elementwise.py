@@ -1,5 +1,5 @@
-"""Arithmetic, functions, comparisons and casts, element by element; elements in another order or shape; reductions of
-whole dimensions and of windows; and ops that compute nothing.
+"""Arithmetic, functions, comparisons and casts, element by element; elements in another order or shape. Reductions
+of whole dimensions and of windows; and ops that compute nothing.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Divide(Binary, name="stablehlo.divide"):
 
 
 class Remainder(Binary, name="stablehlo.remainder"):
-    """What division leaves, with the sign of the dividend."""
+    """The remainder of a division, with the sign of the dividend."""
 
 
 class Maximum(Binary, name="stablehlo.maximum"):
@@ -169,22 +169,22 @@ def _directed(op: Compare) -> bool:
 
 @constraint("'pred' must be of i1, a scalar or of the shape of the others, which must have the type of the result")
 def _chosen(op: Select) -> bool:
-    made = op.result.type
-    same = op.on_true.type.element == op.on_false.type.element == made.element
-    shapes = agree(op.on_true.type.shape, made.shape) and agree(op.on_false.type.shape, made.shape)
+    result = op.result.type
+    same = op.on_true.type.element == op.on_false.type.element == result.element
+    shapes = agree(op.on_true.type.shape, result.shape) and agree(op.on_false.type.shape, result.shape)
     return (
         same
         and shapes
         and op.pred.type.element == i1
-        and (op.pred.type.rank == 0 or agree(op.pred.type.shape, made.shape))
+        and (op.pred.type.rank == 0 or agree(op.pred.type.shape, result.shape))
     )
 
 
 @constraint("'min' and 'max' must have the operand's element type, and be scalars or of its shape")
 def _bounded(op: Clamp) -> bool:
-    given, made = op.input.type, op.result.type
-    bounds = all(b.rank == 0 or agree(b.shape, given.shape) for b in (op.min.type, op.max.type))
-    return bounds and agree(given.shape, made.shape) and op.min.type.element == op.max.type.element == given.element
+    source, result = op.input.type, op.result.type
+    bounds = all(b.rank == 0 or agree(b.shape, source.shape) for b in (op.min.type, op.max.type))
+    return bounds and agree(source.shape, result.shape) and op.min.type.element == op.max.type.element == source.element
 
 
 class Compare(Operator, name="stablehlo.compare"):
@@ -198,9 +198,9 @@ class Compare(Operator, name="stablehlo.compare"):
     @property
     def direction(self) -> str:
         """EQ, NE, GE, GT, LE or LT; "" if it is not stated."""
-        stated = self.attributes.get("comparison_direction")
-        found = _DIRECTION.search(str(getattr(stated, "text", stated)).replace("comparison_direction", ""))
-        return found[0] if found else ""
+        opaque = self.attributes.get("comparison_direction")
+        match = _DIRECTION.search(str(getattr(opaque, "text", opaque)).replace("comparison_direction", ""))
+        return match[0] if match else ""
 
 
 class Select(Operator, name="stablehlo.select"):
@@ -235,14 +235,14 @@ def _expressed(op: Op, index: int = 0) -> object:
 @constraint(
     "(C2) the operand must be floating-point or quantized, the result quantized, and both must express one type"
 )
-def _made_quantized(op: Op) -> bool:
+def _quantizes(op: Op) -> bool:
     element = op.operand(0).type.element
-    made = op.result.type.element
-    return (is_quantized(element) or is_float(element)) and is_quantized(made) and made.expressed == _expressed(op)
+    target = op.result.type.element
+    return (is_quantized(element) or is_float(element)) and is_quantized(target) and target.expressed == _expressed(op)
 
 
 @constraint("(C2) the operand must be quantized, and the result of the type that it expresses")
-def _made_real(op: Op) -> bool:
+def _dequantizes(op: Op) -> bool:
     return is_quantized(op.operand(0).type.element) and op.result.type.element == _expressed(op)
 
 
@@ -262,13 +262,13 @@ class UniformQuantize(_Cast, name="stablehlo.uniform_quantize"):
     """result = clamp(round_nearest_even(operand / scale + zero_point), storage_min, storage_max); what is quantized is
     dequantized first."""
 
-    constraints = (declared, elementwise, _made_quantized)
+    constraints = (declared, elementwise, _quantizes)
 
 
 class UniformDequantize(_Cast, name="stablehlo.uniform_dequantize"):
     """result = (operand - zero_point) * scale"""
 
-    constraints = (declared, elementwise, _made_real)
+    constraints = (declared, elementwise, _dequantizes)
 
 
 class Convert(_Cast, name="stablehlo.convert"):
@@ -301,7 +301,7 @@ class OptimizationBarrier(Operator, name="stablehlo.optimization_barrier"):
 
 
 class CustomCall(Operator, name="stablehlo.custom_call"):
-    """What somebody else defines."""
+    """An operation that is defined elsewhere."""
 
     values: list[Value] = operand(variadic=True)
     outputs: list[Value] = result_(variadic=True)
@@ -330,8 +330,8 @@ def _permuted(op: Transpose) -> bool:
     order, shape = integers(op, "permutation"), op.input.type.shape
     if order is None or shape is None:
         return order is not None
-    made = tuple(shape[i] for i in order) if sorted(order) == list(range(len(shape))) else None
-    return made is not None and agree(made, op.result.type.shape)
+    permuted = tuple(shape[i] for i in order) if sorted(order) == list(range(len(shape))) else None
+    return permuted is not None and agree(permuted, op.result.type.shape)
 
 
 @constraint(
@@ -339,12 +339,12 @@ def _permuted(op: Transpose) -> bool:
     "size or 1"
 )
 def _broadcast(op: BroadcastInDim) -> bool:
-    dims, given, made = integers(op, "broadcast_dimensions"), op.input.type.shape, op.result.type.shape
-    if dims is None or given is None or made is None:
+    dims, source, result = integers(op, "broadcast_dimensions"), op.input.type.shape, op.result.type.shape
+    if dims is None or source is None or result is None:
         return dims is not None
-    if len(dims) != len(given) or len(set(dims)) != len(dims) or any(not 0 <= d < len(made) for d in dims):
+    if len(dims) != len(source) or len(set(dims)) != len(dims) or any(not 0 <= d < len(result) for d in dims):
         return False
-    return all(size in (1, None, made[d]) or made[d] is None for size, d in zip(given, dims, strict=True))
+    return all(size in (1, None, result[d]) or result[d] is None for size, d in zip(source, dims, strict=True))
 
 
 @constraint(
@@ -365,18 +365,18 @@ def _within(op: Slice) -> bool:
 
 @constraint("the operands must differ in size along 'dimension' only, and the result has their sum")
 def _joined(op: Concatenate) -> bool:
-    axis, made = op.attributes.get("dimension"), op.result.type.shape
+    axis, result = op.attributes.get("dimension"), op.result.type.shape
     shapes = [v.type.shape for v in op.present_operands]
     if not shapes or len(op.results) != 1 or not isinstance(axis, int):
         return False
-    if made is None or any(shape is None for shape in shapes):
+    if result is None or any(shape is None for shape in shapes):
         return True
-    if not 0 <= axis < len(made) or any(len(shape or ()) != len(made) for shape in shapes):
+    if not 0 <= axis < len(result) or any(len(shape or ()) != len(result) for shape in shapes):
         return False
     sizes = [(shape or ())[axis] for shape in shapes]
     total = None if None in sizes else sum(s or 0 for s in sizes)
     others = [(*(s or ())[:axis], total, *(s or ())[axis + 1 :]) for s in shapes]
-    return all(agree(shape, made) for shape in others)
+    return all(agree(shape, result) for shape in others)
 
 
 @constraint("'dimensions' must be dimensions of the operand, each once, and the result has its shape")
@@ -396,7 +396,7 @@ class _Moved(Operator):
 
 
 class Reshape(_Moved, name="stablehlo.reshape"):
-    """The same elements in another shape."""
+    """The elements of the operand in another shape."""
 
     constraints = (*_Moved.constraints, _counted)
 
@@ -461,7 +461,7 @@ def _unique(op: Reduce) -> bool:
 def _sized(op: Reduce) -> bool:
     shapes = [value.type.shape for value in op.inputs]
     left = [s and tuple(size for axis, size in enumerate(s) if axis not in op.dimensions) for s in shapes]
-    return all(agree(shape, made.type.shape) for shape in left for made in op.results)
+    return all(agree(shape, result.type.shape) for shape in left for result in op.results)
 
 
 class Accumulated(Accumulating):
@@ -508,9 +508,9 @@ class Reduce(Accumulated, name="stablehlo.reduce"):
         body = self.applied()
         if body is None:
             return None
-        given, init = self.inputs[0], self.inits[0]
+        source, init = self.inputs[0], self.inits[0]
         dims = ", ".join(map(str, self.dimensions))
-        return f"{self.name}({_name(given)} init: {_name(init)}) applies {body.name} across dimensions = [{dims}]"
+        return f"{self.name}({_name(source)} init: {_name(init)}) applies {body.name} across dimensions = [{dims}]"
 
 
 # reduce_window and select_and_scatter: reductions of windows, and of what is scattered by windows.
@@ -537,7 +537,7 @@ def _windowed(op: ReduceWindow | SelectAndScatter) -> bool:
 def _windows_sized(op: ReduceWindow) -> bool:
     spread, shapes = op.window, [value.type.shape for value in op.inputs]
     counts = [None if spread is None or shape is None else spread.counts(shape) for shape in shapes]
-    return all(agree(count, made.type.shape) for count in counts for made in op.results)
+    return all(agree(count, result.type.shape) for count in counts for result in op.results)
 
 
 @constraint("(C1) element_type(operand) = element_type(source)")
@@ -572,8 +572,8 @@ def _has_select(op: SelectAndScatter) -> bool:
 def _select_type(op: SelectAndScatter) -> bool:
     region = op.regions[0]
     scalar = TensorType((), op.input.type.element)
-    given = [v.type for v in region.block.arguments] == [scalar, scalar]
-    return given and [v and v.type for v in results_of(region) or []] == [TensorType((), i1)]
+    arguments_fit = [v.type for v in region.block.arguments] == [scalar, scalar]
+    return arguments_fit and [v and v.type for v in results_of(region) or []] == [TensorType((), i1)]
 
 
 @constraint("(C11) shape(operand) = shape(result)")
@@ -588,7 +588,7 @@ class ReduceWindow(Accumulated, name="stablehlo.reduce_window"):
 
     @property
     def window(self) -> Window | None:
-        """How its window moves; None if an attribute does not fit the inputs."""
+        """The movement of its window; None if an attribute does not fit the inputs."""
         return _window(self, self.inputs[0])
 
 
@@ -620,10 +620,10 @@ class SelectAndScatter(Accumulating, name="stablehlo.select_and_scatter"):
         return [self.init]
 
     @property
-    def own_regions(self) -> list[Region]:
+    def accumulation_regions(self) -> list[Region]:
         return list(self.regions[1:])
 
     @property
     def window(self) -> Window | None:
-        """How its window moves; None if an attribute does not fit the operand."""
+        """The movement of its window; None if an attribute does not fit the operand."""
         return _window(self, self.input)

@@ -42,8 +42,8 @@ _ByElement: TypeAlias = tuple[bool, int, Mapping[ScalarType, int]]
 
 
 class Needs:
-    """A version, and what needs it: the element type of a value, an attribute that is not 0, a rank of the first
-    operand from `rank` on, operands of several shapes and of a rank from `broadcast_rank` on."""
+    """A version and its cause: the element type of a value, an attribute that is not 0, or a rank of the first
+    operand from `rank` on. Or operands of several shapes and of a rank from `broadcast_rank` on."""
 
     __slots__ = ("element", "holds", "slot", "version")
 
@@ -94,8 +94,8 @@ class _Needed(dict[type[Operator], "tuple[Sequence[_ByElement], Sequence[Needs]]
             else:
                 assert need.element is not None
                 by_slot.setdefault((need.slot.is_result, need.slot.index), {})[need.element] = need.version
-        self[kind] = found = [(*place, of_elements) for place, of_elements in by_slot.items()], others
-        return found
+        self[kind] = requirements = [(*place, of_elements) for place, of_elements in by_slot.items()], others
+        return requirements
 
 
 _NEEDED: Final = _Needed()

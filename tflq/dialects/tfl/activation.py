@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar, TypeAlias
 
 from tflq.dialects.declare import Operator, Trait, attribute, operand, result
-from tflq.dialects.inference import Dims, Misfit, Stated, agree, text
+from tflq.dialects.inference import DeclaredShapes, Dims, Misfit, agree, text
 from tflq.dialects.parameters import FixedScale, Interpolates, Misreads, QuantizedTogether
 from tflq.dialects.tfl import L2_UNIT, LOG_SOFTMAX, SYMMETRIC, UNIT
 from tflq.dialects.traits import Elementwise, InPlace, RankWithin, SameElementType, SameShape
@@ -60,13 +60,13 @@ class Prelu(Operator, name="tfl.prelu"):
         Misreads("scales", "result type", "floats"),
     )
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         """The slopes broadcast to the input, never the input to them."""
         dims = site.dims(self.input)
-        found = site.broadcast([self.input, self.alpha])
-        if len(found) != len(dims):
+        joined = site.broadcast([self.input, self.alpha])
+        if len(joined) != len(dims):
             raise Misfit(f"alpha {text(site.dims(self.alpha))} has more dims than the input {text(dims)}")
-        return tuple(agree(a, b, "input and result") for a, b in zip(dims, found, strict=True))
+        return tuple(agree(a, b, "input and result") for a, b in zip(dims, joined, strict=True))
 
 
 class Elu(ScaledActivation, name="tfl.elu"):

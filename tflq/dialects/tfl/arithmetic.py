@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar, Final
 
 from tflq.dialects.declare import Operator, Trait, attribute, operand, result
-from tflq.dialects.inference import Dims, Stated
+from tflq.dialects.inference import DeclaredShapes, Dims
 from tflq.dialects.parameters import (
     Int16Symmetric,
     Interpolates,
@@ -285,6 +285,6 @@ class RFFT2D(Operator, name="tfl.rfft2d"):
     output: Value = result()
     traits = (NonNegative(length), _COMPLEX)
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         height, width = site.ints(self.length, 2)
         return (*site.dims(self.input, least=2)[:-2], height, None if width is None else width // 2 + 1)

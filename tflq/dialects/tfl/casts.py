@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from tflq.dialects.declare import Operator, attribute, operand, result
-from tflq.dialects.inference import Dims, Misfit, Stated, agree
+from tflq.dialects.inference import DeclaredShapes, Dims, Misfit, agree
 from tflq.dialects.parameters import Misreads, NeedsParameters, ParametersUnread, SimulatesQuantization
 from tflq.dialects.tfl import Needs
-from tflq.dialects.traits import ComputesInFloat, ElementTypes, Elementwise, KeptIfConstant, Undescribed, View
+from tflq.dialects.traits import ComputesInFloat, ElementTypes, Elementwise, PersistentIfConstant, Undescribed, View
 from tflq.ir.core import Value
 from tflq.ir.types import bf16, f16, f32, i2, i4, i8, i16, i32, ui4, ui8, ui16, ui32
 
 
 class Bitcast(Operator, name="tfl.bitcast"):
-    """The same bytes as another type. Source: kernels/bitcast.cc."""
+    """The bytes of a tensor as another type. Source: kernels/bitcast.cc."""
 
     input: Value = operand()
     output: Value = result()
     traits = (View(input), ParametersUnread(input, output))
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         """Between widths the last dim appears or goes."""
         dims = site.dims(self.input)
         before, after = self.input.type.storage.bits, self.result.type.storage.bits
@@ -85,7 +85,7 @@ class Dequantize(Operator, name="tfl.dequantize", newest=9):
         NeedsParameters(input),
         ComputesInFloat(),
         Elementwise(input, output),
-        KeptIfConstant(input),
+        PersistentIfConstant(input),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar, Final
 
 from tflq.dialects.declare import INTEGER, QUANTIZED, Operator, Trait, Types, operand, result
-from tflq.dialects.inference import Dims, Stated, agree, product
+from tflq.dialects.inference import DeclaredShapes, Dims, agree, product
 from tflq.dialects.parameters import Misreads, QuantizedTogether, SameScale
 from tflq.dialects.tfl import Needs
 from tflq.dialects.traits import (
@@ -98,13 +98,13 @@ class Choice(Operator):
         MovesElements(on_true, on_false),
     )
 
-    def infer(self, site: Stated) -> Dims:
-        operands, stated = [self.condition, self.on_true, self.on_false], self.output.type.shape
-        if stated is not None and all(product(shape) == 1 for shape in (stated, *map(site.dims, operands))):
-            return (1,) * len(stated)
+    def infer(self, site: DeclaredShapes) -> Dims:
+        operands, declared = [self.condition, self.on_true, self.on_false], self.output.type.shape
+        if declared is not None and all(product(shape) == 1 for shape in (declared, *map(site.dims, operands))):
+            return (1,) * len(declared)
         return self.chosen(site)
 
-    def chosen(self, site: Stated) -> Dims:
+    def chosen(self, site: DeclaredShapes) -> Dims:
         """The shape of more elements, or of a result that states none."""
         raise NotImplementedError
 
@@ -115,7 +115,7 @@ class Select(Choice, name="tfl.select", newest=4):
 
     versions = (Needs(3, rank=5),)
 
-    def chosen(self, site: Stated) -> Dims:
+    def chosen(self, site: DeclaredShapes) -> Dims:
         """A scalar condition chooses all, a vector chooses rows."""
         dims, condition = site.common([self.on_true, self.on_false]), site.dims(self.condition)
         if len(condition) > 1:
@@ -133,7 +133,7 @@ class SelectV2(Choice, name="tfl.select_v2", newest=2):
         Broadcasts(Choice.condition, Choice.on_true, Choice.on_false, Choice.output, strict=False),
     )
 
-    def chosen(self, site: Stated) -> Dims:
+    def chosen(self, site: DeclaredShapes) -> Dims:
         return site.broadcast([self.condition, self.on_true, self.on_false])
 
 
@@ -145,10 +145,10 @@ class Where(Operator, name="tfl.where", newest=2):
     traits = (SetsElementType(output, i64), SizedBy(condition))
     versions = (Needs(2, condition, i8), Needs(2, condition, ui8), Needs(2, condition, i32), Needs(2, condition, i64))
 
-    def infer(self, site: Stated) -> Dims:
-        """As many rows as there are true elements."""
-        found = site.array(self.condition)
-        return (None if found is None else int((found != 0).sum()), len(site.dims(self.condition)))
+    def infer(self, site: DeclaredShapes) -> Dims:
+        """One row for each true element."""
+        elements = site.array(self.condition)
+        return (None if elements is None else int((elements != 0).sum()), len(site.dims(self.condition)))
 
 
 # Bits of integers.

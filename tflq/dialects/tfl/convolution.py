@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import ClassVar, Final
 
 from tflq.dialects.declare import QUANTIZED, Operator, Trait, Types, attribute, operand, result
-from tflq.dialects.inference import Dims, Misfit, Stated, agree, matrix_product, product, slide
+from tflq.dialects.inference import DeclaredShapes, Dims, Misfit, agree, matrix_product, product, slide
 from tflq.dialects.parameters import (
     HybridKernel,
     Int16Symmetric,
@@ -64,7 +64,7 @@ class Conv2D(Windowed2D, name="tfl.conv_2d", newest=8):
         HybridKernel((i4, i8, ui8), scaleless=(i4, i8)),
     )
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         """[N, H, W, I] with [O, KH, KW, I / groups]."""
         n, *sizes, channels = site.dims(self.input, 4)
         outputs, *kernel, inputs = site.dims(self.filter, 4)
@@ -94,7 +94,7 @@ class DepthwiseConv2D(Windowed2D, name="tfl.depthwise_conv_2d", newest=6):
         HybridKernel((i8,)),
     )
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         """[N, H, W, C] with [1, KH, KW, C · multiplier]."""
         n, *sizes, _ = site.dims(self.input, 4)
         _, *kernel, outputs = site.dims(self.filter, 4)
@@ -126,7 +126,7 @@ class TransposeConv(Operator, name="tfl.transpose_conv", newest=5):
         SizedBy(output_shape),
     )
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         """The operand that says the shape must name the input's batch."""
         n, h, w, c = site.ints(self.output_shape, 4)
         batch = agree(n, site.dims(self.input, 4)[0], "output_shape and input have batches that")
@@ -154,7 +154,7 @@ class Conv3D(Windowed3D, name="tfl.conv_3d"):
     bias: Value | None = operand(BIAS, optional=True)
     output: Value = result()
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         """[N, D, H, W, I] with [KD, KH, KW, I, O]."""
         n, *sizes, _ = site.dims(self.input, 5)
         *kernel, _, outputs = site.dims(self.filter, 5)
@@ -175,7 +175,7 @@ class Conv3DTranspose(Windowed3D, name="tfl.conv_3d_transpose"):
     output: Value = result()
     traits = (NonNegative(output_shape), SizedBy(output_shape))
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         n, d, h, w, c = site.ints(self.output_shape, 5)
         batch = agree(n, site.dims(self.input, 5)[0], "output_shape and input have batches that")
         if self.bias is not None:
@@ -206,9 +206,9 @@ class FullyConnected(Operator, name="tfl.fully_connected", newest=14):
         HybridKernel((i2, i4, i8, ui8), blockwise=(i4,), scaleless=(i8,), symmetric=(i2, i4)),
     )
 
-    def infer(self, site: Stated) -> list[Shape]:
-        """All elements in rows of the weights' length, unless the dims are to be kept; the kernel leaves out what does
-        not fill the last row."""
+    def infer(self, site: DeclaredShapes) -> list[Shape]:
+        """All elements in rows of the weights' length, unless the dims are to be kept. The kernel leaves out
+        elements that do not fill the last row."""
         dims = site.dims(self.input)
         units, length = site.dims(self.weights, 2)
         if self.bias is not None:
@@ -242,7 +242,7 @@ class BatchMatMul(Operator, name="tfl.batch_matmul", newest=4):
     )
     versions = (Needs(3, lhs, i16), Needs(2, lhs, i8))
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         a, b = site.dims(self.lhs), site.dims(self.rhs)
         a = (*a[:-2], *reversed(a[-2:])) if self.adj_x else a
         return matrix_product(a, (*b[:-2], *reversed(b[-2:])) if self.adj_y else b)

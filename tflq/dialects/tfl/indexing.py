@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tflq.dialects.declare import Operator, attribute, operand, result
-from tflq.dialects.inference import Dims, Misfit, NotInferred, Stated, agree, fitting, product, text, with_dim
+from tflq.dialects.inference import DeclaredShapes, Dims, Misfit, NotInferred, agree, fitting, product, text, with_dim
 from tflq.dialects.parameters import HybridKernel, LacksKernel, Misreads, ParametersUnread, SameScale
 from tflq.dialects.tfl import Needs
 from tflq.dialects.traits import (
@@ -53,7 +53,7 @@ class Gather(Operator, name="tfl.gather", newest=8):
         Needs(2, input, i8),
     )
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         """[batch, before axis, indices, after axis]."""
         dims, indices = site.dims(self.input), site.dims(self.indices)
         axis = site.axis(self.axis, len(dims))
@@ -81,7 +81,7 @@ class GatherND(Operator, name="tfl.gather_nd", newest=6):
     )
     versions = (Needs(5, input, i1), Needs(4, indices, i16), Needs(3, input, i16))
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         dims, indices = site.dims(self.input), site.dims(self.indices)
         if not indices:
             raise Misfit("its indices are one number, where each is a list of them")
@@ -101,7 +101,7 @@ class EmbeddingLookup(Operator, name="tfl.embedding_lookup", newest=5):
     output: Value = result()
     traits = (Misreads("result type", "packed"), HybridKernel((i2, i4, i8, ui8), blockwise=(i2, i4)))
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         rows = site.dims(self.values, least=1)
         site.check_indices(self.ids, rows[:1], f"'{self.values.name}'")
         return (*site.dims(self.ids, 1), *rows[1:])
@@ -122,7 +122,7 @@ class ScatterND(Operator, name="tfl.scatter_nd"):
         SizedBy(shape),
     )
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         """An update for each tuple of indices: a block of the dims that these do not name."""
         dims, indices = tuple(site.ints(self.shape)), site.dims(self.indices, least=1)
         named = indices[-1]
@@ -149,7 +149,7 @@ class SparseToDense(Operator, name="tfl.sparse_to_dense", newest=3):
     traits = (Misreads("result type"), SizedBy(shape))
     versions = (Needs(3, values, i8), Needs(3, values, ui8), Needs(2, values, i64))
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         """Tuples of indices are as long as the shape; a vector of indices has a vector as its result."""
         dims, indices = tuple(site.ints(self.shape)), site.dims(self.indices)
         if len(indices) > 2:
@@ -177,7 +177,7 @@ class DynamicUpdateSlice(Operator, name="tfl.dynamic_update_slice", newest=6):
     )
     versions = (Needs(4, input, i16), Needs(2, starts, i64))
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         """A vector with a start for each dim."""
         dims = site.dims(self.input)
         fitting(dims, site.dims(self.update, len(dims)), "the update")
@@ -205,7 +205,7 @@ class OneHot(Operator, name="tfl.one_hot"):
         SizedBy(depth),
     )
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         dims, axis = site.dims(self.indices), self.axis
         (depth,) = site.ints(self.depth, 1)
         at = len(dims) if axis == -1 else site.axis(axis, len(dims) + 1)
@@ -219,7 +219,7 @@ class MatrixDiag(Operator, name="tfl.matrix_diag"):
     output: Value = result()
     traits = (SameScale(input, output), Misreads("result type", "packed"), MovesElements(input), Surrounded())
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         dims = site.dims(self.input, least=1)
         return (*dims, *dims[-1:])
 
@@ -236,8 +236,8 @@ class MatrixSetDiag(Operator, name="tfl.matrix_set_diag"):
         MovesElements(input, diagonal),
     )
 
-    def infer(self, site: Stated) -> Dims:
-        """As many elements on the diagonal as the shorter of the last two dims has."""
+    def infer(self, site: DeclaredShapes) -> Dims:
+        """The input's shape; the diagonal has the length of the shorter of the last two dims."""
         *outer, rows, columns = site.dims(self.input, least=2)
         diagonal = site.dims(self.diagonal, len(outer) + 1)
         least = None if rows is None or columns is None else min(rows, columns)
@@ -269,7 +269,7 @@ class HashtableLookup(Operator, name="tfl.hashtable_lookup"):
     hits: Value = result()
     traits = (Misreads("packed"),)
 
-    def infer(self, site: Stated) -> list[Shape]:
+    def infer(self, site: DeclaredShapes) -> list[Shape]:
         count, values = site.dims(self.lookup, 1), site.dims(self.values, least=1)
         agree(site.dims(self.keys, 1)[0], values[0], "keys and values")
         return [(*count, *values[1:]), count]
@@ -285,7 +285,7 @@ class LSHProjection(Operator, name="tfl.lsh_projection"):
     type: str = attribute(default="UNKNOWN")
     traits = (Unquantized("it hashes bytes into buckets"),)
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         hashes, bits = site.dims(self.hash, 2)
         return (hashes,) if self.type == "SPARSE" else (product((hashes, bits)),)
 
@@ -299,8 +299,8 @@ class Unique(Operator, name="tfl.unique"):
     idx_out_type: str = attribute(default="INT32")
     traits = (SizedBy(input),)
 
-    def infer(self, site: Stated) -> list[Shape]:
-        """How many differ is seen only when the model runs."""
+    def infer(self, site: DeclaredShapes) -> list[Shape]:
+        """An open dim: the number of distinct elements is known only when the model runs."""
         return [(None,), site.dims(self.input, 1)]
 
 
@@ -315,7 +315,7 @@ class Bucketize(Operator, name="tfl.bucketize"):
         Elementwise(input, output, strict=False),
     )
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         if self.boundaries is None:
             raise Misfit("it has no boundaries")
         return site.dims(self.input)
@@ -331,7 +331,7 @@ class BoxesChosen(Operator):
     score_threshold: Value = operand()
     traits = (NonNegative(max_output_size), SizedBy(max_output_size))
 
-    def infer(self, site: Stated) -> list[Shape]:
+    def infer(self, site: DeclaredShapes) -> list[Shape]:
         (most,) = site.ints(self.max_output_size, 1)
         return [*[(most,)] * (len(self.results) - 1), ()]
 

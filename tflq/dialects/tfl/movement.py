@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Final
 
 from tflq.dialects import inference as sizes
 from tflq.dialects.declare import Operator, Trait, attribute, operand, result
-from tflq.dialects.inference import Dims, Misfit, NotInferred, Stated, agree, plus, product, text
+from tflq.dialects.inference import DeclaredShapes, Dims, Misfit, NotInferred, agree, plus, product, text
 from tflq.dialects.parameters import (
     AsksSameScale,
     LacksKernel,
@@ -21,13 +21,13 @@ from tflq.dialects.traits import (
     Axis,
     ComputedEarly,
     Counts,
-    KeptIfConstant,
     MovesElements,
     NonNegative,
     NoZeros,
     OneElement,
     OnePerDim,
     Permutation,
+    PersistentIfConstant,
     RankWithin,
     SameElementType,
     SameShape,
@@ -57,7 +57,7 @@ _COPIED: Final = (*Moved.traits, Misreads("copied"))
 
 
 class Reshape(Moved, name="tfl.reshape"):
-    """The same elements in another shape. Source: kernels/reshape.cc."""
+    """The elements of a tensor in another shape. Source: kernels/reshape.cc."""
 
     shape: Value | None = operand(optional=True, indices=True)
     new_shape: Any = attribute(default=None)
@@ -70,11 +70,11 @@ class Reshape(Moved, name="tfl.reshape"):
         ComputedEarly(),
     )
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         """By the operand if it is a vector of int32, else by the option, where [0] stands for a scalar."""
         if self.shape is not None and self.shape.type.storage is i32:
-            stated = site.shape(self.shape)
-            if stated is None or len(stated) == 1:
+            dims = site.shape(self.shape)
+            if dims is None or len(dims) == 1:
                 return sizes.reshaped(site.dims(self.input), site.ints(self.shape))
         option = [] if self.new_shape is None else [int(d) for d in self.new_shape]
         return sizes.reshaped(site.dims(self.input), [] if option == [0] else option)
@@ -89,7 +89,7 @@ class Squeeze(Moved, name="tfl.squeeze"):
         View(Moved.input),
     )
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         """The dims named, or every dim of 1."""
         dims, named = site.dims(self.input), self.squeeze_dims
         if named is None or not len(named):
@@ -114,7 +114,7 @@ class ExpandDims(Moved, name="tfl.expand_dims"):
         SizedBy(axis),
     )
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         dims = site.dims(self.input)
         (axis,) = site.whole(self.axis, 1)
         return sizes.with_dim(dims, site.axis(axis, len(dims) + 1), 1)
@@ -140,7 +140,7 @@ class Transpose(Moved, name="tfl.transpose", newest=8):
         Needs(2, Moved.input, i8),
     )
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         dims = site.dims(self.input)
         return sizes.permuted(dims, site.ints(self.perm, len(dims)))
 
@@ -156,7 +156,7 @@ class Padding(Moved):
         SizedBy(paddings),
     )
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         dims = site.dims(self.input)
         sides = site.ints(self.paddings, 2 * len(dims))
         return sizes.padded(dims, sides[::2], sides[1::2])
@@ -201,7 +201,7 @@ class MirrorPad(Padding, name="tfl.mirror_pad", newest=3):
     traits = (*Padding.traits, AsksSameScale(i8, ui8, i16))
     versions = (Needs(3, Moved.input, i16), Needs(2, Moved.input, i8))
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         dims = site.dims(self.input)
         sides = site.ints(self.paddings, 2 * len(dims))
         return sizes.mirrored(dims, sides[::2], sides[1::2], int(self.mode == "REFLECT"))
@@ -221,7 +221,7 @@ class Slice(Moved, name="tfl.slice", newest=8):
     )
     versions = (Needs(6, Moved.input, ui32), Needs(5, rank=5), Needs(4, Moved.input, i16), Needs(2, Moved.input, i8))
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         dims = site.dims(self.input)
         return sizes.cut(dims, site.ints(self.begin, len(dims)), site.ints(self.size, len(dims)))
 
@@ -247,7 +247,7 @@ class StridedSlice(Moved, name="tfl.strided_slice", newest=4):
     )
     versions = (Needs(4, rank=5), Needs(3, Moved.input, i1), Needs(2, Moved.input, i8))
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         for vector in (self.begin, self.end, self.strides):
             site.dims(vector, 1)
         begin = site.ints(self.begin)
@@ -270,7 +270,7 @@ class Tile(Moved, name="tfl.tile", newest=2):
     )
     versions = (Needs(3, Moved.input, i8),)
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         dims = site.dims(self.input)
         return tuple(map(product, zip(dims, site.ints(self.multiples, len(dims)), strict=True)))
 
@@ -293,7 +293,7 @@ class BroadcastTo(Moved, name="tfl.broadcast_to", newest=4):
         Needs(2, Moved.input, f32),
     )
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         dims, wanted = site.dims(self.input), site.ints(self.shape)
         if len(dims) > len(wanted):
             raise Misfit(f"{text(dims)} has more dims than the shape {text(tuple(wanted))}")
@@ -333,7 +333,7 @@ class ReverseSequence(Operator, name="tfl.reverse_sequence"):
         MovesElements(input),
     )
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         """A length for each index of `batch_dim`, none greater than `seq_dim` is long."""
         dims = site.dims(self.input)
         along, batch = site.axis(self.seq_dim, len(dims)), site.axis(self.batch_dim, len(dims))
@@ -360,7 +360,7 @@ class DepthBlocks(Moved):
 class SpaceToDepth(DepthBlocks, name="tfl.space_to_depth", newest=2):
     """Blocks of height and width as channels. Source: kernels/space_to_depth.cc."""
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         (n, h, w, c), block = site.dims(self.input, 4), self.block_size
         return (n, sizes.divided(h, block), sizes.divided(w, block), product((c, block * block)))
 
@@ -368,7 +368,7 @@ class SpaceToDepth(DepthBlocks, name="tfl.space_to_depth", newest=2):
 class DepthToSpace(DepthBlocks, name="tfl.depth_to_space"):
     """Channels as blocks of height and width. Source: kernels/depth_to_space.cc."""
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         (n, h, w, c), block = site.dims(self.input, 4), self.block_size
         return (n, product((h, block)), product((w, block)), sizes.divided(c, block * block))
 
@@ -385,7 +385,7 @@ class SpatialBlocks(Moved):
     )
     versions = (Needs(4, Moved.input, i16), Needs(2, Moved.input, i8))
 
-    def sides(self, site: Stated, margins: Value) -> tuple[Dims, list[int | None], list[int | None]]:
+    def sides(self, site: DeclaredShapes, margins: Value) -> tuple[Dims, list[int | None], list[int | None]]:
         """The input's dims, the blocks of the spatial ones, and what is padded or cropped before and after each."""
         dims = site.dims(self.input, least=2)
         return dims, site.ints(self.block, len(dims) - 2), site.ints(margins, 2 * (len(dims) - 2))
@@ -402,7 +402,7 @@ class SpaceToBatchND(SpatialBlocks, name="tfl.space_to_batch_nd", newest=4):
         Surrounded(zero_point=True),
     )
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         (n, *spatial, c), blocks, sides = self.sides(site, self.paddings)
         padded = sizes.padded(spatial, sides[::2], sides[1::2])
         return (product((n, *blocks)), *map(sizes.divided, padded, blocks), c)
@@ -414,7 +414,7 @@ class BatchToSpaceND(SpatialBlocks, name="tfl.batch_to_space_nd", newest=4):
     crops: Value = operand(indices=True)
     traits = (*SpatialBlocks.traits, NonNegative(SpatialBlocks.block, crops), SizedBy(SpatialBlocks.block, crops))
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         (n, *spatial, c), blocks, sides = self.sides(site, self.crops)
         crops = [None if s is None else -s for s in sides]
         whole = [product(pair) for pair in zip(spatial, blocks, strict=True)]
@@ -436,7 +436,7 @@ class Dilate(Operator, name="tfl.dilate"):
         SizedBy(dilations),
     )
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         dims = site.dims(self.input)
         factors = site.ints(self.dilations, len(dims))
         return tuple(None if d is None or f is None else (d - 1) * f + 1 for d, f in zip(dims, factors, strict=True))
@@ -447,7 +447,7 @@ class Densify(Operator, name="tfl.densify"):
 
     input: Value = operand()
     output: Value = result()
-    traits = (SameScale(input, output), SameShape(input, output, strict=False), KeptIfConstant(input))
+    traits = (SameScale(input, output), SameShape(input, output, strict=False), PersistentIfConstant(input))
 
 
 # Tensors one after the other, and a tensor in parts.
@@ -471,12 +471,12 @@ class Concatenation(Operator, name="tfl.concatenation", newest=7):
     )
     versions = (Needs(4, values, ui32), Needs(3, values, i16), Needs(2, values, i8))
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         return site.joined(self.values, self.axis)
 
 
 def _divides(input: Any, outputs: Any, axis: Any, count: Any) -> tuple[Trait, ...]:
-    """What is true of operators that divide a tensor along an axis into `count` parts."""
+    """Traits of operators that divide a tensor along an axis into `count` parts."""
     return (
         SameScale(input, outputs),
         Axes(axis, input),
@@ -497,7 +497,7 @@ class Split(Operator, name="tfl.split", newest=5):
     traits = (*_divides(input, outputs, axis, num_splits), SizedBy(axis))
     versions = (Needs(4, input, i16), Needs(3, input, i32), Needs(2, input, i8))
 
-    def infer(self, site: Stated) -> list[Shape]:
+    def infer(self, site: DeclaredShapes) -> list[Shape]:
         dims, count = site.dims(self.input), len(self.outputs)
         axis = site.chosen_axis(self.axis, len(dims))
         if axis is None:
@@ -519,7 +519,7 @@ class SplitV(Operator, name="tfl.split_v", newest=3):
     traits = (*_divides(input, outputs, axis, num_splits), SizedBy(sizes, axis))
     versions = (Needs(2, input, i8),)
 
-    def infer(self, site: Stated) -> list[Shape]:
+    def infer(self, site: DeclaredShapes) -> list[Shape]:
         """At most one size is -1: what is left."""
         dims = site.dims(self.input)
         counts = site.ints(self.sizes, len(self.outputs))
@@ -552,7 +552,7 @@ class Pack(Operator, name="tfl.pack", newest=5):
     )
     versions = (Needs(4, values, ui32), Needs(3, values, i16), Needs(2, values, i8))
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         dims = site.common(self.values)
         return sizes.with_dim(dims, site.axis(self.axis, len(dims) + 1), len(self.values))
 
@@ -575,7 +575,7 @@ class Unpack(Operator, name="tfl.unpack", newest=6):
     )
     versions = (Needs(2, input, i8), Needs(2, input, ui8), Needs(3, input, i1), Needs(4, input, i16))
 
-    def infer(self, site: Stated) -> list[Shape]:
+    def infer(self, site: DeclaredShapes) -> list[Shape]:
         dims = site.dims(self.input)
         axis = site.axis(self.axis, len(dims))
         agree(dims[axis], len(self.outputs), "the dim that is unpacked and the results")

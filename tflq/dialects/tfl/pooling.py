@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import ClassVar, Final, TypeAlias
 
 from tflq.dialects.declare import Operator, Trait, attribute, operand, result
-from tflq.dialects.inference import Dims, Misfit, Stated, agree, places, pooled, reduced, text, without_dim
+from tflq.dialects.inference import DeclaredShapes, Dims, Misfit, agree, places, pooled, reduced, text, without_dim
 from tflq.dialects.parameters import AsksSameScale, Int16Symmetric, Misreads, QuantizedTogether, SameScale, Unbounded
 from tflq.dialects.tfl import COUNT, Needs
 from tflq.dialects.traits import (
@@ -45,7 +45,7 @@ class Pool2D(Operator):
     fused_activation_function: str = attribute(default="NONE")
     traits: ClassVar[tuple[Trait, ...]] = (Window(input),)
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         n, *sizes, c = site.dims(self.input, 4)
         kernel, strides = (self.filter_height, self.filter_width), (self.stride_h, self.stride_w)
         return (n, *pooled(sizes, kernel, strides, self.padding), c)
@@ -85,7 +85,7 @@ class ReduceWindow(Operator, name="tfl.reduce_window"):
     reduce_function: str = attribute(default="UNSUPPORTED")
     traits = (NoZeros(strides, dilations), Unbounded())
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         dims = site.dims(self.input)
         window, strides, dilations = (site.ints(v, len(dims)) for v in (self.shape, self.strides, self.dilations))
         return tuple(map(places, dims, window, strides, dilations))
@@ -108,7 +108,7 @@ class ResizedImage(Operator):
         SizedBy(size),
     )
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         n, h, w, c = site.dims(self.input, 4)
         height, width = site.ints(self.size, 2)
         if 0 in (h, w) and 0 not in (n, c, height, width):
@@ -125,7 +125,7 @@ class ResizeBilinear(ResizedImage, name="tfl.resize_bilinear", newest=4):
     half_pixel_centers: bool = attribute(default=False)
     traits = (*ResizedImage.traits, Exclusive(align_corners, half_pixel_centers), ComputesInFloat())
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         """Its kernel refuses a height or width of 0."""
         dims = super().infer(site)
         if 0 in dims[1:3]:
@@ -163,7 +163,7 @@ class AxesReduced(Operator):
     keep_dims: bool = attribute(default=False)
     traits: ClassVar[tuple[Trait, ...]] = (Axes(axes, input), SizedBy(axes))
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         dims, axes = site.dims(self.input), site.ints(self.axes)
         if None in axes and self.keep_dims:
             return (None,) * len(dims)
@@ -245,7 +245,7 @@ class ReduceAll(_Truths, name="tfl.reduce_all"):
 NumberReduction: TypeAlias = Mean | Sum | ReduceProd | ReduceMax | ReduceMin
 """Numbers along axes, combined to one."""
 Reduction: TypeAlias = NumberReduction | ReduceAny | ReduceAll
-"""What reduces over axes."""
+"""Operators that reduce over axes."""
 
 
 class Cumsum(Operator, name="tfl.cumsum"):
@@ -275,7 +275,7 @@ class IndexAlong(Operator):
     traits = (SetsElementType(output, output_type), Axes(axis, input), OneElement(axis), SizedBy(axis))
     versions = (Needs(2, input, i8),)
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         dims = site.dims(self.input)
         axis = site.chosen_axis(self.axis, len(dims))
         return (None,) * (len(dims) - 1) if axis is None else without_dim(dims, axis)
@@ -299,7 +299,7 @@ class TopKV2(Operator, name="tfl.topk_v2", newest=3):
     traits = (SameScale(input, values), NonNegative(k), SameElementType(input, values), SizedBy(k))
     versions = (Needs(3, input, i16), Needs(2, input, i8))
 
-    def infer(self, site: Stated) -> list[Shape]:
+    def infer(self, site: DeclaredShapes) -> list[Shape]:
         dims = site.dims(self.input)
         (k,) = site.ints(self.k, 1)
         if not dims or (k is not None and dims[-1] is not None and k > dims[-1]):
@@ -316,8 +316,8 @@ class SegmentSum(Operator, name="tfl.segment_sum"):
     output: Value = result()
     traits = (NonNegative(segments), SizedBy(input, segments))
 
-    def infer(self, site: Stated) -> Dims:
-        """As many rows as the last segment says."""
+    def infer(self, site: DeclaredShapes) -> Dims:
+        """The number of rows by the last segment."""
         segments = site.ints(self.segments)
         rows = None if not segments or None in segments else max(s for s in segments if s is not None) + 1
         return (rows, *site.dims(self.input)[1:])
@@ -332,7 +332,7 @@ class UnsortedSegments(Operator):
     output: Value = result()
     traits: ClassVar[tuple[Trait, ...]] = (NonNegative(count), SizedBy(segments, count))
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         """The segments have a number for each block of the first dims; a negative one drops its block."""
         (count,) = site.ints(self.count, 1)
         dims, rows = site.dims(self.input), site.dims(self.segments)

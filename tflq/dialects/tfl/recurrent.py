@@ -5,24 +5,24 @@ from __future__ import annotations
 from typing import Final
 
 from tflq.dialects.declare import Operator, attribute, operand, result
-from tflq.dialects.inference import Dims, Misfit, Stated, agree, plus, product, text
-from tflq.dialects.traits import Impure, Kept, Recurrent, Unquantized
+from tflq.dialects.inference import DeclaredShapes, Dims, Misfit, agree, plus, product, text
+from tflq.dialects.traits import Impure, Recurrent, StaysQuantized, Unquantized
 from tflq.ir.core import Value
 from tflq.ir.types import Shape, i8, ui8
 
-STATE = Kept("recurrent operator: no other builtin has a state that reset_all_variables() resets")
+STATE = StaysQuantized("recurrent operator: no other builtin has a state that reset_all_variables() resets")
 
 
-def _check_state(site: Stated, state: Value | None, batch: int | None, units: int | None) -> None:
+def _check_state(site: DeclaredShapes, state: Value | None, batch: int | None, units: int | None) -> None:
     """A state is a variable that holds `units` elements for each item of the batch."""
     if state is None:
         return
-    held, needed = product(site.dims(state)), product((batch, units))
-    if held is not None and needed is not None and held != needed:
+    elements, needed = product(site.dims(state)), product((batch, units))
+    if elements is not None and needed is not None and elements != needed:
         raise Misfit(f"its state '{state.name}' is {text(site.dims(state))}, not of batch {batch}")
 
 
-def _units(site: Stated, width: int | None, weights: Value, bias: Value) -> int | None:
+def _units(site: DeclaredShapes, width: int | None, weights: Value, bias: Value) -> int | None:
     """The units of a basic cell, which has a weight of each for every element of the input, and a bias of each."""
     units, length = site.dims(weights, 2)
     agree(length, width, "the input's elements and those of the weights")
@@ -34,7 +34,7 @@ def _batch(dims: Dims, *, time_major: bool) -> int | None:
 
 
 def _both_ways(dims: Dims, forward: int | None, backward: int | None, *, merged: bool) -> list[Shape]:
-    """What the steps from the start give and those from the end, joined or each by itself."""
+    """Results of the steps from the start and of those from the end, joined or each by itself."""
     units = [plus(forward, backward)] if merged else [forward, backward]
     return [(*dims[:2], each) for each in units]
 
@@ -80,7 +80,7 @@ class LSTM(Operator, name="tfl.lstm", newest=4):
     asymmetric_quantize_inputs: bool = attribute(default=False)
     traits = (STATE, Recurrent())
 
-    def infer(self, site: Stated) -> list[Shape]:
+    def infer(self, site: DeclaredShapes) -> list[Shape]:
         """The basic kernel has data, activation, weights, biases and state; its results are activation, state, joined
         input and gates."""
         if self.kernel_type != "BASIC":
@@ -139,7 +139,7 @@ class UnidirectionalSequenceLSTM(Operator, name="tfl.unidirectional_sequence_lst
     diagonal_recurrent_tensors: bool = attribute(default=False)
     traits = (STATE, Recurrent())
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         dims = site.dims(self.input, least=2)
         diagonal, weights = self.diagonal_recurrent_tensors, self.recurrent_to_output
         units = site.dims(weights)[0] if diagonal else site.dims(weights, 2)[1]
@@ -166,7 +166,7 @@ class BidirectionalSequenceLSTM(Operator, name="tfl.bidirectional_sequence_lstm"
     asymmetric_quantize_inputs: bool = attribute(default=False)
     traits = (STATE, Recurrent())
 
-    def infer(self, site: Stated) -> list[Shape]:
+    def infer(self, site: DeclaredShapes) -> list[Shape]:
         if len(self.inputs) != _OF_BOTH_WAYS:
             raise Misfit(f"it has {len(self.inputs)} operands, not {_OF_BOTH_WAYS}")
         dims = site.dims(self.inputs[0], 3)
@@ -187,8 +187,8 @@ class BasicCell(Operator):
     output: Value = result()
     traits = (STATE, Recurrent())
 
-    def units(self, site: Stated, batch: int | None, width: int | None) -> int | None:
-        """How many units the weights, the bias and the state are of."""
+    def units(self, site: DeclaredShapes, batch: int | None, width: int | None) -> int | None:
+        """The number of units of the weights, the bias and the state."""
         units = _units(site, width, self.weights, self.bias)
         for dim in site.dims(self.recurrent, 2):
             agree(units, dim, "units and recurrent weights")
@@ -202,7 +202,7 @@ class RNN(BasicCell, name="tfl.rnn", newest=3):
     fused_activation_function: str = attribute(default="NONE")
     asymmetric_quantize_inputs: bool = attribute(default=False)
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         batch, width = site.dims(self.input, 2)
         return (batch, self.units(site, batch, width))
 
@@ -214,7 +214,7 @@ class UnidirectionalSequenceRNN(BasicCell, name="tfl.unidirectional_sequence_rnn
     fused_activation_function: str = attribute(default="NONE")
     asymmetric_quantize_inputs: bool = attribute(default=False)
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         dims = site.dims(self.input, 3)
         return (*dims[:2], self.units(site, _batch(dims, time_major=self.time_major), dims[2]))
 
@@ -248,7 +248,7 @@ class BidirectionalSequenceRNN(Operator, name="tfl.bidirectional_sequence_rnn", 
         hybrid = self.input.type.storage.is_float and self.fw_weights.type.storage in (i8, ui8)
         return hybrid and self.time_major and (self.input.type.shape or (None,))[0] != 1
 
-    def infer(self, site: Stated) -> list[Shape]:
+    def infer(self, site: DeclaredShapes) -> list[Shape]:
         dims = site.dims(self.input, 3)
         forward = _units(site, dims[2], self.fw_weights, self.fw_bias)
         backward = _units(site, dims[2], self.bw_weights, self.bw_bias)
@@ -271,7 +271,7 @@ class SVDF(Operator, name="tfl.svdf", newest=4):
     asymmetric_quantize_inputs: bool = attribute(default=False)
     traits = (STATE, Recurrent())
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         batch, filters = site.dims(self.input, 2)[0], site.dims(self.feature, 2)[0]
         lines, memory = site.dims(self.time, 2)
         filters = agree(filters, lines, "filters and filters over time")
@@ -297,7 +297,7 @@ class Hashtable(Operator, name="tfl.hashtable"):
     value_dtype: str = attribute(default="FLOAT32")
     traits = (Impure(), _OF_TABLES)
 
-    def infer(self, _: Stated) -> Shape:
+    def infer(self, _: DeclaredShapes) -> Shape:
         return (1,)
 
 
@@ -310,7 +310,7 @@ class HashtableFind(Operator, name="tfl.hashtable_find"):
     output: Value = result()
     traits = (Impure(), _OF_TABLES)
 
-    def infer(self, site: Stated) -> Shape:
+    def infer(self, site: DeclaredShapes) -> Shape:
         return site.dims(self.keys)
 
 
@@ -322,7 +322,7 @@ class HashtableImport(Operator, name="tfl.hashtable_import"):
     values: Value = operand()
     traits = (Impure(), _OF_TABLES)
 
-    def infer(self, _: Stated) -> list[Shape]:
+    def infer(self, _: DeclaredShapes) -> list[Shape]:
         return []
 
 
@@ -333,5 +333,5 @@ class HashtableSize(Operator, name="tfl.hashtable_size"):
     output: Value = result()
     traits = (Impure(), _OF_TABLES)
 
-    def infer(self, _: Stated) -> Shape:
+    def infer(self, _: DeclaredShapes) -> Shape:
         return (1,)

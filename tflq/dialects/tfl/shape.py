@@ -6,7 +6,7 @@ import math
 from typing import Final
 
 from tflq.dialects.declare import Operator, attribute, operand, result
-from tflq.dialects.inference import Dims, Misfit, Stated
+from tflq.dialects.inference import DeclaredShapes, Dims, Misfit
 from tflq.dialects.parameters import AsksSameScale, Misreads, SameScale
 from tflq.dialects.tfl import COUNT, Needs
 from tflq.dialects.traits import (
@@ -36,7 +36,7 @@ class Shape(Operator, name="tfl.shape"):
     out_type: str = attribute(default="FLOAT32")
     traits = (SetsElementType(output, out_type), ReadsShapes())
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         return (len(site.dims(self.input)),)
 
 
@@ -47,7 +47,7 @@ class Rank(Operator, name="tfl.rank"):
     output: Value = result(i32)
     traits = (SetsElementType(output, i32), ReadsShapes())
 
-    def infer(self, _: Stated) -> Dims:
+    def infer(self, _: DeclaredShapes) -> Dims:
         return ()
 
 
@@ -61,15 +61,15 @@ class Range(Operator, name="tfl.range"):
     traits = (_OF_SHAPES, OneElement(start, limit, delta), SizedBy(start, limit, delta), ComputedEarly())
     versions = (Needs(2, start, i64),)
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         """ceil((limit - start) / delta) elements. Source: `GetSize` in range.cc."""
-        found = [array for value in (self.start, self.limit, self.delta) if (array := site.array(value)) is not None]
-        if len(found) != 3:
+        ends = [array for value in (self.start, self.limit, self.delta) if (array := site.array(value)) is not None]
+        if len(ends) != 3:
             return (None,)
-        start, limit, delta = (array.reshape(-1)[0] for array in found)
+        start, limit, delta = (array.reshape(-1)[0] for array in ends)
         if not delta or (limit - start) * delta < 0:
             raise Misfit(f"steps of {delta} do not lead from {start} to {limit}")
-        if found[0].dtype.kind == "f":
+        if ends[0].dtype.kind == "f":
             return (math.ceil(abs((limit - start) / delta)),)
         return (-(-abs(int(limit) - int(start)) // abs(int(delta))),)
 
@@ -93,7 +93,7 @@ class Fill(Operator, name="tfl.fill", newest=5):
     )
     versions = (Needs(3, value, i8), Needs(3, value, i16), Needs(2, value, i1))
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         return tuple(site.ints(self.dims))
 
 
@@ -105,7 +105,7 @@ class BroadcastArgs(Operator, name="tfl.broadcast_args"):
     output: Value = result()
     traits = (_OF_SHAPES, ComputedEarly())
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         (a,), (b,) = site.dims(self.lhs, 1), site.dims(self.rhs, 1)
         return (None if a is None or b is None else max(a, b),)
 
@@ -122,7 +122,7 @@ class RandomTensor(Operator):
     seed2: int = attribute(default=0)
     traits = (NonNegative(shape), Impure(), _DRAWN, SizedBy(shape))
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         return tuple(site.ints(self.shape))
 
 
@@ -144,5 +144,5 @@ class Multinomial(Operator, name="tfl.multinomial"):
     seed2: int = attribute(default=0)
     traits = (NonNegative(samples), Impure(), _DRAWN, SizedBy(logits, samples))
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         return (site.dims(self.logits, 2)[0], *site.ints(self.samples, 1))

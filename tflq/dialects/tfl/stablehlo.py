@@ -6,10 +6,10 @@ from typing import Any, ClassVar
 
 from tflq.dialects.declare import Operator, Trait, attribute, operand, result
 from tflq.dialects.inference import (
+    DeclaredShapes,
     Dims,
     Misfit,
     NotInferred,
-    Stated,
     agree,
     fitting,
     padded,
@@ -27,21 +27,21 @@ from tflq.ir.types import Shape, i8, i16, ui8
 
 def _numbers(op: Operator, name: str, count: int | None = None, default: int | None = None) -> list[int]:
     """The numbers of an option, which must be `count`; without any, `default` each."""
-    stated = getattr(op, name)
-    found = [] if stated is None else [int(v) for v in stated]
-    if not found and default is not None:
-        found = [default] * (count or 0)
-    if count is not None and len(found) != count:
-        raise Misfit(f"its {name} are {len(found)}, where {count} are expected")
-    return found
+    option = getattr(op, name)
+    numbers = [] if option is None else [int(v) for v in option]
+    if not numbers and default is not None:
+        numbers = [default] * (count or 0)
+    if count is not None and len(numbers) != count:
+        raise Misfit(f"its {name} are {len(numbers)}, where {count} are expected")
+    return numbers
 
 
-def _axes(op: Operator, site: Stated, name: str, rank: int) -> list[int]:
+def _axes(op: Operator, site: DeclaredShapes, name: str, rank: int) -> list[int]:
     """Dims that an option names."""
     return [site.axis(axis, rank) for axis in _numbers(op, name)]
 
 
-def _pairs(op: Operator, site: Stated, kind: str, left: int, right: int) -> list[tuple[int, int]]:
+def _pairs(op: Operator, site: DeclaredShapes, kind: str, left: int, right: int) -> list[tuple[int, int]]:
     """Dims of both sides that belong together."""
     sides = [_axes(op, site, f"{side}_{kind}_dimensions", rank) for side, rank in (("lhs", left), ("rhs", right))]
     if len(sides[0]) != len(sides[1]):
@@ -49,8 +49,8 @@ def _pairs(op: Operator, site: Stated, kind: str, left: int, right: int) -> list
     return list(zip(*sides, strict=True))
 
 
-def _with_dims(site: Stated, *values: Value) -> list[Value]:
-    """Those that are not scalars."""
+def _with_dims(site: DeclaredShapes, *values: Value) -> list[Value]:
+    """The values that are not scalars."""
     return [value for value in values if site.dims(value)]
 
 
@@ -104,7 +104,7 @@ class StablehloCase(Operator, name="tfl.stablehlo_case"):
     branch_subgraph_indices: Any = attribute(default=None)
     traits = (CALLS, Calls(branch_subgraph_indices, inputs=inputs), Impure())
 
-    def infer(self, site: Stated) -> list[Shape]:
+    def infer(self, site: DeclaredShapes) -> list[Shape]:
         return site.branches([int(i) for i in self.branch_subgraph_indices], self.inputs)
 
 
@@ -120,7 +120,7 @@ class StablehloClamp(Operator, name="tfl.stablehlo_clamp"):
     high: Value = operand()
     output: Value = result()
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         """The bounds may be scalars."""
         return site.common([self.input, *_with_dims(site, self.low, self.high)])
 
@@ -142,7 +142,7 @@ class StablehloComposite(Many, name="tfl.stablehlo_composite"):
     version: int = attribute(default=0)
     traits = (CALLS, Calls(decomposition_subgraph_index, inputs=Many.inputs), Impure())
 
-    def infer(self, site: Stated) -> list[Shape]:
+    def infer(self, site: DeclaredShapes) -> list[Shape]:
         return site.branches([self.decomposition_subgraph_index], self.operands)
 
 
@@ -153,7 +153,7 @@ class StablehloConcatenate(Operator, name="tfl.stablehlo_concatenate"):
     output: Value = result()
     dimension: int = attribute(default=0)
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         return site.joined(self.inputs, self.dimension)
 
 
@@ -222,7 +222,7 @@ class StablehloDotGeneral(Operator, name="tfl.stablehlo_dot_general"):
     precision_config: Any = attribute(default=None)
     traits = (NeverRuns(),)
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         """Batch dims, then what is left of each side."""
         a, b = site.dims(self.lhs), site.dims(self.rhs)
         batch, inner = (_pairs(self, site, kind, len(a), len(b)) for kind in ("batching", "contracting"))
@@ -241,7 +241,7 @@ class StablehloDynamicSlice(Operator, name="tfl.stablehlo_dynamic_slice"):
     output: Value = result()
     slice_sizes: Any = attribute(default=None)
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         rank = len(site.dims(self.input))
         agree(len(self.operands) - 1, rank, "starts and dims")
         return tuple(_numbers(self, "slice_sizes", rank))
@@ -255,7 +255,7 @@ class StablehloDynamicUpdateSlice(Operator, name="tfl.stablehlo_dynamic_update_s
     starts: list[Value | None] = operand(variadic=True)
     output: Value = result()
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         """A start for each dim, each an operand."""
         dims = site.dims(self.input)
         fitting(dims, site.dims(self.update, len(dims)), "the update")
@@ -285,7 +285,7 @@ class StablehloGather(Operator, name="tfl.stablehlo_gather"):
     indices_are_sorted: bool = attribute(default=False)
     traits = (Misreads("result type"), FloatKernel())
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         """Dims of the slices at `offset_dims`, those of the indices elsewhere."""
         dims, indices = site.dims(self.input), site.dims(self.indices)
         collapsed, offsets = set(_axes(self, site, "collapsed_slice_dims", len(dims))), _numbers(self, "offset_dims")
@@ -353,12 +353,12 @@ class StablehloPad(Operator, name="tfl.stablehlo_pad"):
     interior_padding: Any = attribute(default=None)
     traits = (OneElement(value), Misreads("packed"), FloatKernel())
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         """Edges may be negative; between two elements `interior` are added."""
         dims = site.dims(self.input)
         names = ("edge_padding_low", "edge_padding_high", "interior_padding")
-        found = padded(dims, *(_numbers(self, name, len(dims)) for name in names))
-        return tuple(None if d is None else max(d, 0) for d in found)
+        sizes = padded(dims, *(_numbers(self, name, len(dims)) for name in names))
+        return tuple(None if d is None else max(d, 0) for d in sizes)
 
 
 class StablehloPower(StablehloBinary, name="tfl.stablehlo_power"):
@@ -372,7 +372,7 @@ class StablehloReduce(Many, name="tfl.stablehlo_reduce"):
     body_subgraph_index: int = attribute(default=0)
     traits = (Calls(body_subgraph_index),)
 
-    def infer(self, site: Stated) -> list[Shape]:
+    def infer(self, site: DeclaredShapes) -> list[Shape]:
         gone = set(_axes(self, site, "dimensions", len(site.dims(self.inputs[0]))))
         return [reduced(site.dims(value), gone) for value in self.inputs[: len(self.outputs)]]
 
@@ -388,7 +388,7 @@ class StablehloReduceWindow(Many, name="tfl.stablehlo_reduce_window"):
     body_subgraph_index: int = attribute(default=0)
     traits = (Calls(body_subgraph_index),)
 
-    def infer(self, site: Stated) -> list[Shape]:
+    def infer(self, site: DeclaredShapes) -> list[Shape]:
         """The input dilated, padded, then reduced over windows."""
         dims = site.dims(self.inputs[0])
         rank = len(dims)
@@ -401,21 +401,21 @@ class StablehloReduceWindow(Many, name="tfl.stablehlo_reduce_window"):
 
 
 class StablehloRemainder(StablehloBinary, name="tfl.stablehlo_remainder"):
-    """What remains of a division that truncates."""
+    """The remainder of a division that truncates."""
 
 
 class StablehloReshape(Operator, name="tfl.stablehlo_reshape"):
-    """The same elements in another shape."""
+    """The elements of a tensor in another shape."""
 
     input: Value = operand()
     output: Value = result()
 
-    def infer(self, site: Stated) -> Dims:
-        """What the file says: it is the only place that does."""
-        stated = self.output.type.shape
-        if stated is None or None in stated:
+    def infer(self, site: DeclaredShapes) -> Dims:
+        """The declared shape: only the file has it."""
+        declared = self.output.type.shape
+        if declared is None or None in declared:
             raise NotInferred("the file does not say what shape it makes")
-        return reshaped(site.dims(self.input), stated)
+        return reshaped(site.dims(self.input), declared)
 
 
 class StablehloRngBitGenerator(Operator, name="tfl.stablehlo_rng_bit_generator"):
@@ -427,8 +427,8 @@ class StablehloRngBitGenerator(Operator, name="tfl.stablehlo_rng_bit_generator")
     algorithm: str = attribute(default="DEFAULT")
     traits = (Impure(), Unquantized("it draws random numbers, as floats or bits"))
 
-    def infer(self, site: Stated) -> list[Shape]:
-        """What is drawn has the shape that the file states."""
+    def infer(self, site: DeclaredShapes) -> list[Shape]:
+        """The declared shape of the drawn numbers."""
         return [site.dims(self.state), self.output.type.shape]
 
 
@@ -461,7 +461,7 @@ class StablehloSelect(Operator, name="tfl.stablehlo_select"):
     on_false: Value = operand()
     output: Value = result()
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         """The condition may be a scalar."""
         return site.common([self.on_true, self.on_false, *_with_dims(site, self.condition)])
 
@@ -481,7 +481,7 @@ class StablehloSlice(Operator, name="tfl.stablehlo_slice"):
     limit_indices: Any = attribute(default=None)
     strides: Any = attribute(default=None)
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         rank = len(site.dims(self.input))
         parts = (_numbers(self, name, rank) for name in ("start_indices", "limit_indices", "strides"))
         return tuple(len(range(*part)) for part in zip(*parts, strict=True))
@@ -495,7 +495,7 @@ class StablehloSort(Many, name="tfl.stablehlo_sort"):
     comparator_subgraph_index: int = attribute(default=0)
     traits = (Calls(comparator_subgraph_index),)
 
-    def infer(self, site: Stated) -> list[Shape]:
+    def infer(self, site: DeclaredShapes) -> list[Shape]:
         return [site.dims(value) for value in self.inputs[: len(self.outputs)]]
 
 
@@ -514,7 +514,7 @@ class StablehloTranspose(Operator, name="tfl.stablehlo_transpose"):
     output: Value = result()
     permutation: Any = attribute(default=None)
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         dims = site.dims(self.input)
         return permuted(dims, _numbers(self, "permutation", len(dims)))
 
@@ -526,5 +526,5 @@ class StablehloWhile(Many, name="tfl.stablehlo_while"):
     body_subgraph_index: int = attribute(default=0)
     traits = (Calls(cond_subgraph_index, body_subgraph_index), Impure())
 
-    def infer(self, site: Stated) -> list[Shape]:
+    def infer(self, site: DeclaredShapes) -> list[Shape]:
         return site.loop(self.cond_subgraph_index, self.body_subgraph_index, self.inputs)

@@ -10,14 +10,14 @@ import numpy as np
 
 from tflq.base.files import content
 from tflq.dialects.declare import Operator, Types, attribute, operand, result
-from tflq.dialects.inference import Stated
+from tflq.dialects.inference import DeclaredShapes
 from tflq.dialects.tfl import needed_version
-from tflq.dialects.traits import Calls, Impure, Kept, Unquantized
+from tflq.dialects.traits import Calls, Impure, StaysQuantized, Unquantized
 from tflq.ir.core import Buffer, Metadata, Module, Op, Value
 from tflq.ir.types import Shape, i1, i32
 from tflq.ir.types import resource as resource_type
 
-CALLS = Kept("calls a subgraph")
+CALLS = StaysQuantized("calls a subgraph")
 
 
 class Many(Operator):
@@ -33,7 +33,7 @@ class Call(Many, name="tfl.call"):
     subgraph: int = attribute(default=0)
     traits = (CALLS, Calls(subgraph, inputs=Many.inputs), Impure())
 
-    def infer(self, site: Stated) -> list[Shape]:
+    def infer(self, site: DeclaredShapes) -> list[Shape]:
         return site.branches([self.subgraph], self.inputs)
 
 
@@ -43,7 +43,7 @@ class CallOnce(Many, name="tfl.call_once"):
     init_subgraph_index: int = attribute(default=0)
     traits = (CALLS, Calls(init_subgraph_index, inputs=Many.inputs), Impure())
 
-    def infer(self, site: Stated) -> list[Shape]:
+    def infer(self, site: DeclaredShapes) -> list[Shape]:
         site.branches([self.init_subgraph_index], ())
         return []
 
@@ -58,7 +58,7 @@ class If(Operator, name="tfl.if"):
     else_subgraph_index: int = attribute(default=0)
     traits = (CALLS, Calls(then_subgraph_index, else_subgraph_index, inputs=inputs), Impure())
 
-    def infer(self, site: Stated) -> list[Shape]:
+    def infer(self, site: DeclaredShapes) -> list[Shape]:
         return site.branches([self.then_subgraph_index, self.else_subgraph_index], self.inputs)
 
 
@@ -69,14 +69,14 @@ class While(Many, name="tfl.while"):
     body_subgraph_index: int = attribute(default=0)
     traits = (CALLS, Calls(cond_subgraph_index, body_subgraph_index, inputs=Many.inputs), Impure())
 
-    def infer(self, site: Stated) -> list[Shape]:
+    def infer(self, site: DeclaredShapes) -> list[Shape]:
         return site.loop(self.cond_subgraph_index, self.body_subgraph_index, self.inputs)
 
 
 class Custom(Many, name="tfl.custom"):
     """An operator that the interpreter is given by name."""
 
-    traits = (Kept("custom operator"), Impure())
+    traits = (StaysQuantized("custom operator"), Impure())
 
     @property
     def code(self) -> str:
@@ -85,7 +85,7 @@ class Custom(Many, name="tfl.custom"):
 
 
 class Delegate(Many, name="tfl.delegate"):
-    """What a delegate runs; an interpreter makes it."""
+    """Operators that a delegate runs; an interpreter makes this one."""
 
     traits = (Impure(), Unquantized("an interpreter makes it as it delegates; no file holds one"))
 
@@ -114,7 +114,7 @@ def version_info(op: Op) -> dict[str, Any]:
     return {"version": min(op.info["version"], op.newest if isinstance(op, Operator) else 1)}
 
 
-_STATED: Final[Sequence[Mapping[str, Any]]] = [{"version": version} for version in range(20)]
+_VERSION_INFO: Final[Sequence[Mapping[str, Any]]] = [{"version": version} for version in range(20)]
 """`Op.info` of operators that state nothing but a version."""
 
 
@@ -123,30 +123,30 @@ def state_version(op: Op) -> None:
     if isinstance(op, Operator) and op.versions:
         version = min(needed_version(op), op.newest)
         if version > 1:
-            op.info = {**op.info, "version": version} if op.info else _STATED[version]
+            op.info = {**op.info, "version": version} if op.info else _VERSION_INFO[version]
 
 
-def state_runtime(module: Module, *, made: bool) -> bool:
-    """Has the module's metadata say which release its operators need, if it names one; in place. made: whether
-    selection made any of them. Answers whether that is another release than before."""
+def state_runtime(module: Module, *, selected: bool) -> bool:
+    """Has the module's metadata say which release its operators need, if it names one; in place. selected: whether
+    any of them comes from selection. Answers whether that is another release than before."""
     before = module.metadata or []
     if not any(item.name == RUNTIME for item in before):
         return False
-    module.metadata = after = [_stating(item, module, made) if item.name == RUNTIME else item for item in before]
+    module.metadata = after = [_stating(item, module, selected) if item.name == RUNTIME else item for item in before]
     return any(bytes(a.buffer.data) != bytes(b.buffer.data) for a, b in zip(before, after, strict=True) if a is not b)
 
 
-def _stating(item: Metadata, module: Module, made: bool) -> Metadata:
-    """The metadata with the release that the module needs: the first with every operator in its version. Operators that
-    selection made need the oldest release that was tried, since their results were compared with no older one; an
+def _stating(item: Metadata, module: Module, selected: bool) -> Metadata:
+    """The metadata with the release that the module needs: the first with every operator in its version. Operators
+    from selection need the oldest release that was tried, since their results were compared with no older one. An
     operator of which nothing is known needs the release that the source names."""
     oldest, known = _releases()
-    release = _release(oldest) if made else ()
+    release = _release(oldest) if selected else ()
     for name, version in {(op.name, op.info.get("version", 1)) for op in module.ops()}:
         releases = known.get(name.removeprefix("tfl."))
         if releases is None:
-            stated = bytes(item.buffer.data).rstrip(b"\0").decode("ascii", "replace")
-            release = max(release, _release(stated) if name != "tfl.custom" else ())
+            named = bytes(item.buffer.data).rstrip(b"\0").decode("ascii", "replace")
+            release = max(release, _release(named) if name != "tfl.custom" else ())
         else:
             release = max(release, _release(releases[min(int(version), len(releases)) - 1]))
     text = ".".join(map(str, release)).encode()
@@ -178,18 +178,18 @@ class VarHandle(Operator, name="tfl.var_handle"):
     shared_name: Any = attribute(default=None)
     traits = (Impure(),)
 
-    def infer(self, _: Stated) -> Shape:
+    def infer(self, _: DeclaredShapes) -> Shape:
         return self.resource.type.shape
 
 
 class ReadVariable(Operator, name="tfl.read_variable"):
-    """What a variable holds. Source: kernels/read_variable.cc."""
+    """The value of a variable. Source: kernels/read_variable.cc."""
 
     resource: Value = operand(HANDLE)
     value: Value = result()
     traits = (Impure(),)
 
-    def infer(self, site: Stated) -> Shape:
+    def infer(self, site: DeclaredShapes) -> Shape:
         return site.variable(self.resource, self.value, False)
 
 
@@ -200,6 +200,6 @@ class AssignVariable(Operator, name="tfl.assign_variable"):
     value: Value = operand()
     traits = (Impure(),)
 
-    def infer(self, site: Stated) -> list[Shape]:
+    def infer(self, site: DeclaredShapes) -> list[Shape]:
         site.variable(self.resource, self.value, True)
         return []

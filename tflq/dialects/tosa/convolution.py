@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from tflq.dialects.declare import FLOAT, INT, OneOf, Operator, attribute, ints, operand, result
-from tflq.dialects.inference import Dims, Stated, agree, convolved, matrix_product, plus, product
+from tflq.dialects.inference import DeclaredShapes, Dims, agree, convolved, matrix_product, plus, product
 from tflq.dialects.traits import ConstantOperands, Role, WithinRange
 from tflq.ir.core import Value
 from tflq.ir.types import i2, i4, i8, i16, i32, i64, ui8
@@ -32,7 +32,7 @@ class Conv2D(Weighted, name="tosa.conv2d"):
     pad: tuple[int, ...] = attribute(ints(4))
     dilation: tuple[int, ...] = attribute(ints(2))
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         return _convolved(self, site)
 
 
@@ -43,11 +43,11 @@ class Conv3D(Weighted, name="tosa.conv3d"):
     pad: tuple[int, ...] = attribute(ints(6))
     dilation: tuple[int, ...] = attribute(ints(3))
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         return _convolved(self, site)
 
 
-def _convolved(op: Conv2D | Conv3D, site: Stated) -> Dims:
+def _convolved(op: Conv2D | Conv3D, site: DeclaredShapes) -> Dims:
     """The weight has a filter for each channel of the result, its spatial dims, and the channels of the input."""
     rank = len(op.stride) + 2
     n, *sizes, channels = site.dims(op.input, rank)
@@ -62,7 +62,7 @@ class DepthwiseConv2D(Weighted, name="tosa.depthwise_conv2d"):
     pad: tuple[int, ...] = attribute(ints(4))
     dilation: tuple[int, ...] = attribute(ints(2))
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         n, *sizes, channels = site.dims(self.input, 4)
         *kernel, inputs, multiplier = site.dims(self.weight, 4)
         each = agree(channels, inputs, "the channels of input and weight")
@@ -75,7 +75,7 @@ class TransposeConv2D(Weighted, name="tosa.transpose_conv2d"):
 
     out_pad: tuple[int, ...] = attribute(ints(4))
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         n, *sizes, channels = site.dims(self.input, 4)
         outputs, *kernel, inputs = site.dims(self.weight, 4)
         agree(channels, inputs, "the channels of input and weight")
@@ -91,8 +91,8 @@ Convolution: TypeAlias = Conv2D | Conv3D | DepthwiseConv2D | TransposeConv2D
 
 
 class MatMul(Operator, name="tosa.matmul"):
-    """Products of the last two dims. output[..., m, n] = sum over k of (input1[..., m, k] - a_zp) * (input2[..., k, n]
-    - b_zp); the dims before the last two broadcast."""
+    """Products of the last two dims; the dims before them broadcast. output[..., m, n] = sum over k of (input1[...,
+    m, k] - a_zp) * (input2[..., k, n] - b_zp)."""
 
     F = OneOf(FLOAT)
     input1: Value = operand(OneOf(i8, ui8, i16), F)
@@ -102,7 +102,7 @@ class MatMul(Operator, name="tosa.matmul"):
     b_zp: int = attribute(INT)
     traits = (Role("accumulator"), ConstantOperands(a_zp=input1, b_zp=input2))
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         return matrix_product(site.dims(self.input1), site.dims(self.input2))
 
 
@@ -119,7 +119,7 @@ class Pool(Operator):
     stride: tuple[int, ...] = attribute(ints(2))
     pad: tuple[int, ...] = attribute(ints(4))
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         n, *sizes, channels = site.dims(self.input, 4)
         return (n, *convolved(sizes, self.kernel, self.stride, self.pad), channels)
 

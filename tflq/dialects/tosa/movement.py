@@ -25,7 +25,18 @@ from tflq.dialects.declare import (
     result,
     words,
 )
-from tflq.dialects.inference import Dims, Misfit, NotInferred, Stated, agree, plus, product, replaced, text, without_dim
+from tflq.dialects.inference import (
+    DeclaredShapes,
+    Dims,
+    Misfit,
+    NotInferred,
+    agree,
+    plus,
+    product,
+    replaced,
+    text,
+    without_dim,
+)
 from tflq.dialects.traits import (
     Calls,
     ConstantOperands,
@@ -55,8 +66,8 @@ class Cast(Operator, name="tosa.cast"):
 
 class Rescale(Operator, name="tosa.rescale"):
     """Integers of one scale and zero point as those of another. input_range bounds the values that input - input_zp
-    takes; rounding, where it is given, is that of (input - input_zp) * multiplier / 2^shift, once, whatever
-    rounding_mode says: half_away, half_up and half_even to nearest, toward_zero the integer part."""
+    takes. rounding, if present, is that of (input - input_zp) * multiplier / 2^shift, once, whatever rounding_mode
+    says. half_away, half_up and half_even round to nearest; toward_zero is the integer part."""
 
     input: Value = operand(OneOf(i8, ui8, i16, ui16, i32, i64))
     output: Value = result(OneOf(i8, ui8, i16, ui16, i32))
@@ -89,7 +100,7 @@ class Concat(Operator, name="tosa.concat"):
         MovesElements(inputs),
     )
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         return site.joined(self.inputs, self.axis)
 
 
@@ -134,7 +145,7 @@ class Pad(Operator, name="tosa.pad"):
     )
     constraints = (_padded_once,)
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         dims = site.dims(self.input1, len(self.padding) // 2)
         if len(self.padding) % 2:
             raise Misfit(f"{len(self.padding)} paddings are not two for each dim of {text(dims)}")
@@ -142,16 +153,16 @@ class Pad(Operator, name="tosa.pad"):
 
 
 class Reshape(Moved, name="tosa.reshape"):
-    """The same elements in the shape of the result's type, of which at most one dim is not known."""
+    """The elements of the input in the shape of the result's type, of which at most one dim is not known."""
 
     traits = (WithinRange(Moved.input), MovesElements(Moved.input), Role("reshaped"), ConstantOperands(shape=index))
 
-    def infer(self, site: Stated) -> Dims:
-        """What the result states, with a dim filled in that it leaves open."""
-        stated = self.output.type.shape
-        if stated is None:
+    def infer(self, site: DeclaredShapes) -> Dims:
+        """The result's declared shape, with a dim filled in that it leaves open."""
+        declared = self.output.type.shape
+        if declared is None:
             raise NotInferred("nothing says the shape that it makes")
-        return sizes.reshaped(site.dims(self.input), stated)
+        return sizes.reshaped(site.dims(self.input), declared)
 
 
 class Reverse(Operator, name="tosa.reverse"):
@@ -166,7 +177,7 @@ class Reverse(Operator, name="tosa.reverse"):
         MovesElements(input1),
     )
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         dims = site.dims(self.input1)
         site.axis(self.axis, len(dims))
         return dims
@@ -179,7 +190,7 @@ class Slice(Moved, name="tosa.slice"):
     size: tuple[int | None, ...] = attribute(dims())
     traits = (WithinRange(Moved.input), MovesElements(Moved.input), ConstantOperands(start=index, size=index))
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         dims = site.dims(self.input, len(self.start))
         if len(self.size) != len(self.start):
             raise Misfit(f"{len(self.start)} starts and {len(self.size)} sizes for {text(dims)}")
@@ -196,7 +207,7 @@ class Tile(Operator, name="tosa.tile"):
     multiples: tuple[int, ...] = attribute(ints())
     traits = (WithinRange(input1), MovesElements(input1), ConstantOperands(multiples=index))
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         dims = site.dims(self.input1, len(self.multiples))
         return tuple(map(product, zip(dims, self.multiples, strict=True)))
 
@@ -207,7 +218,7 @@ class Transpose(Moved, name="tosa.transpose"):
     perms: tuple[int, ...] = attribute(ints())
     traits = (WithinRange(Moved.input), MovesElements(Moved.input), Role("transposed"))
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         dims = site.dims(self.input, len(self.perms))
         return sizes.permuted(dims, self.perms)
 
@@ -227,7 +238,7 @@ class Gather(Operator, name="tosa.gather"):
         MovesElements(values),
     )
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         (n, _, channels), (batch, count) = site.dims(self.values, 3), site.dims(self.indices, 2)
         return (agree(n, batch, "the batches of values and indices"), count, channels)
 
@@ -245,7 +256,7 @@ class Scatter(Operator, name="tosa.scatter"):
         MovesElements(values_in, input),
     )
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         dims, (batch, count) = site.dims(self.values_in, 3), site.dims(self.indices, 2)
         n, _, channels = dims
         rows = agree(n, batch, "the batches of values and indices"), count, channels
@@ -280,7 +291,7 @@ class Resize(Operator, name="tosa.resize"):
     mode: str = attribute(words("NEAREST_NEIGHBOR", "BILINEAR"))
     traits = (ConstantOperands(scale=index, offset=index, border=index),)
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         """((size - 1) * numerator - offset + border) / denominator + 1 in height and width."""
         n, *sizes, channels = site.dims(self.input, 4)
         return (n, *map(_resized, sizes, self.scale[::2], self.scale[1::2], self.offset, self.border), channels)
@@ -302,7 +313,7 @@ class ArgMax(Operator, name="tosa.argmax"):
     output: Value = result(i32)
     axis: int = attribute(INT)
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         dims = site.dims(self.input)
         return without_dim(dims, site.axis(self.axis, len(dims)))
 
@@ -314,7 +325,7 @@ class Reduction(Operator):
     output: Value = result()
     axis: int = attribute(INT)
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         dims = site.dims(self.input)
         return replaced(dims, site.axis(self.axis, len(dims)), 1)
 
@@ -380,7 +391,7 @@ class CondIf(Operator, name="tosa.cond_if"):
     else_graph: int = attribute(INT)
     traits = (Calls(then_graph, else_graph), Impure())
 
-    def infer(self, site: Stated) -> list[Shape]:
+    def infer(self, site: DeclaredShapes) -> list[Shape]:
         return site.branches([self.then_graph, self.else_graph], self.inputs)
 
 
@@ -393,7 +404,7 @@ class WhileLoop(Operator, name="tosa.while_loop"):
     body_graph: int = attribute(INT)
     traits = (Calls(cond_graph, body_graph), Impure())
 
-    def infer(self, site: Stated) -> list[Shape]:
+    def infer(self, site: DeclaredShapes) -> list[Shape]:
         return site.loop(self.cond_graph, self.body_graph, self.inputs)
 
 
@@ -407,12 +418,12 @@ class Variable(Operator, name="tosa.variable"):
     variable: str = attribute(STRING, key="name")
     traits = (Impure(),)
 
-    def infer(self, _: Stated) -> list[Shape]:
+    def infer(self, _: DeclaredShapes) -> list[Shape]:
         return []
 
 
 class VariableRead(Operator, name="tosa.variable_read"):
-    """What a variable holds."""
+    """The value of a variable."""
 
     output: Value = result(OneOf(ANY))
     variable: str = attribute(STRING, key="name")
@@ -426,5 +437,5 @@ class VariableWrite(Operator, name="tosa.variable_write"):
     variable: str = attribute(STRING, key="name")
     traits = (Impure(),)
 
-    def infer(self, _: Stated) -> list[Shape]:
+    def infer(self, _: DeclaredShapes) -> list[Shape]:
         return []

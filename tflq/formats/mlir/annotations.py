@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tflq.dialects.declare import Operator
-from tflq.dialects.effects import own_blocks
+from tflq.dialects.effects import visible_blocks
 from tflq.dialects.tosa.movement import Identity
 from tflq.dialects.traits import Annotates
 from tflq.ir.core import Function, Module, Op, Value
@@ -34,7 +34,7 @@ def is_annotation(op: Op) -> bool:
 def _without(function: Function, ops: list[Op], replacements: dict[Value, Value]) -> list[Op]:
     remaining: list[Op] = []
     for op in ops:
-        for block in own_blocks(op):
+        for block in visible_blocks(op):
             block.ops = _without(function, block.ops, replacements)
         if not is_annotation(op):
             remaining.append(op)

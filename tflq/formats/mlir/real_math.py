@@ -35,7 +35,7 @@ import numpy as np
 from tflq.base.errors import Reason, Refused, UnsupportedError
 from tflq.dialects.builder import Emitter
 from tflq.dialects.declare import Operator
-from tflq.dialects.effects import own_blocks
+from tflq.dialects.effects import visible_blocks
 from tflq.dialects.inference import constant_array
 from tflq.dialects.quant import Scast
 from tflq.dialects.tfl.activation import Logistic, Relu, Relu0To1, Relu6, ReluN1To1, Tanh
@@ -332,7 +332,7 @@ def _ops(ops: list[Op], place: _Place, refused: list[Reason]) -> list[Op]:
                 refused.append(place.of(refusal, op))
                 result[start:] = [op]
             continue
-        for block in own_blocks(op):
+        for block in visible_blocks(op):
             inside = _ops(block.ops, place, refused)
             changed |= inside is not block.ops
             block.ops = inside

@@ -35,7 +35,7 @@ def _accumulating(module: Module) -> Iterator[tuple[Function, Accumulating]]:
 
 def _state(op: Accumulating, functions: Functions) -> None:
     """Gives an op its functions as regions, after those that accumulate nothing."""
-    others = list(op.regions)[: len(op.regions) - len(op.own_regions)]
+    others = list(op.regions)[: len(op.regions) - len(op.accumulation_regions)]
     op.regions = [*others, *(region for region in functions if region is not None)]
 
 

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from tflq.dialects import inference as sizes
 from tflq.dialects.declare import INT, NUMBER, STRING, OneOf, Operator, attribute, ints, operand, result
-from tflq.dialects.inference import Dims, Misfit, NotInferred, Stated, convolved, matrix_product, plus
+from tflq.dialects.inference import DeclaredShapes, Dims, Misfit, NotInferred, convolved, matrix_product, plus
 from tflq.dialects.traits import Broadcasts, Elementwise, SameShape
 from tflq.ir.core import Value
 from tflq.ir.types import ElementType, f32, f64, i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64
@@ -350,7 +350,7 @@ class Reshape(_Moved, name="onnx.reshape"):
     shape: Value = operand(i64)
     allowzero: int = attribute(INT, default=0)
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         dims, wanted = site.dims(self.data), site.ints(self.shape)
         copied = [None if d == 0 and i >= len(dims) else dims[i] if d == 0 else d for i, d in enumerate(wanted)]
         return sizes.reshaped(dims, wanted if self.allowzero else copied)
@@ -361,7 +361,7 @@ class Transpose(_Moved, name="onnx.transpose"):
 
     perm: tuple[int, ...] = attribute(ints())
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         return sizes.permuted(site.dims(self.data, len(self.perm)), self.perm)
 
 
@@ -373,7 +373,7 @@ class Slice(_Moved, name="onnx.slice"):
     axes: Value = operand(i64)
     steps: Value = operand(i64)
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         out = list(site.dims(self.data))
         rows = zip(*(site.whole(v) for v in (self.axes, self.starts, self.ends, self.steps)), strict=True)
         for axis, start, end, step in rows:
@@ -395,7 +395,7 @@ class Pad(Operator, name="onnx.pad"):
     output: Value = result(T)
     mode: str = attribute(STRING, default="constant")
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         dims, pads = site.dims(self.data), site.whole(self.pads)
         return sizes.padded(dims, pads[: len(dims)], pads[len(dims) :])
 
@@ -405,7 +405,7 @@ class Tile(_Moved, name="onnx.tile"):
 
     repeats: Value = operand(i64)
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         dims = site.dims(self.data)
         return tuple(map(sizes.product, zip(dims, site.ints(self.repeats, len(dims)), strict=True)))
 
@@ -415,7 +415,7 @@ class Expand(_Moved, name="onnx.expand"):
 
     shape: Value = operand(i64)
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         return sizes.broadcast(site.dims(self.data), tuple(site.ints(self.shape))) or ()
 
 
@@ -427,7 +427,7 @@ class Concat(Operator, name="onnx.concat"):
     output: Value = result(T)
     axis: int = attribute(INT)
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         return site.joined(self.inputs, self.axis)
 
 
@@ -455,7 +455,7 @@ class Gather(Operator, name="onnx.gather"):
     output: Value = result(T)
     axis: int = attribute(INT, default=0)
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         dims = site.dims(self.data)
         axis = site.axis(self.axis, len(dims))
         return (*dims[:axis], *site.dims(self.indices), *dims[axis + 1 :])
@@ -470,7 +470,7 @@ class GatherND(Operator, name="onnx.gather_nd"):
     output: Value = result(T)
     batch_dims: int = attribute(INT, default=0)
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         dims, rows = site.dims(self.data), site.dims(self.indices, least=1)
         if rows[-1] is None:
             raise NotInferred("the length of its indices is not known")
@@ -486,7 +486,7 @@ class ScatterND(Operator, name="onnx.scatter_nd"):
     updates: Value = operand(T)
     output: Value = result(T)
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         return site.dims(self.data)
 
 
@@ -501,7 +501,7 @@ class TopK(Operator, name="onnx.top_k"):
     axis: int = attribute(INT)
     largest: int = attribute(INT, default=1)
 
-    def infer(self, site: Stated) -> list[Extent]:
+    def infer(self, site: DeclaredShapes) -> list[Extent]:
         dims = site.dims(self.x)
         (count,) = site.ints(self.k, 1)
         return [sizes.replaced(dims, site.axis(self.axis, len(dims)), count)] * 2
@@ -513,7 +513,7 @@ class NonZero(Operator, name="onnx.non_zero"):
     x: Value = operand(OneOf(i1, i8, ui8, i32, i64, f32))
     y: Value = result(i64)
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         return (len(site.dims(self.x)), None)
 
 
@@ -525,7 +525,7 @@ class _IndexAlong(Operator):
     axis: int = attribute(INT)
     keepdims: int = attribute(INT)
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         dims = site.dims(self.data)
         return sizes.reduced(dims, (site.axis(self.axis, len(dims)),), keep=bool(self.keepdims))
 
@@ -550,7 +550,7 @@ class _Reduction(Operator):
     reduced: Value = result(T)
     keepdims: int = attribute(INT)
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         dims = site.dims(self.data)
         axes = [site.axis(a, len(dims)) for a in site.whole(self.axes)]
         return sizes.reduced(dims, axes, keep=bool(self.keepdims))
@@ -585,7 +585,7 @@ class Shape(Operator, name="onnx.shape"):
     data: Value = operand(OneOf(*STORED))
     shape: Value = result(i64)
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         return (len(site.dims(self.data)),)
 
 
@@ -598,7 +598,7 @@ class Range(Operator, name="onnx.range"):
     delta: Value = operand(T)
     output: Value = result(T)
 
-    def infer(self, _: Stated) -> Dims:
+    def infer(self, _: DeclaredShapes) -> Dims:
         return (None,)
 
 
@@ -630,7 +630,7 @@ class Conv(_Windows, name="onnx.conv"):
     dilations: tuple[int, ...] = attribute(ints())
     group: int = attribute(INT, default=1)
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         n, _, *sizes = site.dims(self.x)
         outputs, _, *kernel = site.dims(self.w)
         return (n, outputs, *_placed(tuple(sizes), tuple(kernel), self, self.dilations))
@@ -644,7 +644,7 @@ class ConvTranspose(_Windows, name="onnx.conv_transpose"):
     b: Value | None = operand(f32, optional=True)
     y: Value = result(f32)
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         n, _, *sizes = site.dims(self.x)
         _, outputs, *kernel = site.dims(self.w)
         half = len(sizes)
@@ -661,7 +661,7 @@ class MatMul(Operator, name="onnx.mat_mul"):
     b: Value = operand(T)
     y: Value = result(T)
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         return matrix_product(site.dims(self.a), site.dims(self.b))
 
 
@@ -674,7 +674,7 @@ class Gemm(Operator, name="onnx.gemm"):
     y: Value = result(f32)
     transposed: int = attribute(INT, default=0, key="transB")
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         outputs = site.dims(self.b, 2)[0 if self.transposed else 1]
         return (site.dims(self.a, 2)[0], outputs)
 
@@ -687,7 +687,7 @@ class AveragePool(_Windows, name="onnx.average_pool"):
     kernel_shape: tuple[int, ...] = attribute(ints())
     count_include_pad: int = attribute(INT, default=0)
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         n, c, *sizes = site.dims(self.x)
         return (n, c, *_placed(tuple(sizes), self.kernel_shape, self))
 
@@ -700,7 +700,7 @@ class MaxPool(_Windows, name="onnx.max_pool"):
     y: Value = result(T)
     kernel_shape: tuple[int, ...] = attribute(ints())
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         n, c, *sizes = site.dims(self.x)
         return (n, c, *_placed(tuple(sizes), self.kernel_shape, self))
 
@@ -717,7 +717,7 @@ class Resize(Operator, name="onnx.resize"):
     coordinate_transformation_mode: str = attribute(STRING)
     nearest_mode: str = attribute(STRING, default="round_prefer_floor")
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         return tuple(site.ints(self.sizes))
 
 

@@ -20,7 +20,7 @@ from tflq.ir.text.parse_ops import Form, OpParser, Types
 from tflq.ir.types import BareType, FunctionType, TensorType, i1, i32, i64, index
 
 COMPARE_FLOAT = tuple("false oeq ogt oge olt ole one ord ueq ugt uge ult ule une uno true".split())
-"""What arith.cmpf tests, by the number that its attribute `predicate` holds."""
+"""The tests of arith.cmpf, by the number in its attribute `predicate`."""
 COMPARE_INTEGER = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
 
 _SHORT = {name: f"func.{name}" for name in ("call", "call_indirect", "constant")}
@@ -30,7 +30,7 @@ _DEFAULTS = {"fastmath": "#arith.fastmath<none>", "overflowFlags": "#arith.overf
 _OF_OPERAND = -(1 << 63)
 """Stands in a list of numbers for one that an operand gives."""
 _ENDS = (".return", ".yield")
-"""How the names of the ops end that end a block, in every dialect."""
+"""Endings of the names of ops that end a block, in every dialect."""
 _INDEX = BareType.of(index)
 _FORMS = {
     "func.call": ("@callee ( %* ) signature", "", ""),
@@ -78,7 +78,7 @@ class CustomParser(OpParser):
         self.flags(form)
         self.signature(form)
 
-    def _pieces(self, form: Form, pieces: str, given: str, result: str) -> None:
+    def _pieces(self, form: Form, pieces: str, operand_kinds: str, result: str) -> None:
         """A form of `_FORMS`."""
         kinds: dict[str, TensorType] = {"index": _INDEX}
         for piece in pieces.split():
@@ -108,9 +108,9 @@ class CustomParser(OpParser):
                 self.expect(piece)
         if result:
             kinds["elem"] = BareType.of(kinds["T"].element)
-            *names, last = given.split() or [""]
+            *names, last = operand_kinds.split() or [""]
             rest = [last[:-1]] * (len(form.operands) - len(names)) if last.endswith("*") else [last] * bool(last)
-            form.given = [kinds[name] for name in (*names, *rest)]
+            form.operand_types = [kinds[name] for name in (*names, *rest)]
             form.types = [kinds[result]]
 
     def generic(self, name: str) -> Form:
@@ -137,17 +137,17 @@ class CustomParser(OpParser):
         form.attributes |= self.attributes()
         self.expect(":")
         if self.peek("("):
-            form.given, form.types = self.types(), self.arrow_types()
+            form.operand_types, form.types = self.types(), self.arrow_types()
             return
         listed = self.listed_types()
         if self.accept_word("to"):
-            form.given, form.types = listed, [self.value_type()]
+            form.operand_types, form.types = listed, [self.value_type()]
         elif self.peek("->"):
-            form.given, form.types = listed, self.arrow_types()
+            form.operand_types, form.types = listed, self.arrow_types()
         elif len(listed) > 1:
-            form.given = listed
+            form.operand_types = listed
         else:
-            form.given, form.types = listed * len(form.operands), listed * form.results
+            form.operand_types, form.types = listed * len(form.operands), listed * form.results
 
     def listed_types(self) -> Types:
         """`type, type`"""
@@ -162,10 +162,10 @@ class CustomParser(OpParser):
         form.operands = self.operand_names()
         form.attributes |= self.attributes()
         if form.name == "quant.return" and not self.peek(":"):  # as the proposal of quant.region writes it
-            form.given = [self.type_of(name, form.at) for name in form.operands]
+            form.operand_types = [self.type_of(name, form.at) for name in form.operands]
         elif form.operands:
             self.expect(":")
-            form.given = self.listed_types()
+            form.operand_types = self.listed_types()
 
     def _constant(self, form: Form) -> None:
         """`{...}? 1.0 : f32`, or, of a quantized type, `() <{value = ...}> : () -> type`"""
@@ -206,12 +206,12 @@ class CustomParser(OpParser):
     def _of_two_types(self, form: Form) -> None:
         """`%x, %n : type of x and of the result, type of n`"""
         self.usual(form)
-        form.types = form.given[:1]
+        form.types = form.operand_types[:1]
 
     def _sum_and_overflow(self, form: Form) -> None:
         """`%x, %y : type, type of the overflow`"""
         self.usual(form)
-        form.given, form.types = [form.given[0]] * 2, form.given
+        form.operand_types, form.types = [form.operand_types[0]] * 2, form.operand_types
 
     def _rank(self, form: Form) -> None:
         """`%x : type`"""
@@ -274,31 +274,31 @@ class CustomParser(OpParser):
         source = self.one_type(form)
         self.expect_word(word)
         form.types = [self.value_type()]
-        form.given = [source, *form.types][:tensors] + [_INDEX] * (len(form.operands) - tensors)
+        form.operand_types = [source, *form.types][:tensors] + [_INDEX] * (len(form.operands) - tensors)
 
     def select(self, form: Form) -> None:
         """`%c, %x, %y : type`, or the types of the condition and of the others."""
         self._chosen(form, None)
 
     def _select_by_bit(self, form: Form) -> None:
-        """The same; a type alone leaves the condition i1."""
+        """`select` by one bit; a type alone leaves the condition i1."""
         self._chosen(form, BareType.of(i1))
 
     def _chosen(self, form: Form, condition: TensorType | None) -> None:
         form.operands = self.operand_names()
         self.signature(form)
-        if len(form.given) == 2:
-            form.given, form.types = [*form.given, form.given[1]], form.given[1:]
-        elif form.given and condition is not None:
-            form.given = [condition, *form.given[1:]]
+        if len(form.operand_types) == 2:
+            form.operand_types, form.types = [*form.operand_types, form.operand_types[1]], form.operand_types[1:]
+        elif form.operand_types and condition is not None:
+            form.operand_types = [condition, *form.operand_types[1:]]
 
     def _call_indirect(self, form: Form) -> None:
         """`%f(%x) : types -> types`"""
         callee = self.operand_name()
         form.operands = [callee, *self.parenthesized()]
         self.signature(form)
-        inputs, outputs = (tuple(t for t in side if t is not None) for side in (form.given, form.types))
-        form.given = [BareType.of(FunctionType(inputs, outputs)), *form.given]
+        inputs, outputs = (tuple(t for t in side if t is not None) for side in (form.operand_types, form.types))
+        form.operand_types = [BareType.of(FunctionType(inputs, outputs)), *form.operand_types]
 
     def parenthesized(self) -> list[str]:
         self.expect("(")
@@ -328,7 +328,7 @@ class CustomParser(OpParser):
                 names = self.operand_names()
                 self.expect(":")
                 form.operands += names
-                form.given += self.listed_types()
+                form.operand_types += self.listed_types()
                 self.expect(")")
                 counts[side] = len(names)
         if self.accept_word("attrs"):
@@ -354,7 +354,7 @@ class CustomParser(OpParser):
 
 
 def _note_segments(form: Form, *counts: int) -> None:
-    """How many operands each group of them has."""
+    """Writes the number of operands of each group."""
     form.attributes["operandSegmentSizes"] = TypedArray.of(np.array(counts, np.int32), i32)
 
 

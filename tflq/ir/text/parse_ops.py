@@ -98,7 +98,7 @@ class AttributeParser(ElementParser):
         return self._word_attribute()
 
     def _symbol(self) -> Symbol | Opaque:
-        """What follows `@`: a name; or `name::@name`, of which only the text is kept."""
+        """The symbol after `@`: a name; or `name::@name`, of which only the text is kept."""
         start = self.pos
         name = self.name_or_string("a symbol's name")
         if not self.peek("::"):
@@ -221,7 +221,7 @@ _MOST_RESULTS = 1 << 16
 
 @dataclass
 class Scope:
-    """What is visible: values by name, the function's tensor table, and where the next op goes."""
+    """Visible names: values, the function's tensor table, and the place of the next op."""
 
     symbols: dict[str, Value | None] = field(default_factory=dict)
     table: dict[int, Value] = field(default_factory=dict)
@@ -230,12 +230,12 @@ class Scope:
 
 @dataclass
 class Form:
-    """What the text of an op says: the names of its operands, their types (`given`), those of its results (`types`),
-    attributes and regions; how many results it names, and where it is."""
+    """The content of an op's text: the names of its operands, their types (`operand_types`), those of its results
+    (`types`), attributes and regions. And the number of results it names, and its place."""
 
     name: str
     operands: list[str] = field(default_factory=list)
-    given: Types = field(default_factory=list)
+    operand_types: Types = field(default_factory=list)
     types: Types = field(default_factory=list)
     attributes: dict[str, Any] = field(default_factory=dict)
     regions: list[Region] = field(default_factory=list)
@@ -251,11 +251,11 @@ class OpParser(AttributeParser):
         self.scope = Scope()
 
     def custom(self, name: str, results: int, at: int) -> Form:
-        """What follows an op's bare name."""
+        """The custom form after an op's bare name."""
         raise NotImplementedError
 
-    def shared_buffer(self, key: int, given: Buffer | None, at: int) -> Buffer:
-        """Row `key` of the module's buffer table, which `given` fills or must agree with."""
+    def shared_buffer(self, key: int, data: Buffer | None, at: int) -> Buffer:
+        """Row `key` of the module's buffer table, which `data` fills or must agree with."""
         raise NotImplementedError
 
     def value_named(self, name: str, at: int) -> Value | None:
@@ -281,7 +281,7 @@ class OpParser(AttributeParser):
             form.regions = [self.region() for _ in self.items(")")]
         form.attributes |= self.attributes()
         self.expect(":")
-        form.given, form.types = self.types(), self.arrow_types()
+        form.operand_types, form.types = self.types(), self.arrow_types()
         return form
 
     def region(self, arguments: Sequence[tuple[str, Value]] = ()) -> Region:
@@ -402,7 +402,7 @@ class OpParser(AttributeParser):
 
     def _finish(self, names: list[str], form: Form, at: int) -> None:
         op, attributes, types = form.name, form.attributes, form.types
-        operands = self.use(form.operands, form.given, at)
+        operands = self.use(form.operands, form.operand_types, at)
         location = self.location()
         if len(names) != len(types):
             self.fail(f"{len(names)} results, but {len(types)} types", at)
@@ -431,8 +431,8 @@ class OpParser(AttributeParser):
         self.entry(info, "version", int, 1, at)
         for key in ("tflq.tensors", "tflq.intermediates", "tflq.info"):
             attributes.pop(key, None)
-        if op in REPEATED and (said := attributes.pop(REPEATED[op], None)) not in (None, types[0]):
-            self.fail(f"'{REPEATED[op]}' is {said}, and the result of another type", at)
+        if op in REPEATED and (declared := attributes.pop(REPEATED[op], None)) not in (None, types[0]):
+            self.fail(f"'{REPEATED[op]}' is {declared}, and the result of another type", at)
         if op in CLOSED_OPS:
             self._closed(op, form.regions, at)
         read = Op(op, operands[:count], results, attributes, location, info=info, intermediates=operands[count:])

@@ -95,14 +95,14 @@ class StablehloParser(CustomParser):
             self.word("a type of comparison")
             form.attributes["compare_type"] = Opaque(f"#stablehlo<comparison_type {kind}>")
         self.signature(form)
-        if form.types == form.given[:1]:
+        if form.types == form.operand_types[:1]:
             form.types = [t and t.with_element(i1) for t in form.types]
 
     def _same_as_operands(self, form: Form) -> None:
         """`%x, %y : type, type`: the results have these types, too."""
         form.operands = self.operand_names()
         self.signature(form)
-        form.types = form.types or form.given
+        form.types = form.types or form.operand_types
 
     def _product(self, form: Form) -> list[str]:
         """Operands and types; the fields of `dot_dimension_numbers`."""
@@ -130,7 +130,7 @@ class StablehloParser(CustomParser):
         form.attributes["dot_dimension_numbers"] = Opaque(f"#stablehlo.dot<{', '.join(fields)}>")
 
     def _dot(self, form: Form) -> None:
-        """As `_dot_general`, without dims: the last one of x and the first one of y are contracted."""
+        """`_dot_general` without dims: the last one of x and the first one of y are contracted."""
         self._product(form)
 
     def _convolution(self, form: Form) -> None:
@@ -194,8 +194,8 @@ class StablehloParser(CustomParser):
 
     def _applied(self, name: str, form: Form) -> Region:
         """A body of one op."""
-        kind = form.given[0] if form.given else None
-        if kind is None or len(form.given) != 2:
+        kind = form.operand_types[0] if form.operand_types else None
+        if kind is None or len(form.operand_types) != 2:
             self.fail("a form with 'applies' reduces one operand", form.at)
         scalar = TensorType((), kind.element)
         arguments, result = [Value(scalar), Value(scalar)], Value(scalar)
@@ -211,13 +211,13 @@ class StablehloParser(CustomParser):
             form.operands.append(self.operand_name())
         if names:
             self.expect(":")
-            form.given = self.listed_types()
-        form.types = form.given
+            form.operand_types = self.listed_types()
+        form.types = form.operand_types
         if self.accept_word("attributes"):
             form.attributes |= self.dictionary()
         for word in ("cond", "do"):
             self.expect(word)
-            kinds = [kind for kind in form.given if kind is not None]
+            kinds = [kind for kind in form.operand_types if kind is not None]
             form.regions.append(self.region([(n, Value(kind)) for n, kind in zip(names, kinds, strict=False)]))
 
     def _worded(self, form: Form) -> None:

@@ -36,8 +36,8 @@ from tflq.ir.types import (
     UniformQuantizedType,
     bf16,
     f64,
-    lost_scales,
     named_scalar,
+    unrepresentable_scales,
 )
 from tflq.ir.verifier import axis_problem
 from tflq.numerics.signless import bfloat16_bits, bfloat16_values
@@ -289,9 +289,9 @@ class TypeParser(Scanner):
     def _check_range(self, expressed: ScalarType, scales: npt.ArrayLike) -> None:
         """Refuses scales that would be 0 or infinite when rounded to the expressed type."""
         numbers = np.atleast_1d(np.asarray(scales, np.float64))
-        lost = numbers[lost_scales(numbers, expressed)]
-        if lost.size:
-            self.fail(f"scale {lost.flat[0]} is not within the range of {expressed}")
+        unrepresentable = numbers[unrepresentable_scales(numbers, expressed)]
+        if unrepresentable.size:
+            self.fail(f"scale {unrepresentable.flat[0]} is not within the range of {expressed}")
 
     def _blocks(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         axes: list[int] = []

@@ -106,8 +106,8 @@ class FunctionParser(StablehloParser):
 
     def argument(self, value: Value, attributes: dict[str, Any], at: int) -> Value:
         """Gives an argument the name and info that its attributes state."""
-        own = {k.removeprefix("tflq."): v for k, v in attributes.items() if k.startswith("tflq.")}
-        self.tensor(value, own, at)
+        tensor_info = {k.removeprefix("tflq."): v for k, v in attributes.items() if k.startswith("tflq.")}
+        self.tensor(value, tensor_info, at)
         foreign = {k: v for k, v in attributes.items() if not k.startswith("tflq.")}
         if foreign:
             value.info = {**value.info, "attributes": foreign}
@@ -360,17 +360,17 @@ class _ModuleParser(GenericParser):
             self.fail("a row of 'tflq.buffers' is bytes, a resource or an earlier row's number", at)
         return self.table.rows[data]
 
-    def shared_buffer(self, key: int, given: Buffer | None, at: int) -> Buffer:
+    def shared_buffer(self, key: int, data: Buffer | None, at: int) -> Buffer:
         if not 0 <= key < len(self.table.rows):
             self.fail(f"the module has no buffer {key}", at)
         known = self.table.rows[key]
         if known is None:
-            if given is None:
+            if data is None:
                 self.fail(f"nothing before this gives the data of buffer {key}", at)
-            given.external = self.table.external.get(key)
-            self.table.rows[key] = given
-            return given
-        if given is not None and given is not known and not np.array_equal(given.data, known.data):
+            data.external = self.table.external.get(key)
+            self.table.rows[key] = data
+            return data
+        if data is not None and data is not known and not np.array_equal(data.data, known.data):
             self.fail(f"buffer {key} is given twice, with different data", at)
         return known
 

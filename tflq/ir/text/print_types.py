@@ -296,7 +296,7 @@ def elements_text(array: np.ndarray) -> str | None:
 
 
 def _standard_elements(array: np.ndarray, storage: ScalarType) -> str | None:
-    """As `elements_text`, in the standard form. Elements of a float type that numpy does not have are bits."""
+    """`elements_text` in the standard form. Elements of a float type that numpy does not have are bits."""
     if array.size > 1 and _is_splat(array):
         array = array.reshape(-1)[0]
     elif array.size > LISTED and storage not in (i1, index):
@@ -337,8 +337,8 @@ def shape_text(type: TensorType) -> str:
 
 
 def quantization(element: ElementType) -> Mapping[str, str]:
-    """What is shown of the parameters of an element type; nothing for a plain one. `quantization` is a key of Model
-    Explorer: a formula for each scale."""
+    """The visible parameters of an element type; empty for a plain one. `quantization` is a key of Model Explorer:
+    a formula for each scale."""
     if isinstance(element, UniformQuantizedType):
         shown = {"quantization": _formula(element.scale, element.zero_point)}
     elif isinstance(element, UniformQuantizedPerAxisType):
@@ -430,12 +430,12 @@ class ConstantPrinter:
             keys.setdefault(buffer, number)
         seen: set[Buffer] = set()
         following = len(self.module.buffers)
-        for buffer, own_line in self._uses():
-            if not own_line:
+        for buffer, fits_line in self._uses():
+            if not fits_line:
                 self.also_elsewhere.add(buffer)
             if buffer in keys:
                 continue
-            if buffer in seen or not own_line or buffer.external is not None:
+            if buffer in seen or not fits_line or buffer.external is not None:
                 keys[buffer] = following
                 following += 1
             seen.add(buffer)

@@ -40,7 +40,7 @@ from tflq.ir.types import BareType, ScalarType
 
 _ELSEWHERE = ("attributes", "declaration", "result_attributes", "visibility")
 """The parts of a function's info that are not printed as `tflq.info`."""
-_OWN = frozenset({"", "ext", "tfl"})
+_TFLITE_DIALECTS = frozenset({"", "ext", "tfl"})
 """Dialects whose ops take `tfl.pseudo_const`, as the return of a function does."""
 _CONSTANTS = {"stablehlo": STABLEHLO_CONSTANT, "tosa": TOSA_CONSTANT}
 
@@ -106,7 +106,7 @@ class ModulePrinter:
     def _attributes(self) -> dict[str, Any]:
         module = self.module
         signatures, metadata = module.signatures, module.metadata
-        stated = {
+        entries = {
             "description": module.description,
             "source": module.source or None,
             "operator_codes": module.operator_codes or None,
@@ -116,7 +116,7 @@ class ModulePrinter:
             "warnings": module.warnings or None,
         }
         items: dict[str, Any] = {"tflq.version": module.version}
-        items |= {f"tflq.{key}": value for key, value in stated.items() if value is not None}
+        items |= {f"tflq.{key}": value for key, value in entries.items() if value is not None}
         if keys := self.constants.keys:
             items["tflq.buffers"] = self.constants.rows()
             if len(keys) != len(module.buffers) or len(set(keys.values())) != len(keys):
@@ -139,13 +139,13 @@ class ModulePrinter:
 
 def _symbols(module: Module) -> list[str]:
     """One name per function, unlike all others."""
-    taken: set[str] = set()
+    used: set[str] = set()
     symbols: list[str] = []
     for index, function in enumerate(module.functions):
         symbol = function.name or f"function_{index}"
-        while symbol in taken:
+        while symbol in used:
             symbol = f"{symbol}_{index}"
-        taken.add(symbol)
+        used.add(symbol)
         symbols.append(symbol)
     return symbols
 
@@ -242,9 +242,9 @@ class FunctionPrinter:
 
     def _arrow(self) -> str:
         results = [self.types.text(value.type) for value in self.function.outputs]
-        given = self.function.info.get("result_attributes")
-        if given is not None and len(given) == len(results):
-            shown = [f"{t} {self.attributes.dictionary(d)}" if d else t for t, d in zip(results, given, strict=True)]
+        listed = self.function.info.get("result_attributes")
+        if listed is not None and len(listed) == len(results):
+            shown = [f"{t} {self.attributes.dictionary(d)}" if d else t for t, d in zip(results, listed, strict=True)]
             return f" -> ({', '.join(shown)})"
         return f" -> {_grouped(results)}" if results else ""
 
@@ -294,7 +294,7 @@ class FunctionPrinter:
             if op.name in CLOSED_OPS:
                 regions = self._closed_regions(op, path)
             else:
-                for value in self._kept_here(op, path):
+                for value in self._constants_here(op, path):
                     before += self._defined(value)
                 regions = [self._region(region.blocks, path) for region in op.regions]
             self.pending = before
@@ -337,7 +337,7 @@ class FunctionPrinter:
         self.names, self.homes, self.no_value_defined = names, homes, no_value_defined
         return regions
 
-    def _kept_here(self, op: Op, path: tuple[Block, ...]) -> Iterator[Value | None]:
+    def _constants_here(self, op: Op, path: tuple[Block, ...]) -> Iterator[Value | None]:
         """The constants that several regions of an op use."""
         for inner in walk(block_op for region in op.regions for block in region.blocks for block_op in block.ops):
             for value in inner.operands:
@@ -380,9 +380,12 @@ class FunctionPrinter:
         head = {key: op.attributes[key] for key in ("indexing_maps", "iterator_types")}
         others = {key: v for key, v in attributes.items() if key not in (*head, "operandSegmentSizes")}
         sides = []
-        for word, given, kinds in (("ins", names[:inputs], types[:inputs]), ("outs", names[inputs:], types[inputs:])):
+        for word, names_of_side, kinds in (
+            ("ins", names[:inputs], types[:inputs]),
+            ("outs", names[inputs:], types[inputs:]),
+        ):
             if kinds:
-                sides.append(f"{word}({', '.join(given)} : {', '.join(kinds)})")
+                sides.append(f"{word}({', '.join(names_of_side)} : {', '.join(kinds)})")
         shown = f" attrs = {self.attributes.dictionary(others)}" if others else ""
         results = [self.types.text(value.type) for value in op.results]
         arrow = f" -> {_grouped(results)}" if results else ""
@@ -404,7 +407,7 @@ class FunctionPrinter:
         return attributes
 
     def _tensor(self, value: Value) -> dict[str, Any]:
-        """What is known of a tensor, except for its type and data."""
+        """The known facts of a tensor, except for its type and data."""
         items: dict[str, Any] = {}
         if value.name:
             items["name"] = value.name
@@ -442,7 +445,7 @@ class FunctionPrinter:
             return _CONSTANTS[dialect]
         element = value.type.element
         plain = isinstance(element, ScalarType) and element.kind in ("int", "bool", "float", "index")
-        others = dialect not in _OWN or isinstance(value.type, BareType)
+        others = dialect not in _TFLITE_DIALECTS or isinstance(value.type, BareType)
         if plain and others and inline(value) is not None:
             return ARITH_CONSTANT
         return TFL_CONSTANT
@@ -472,8 +475,8 @@ def _homes(ops: Sequence[Op], within: tuple[Block, ...] = ()) -> dict[Value | No
 def _is_structured(op: Op) -> bool:
     """Whether the custom form of linalg.generic can express an op."""
     sizes = op.attributes.get("operandSegmentSizes")
-    stated = isinstance(sizes, np.ndarray) and sizes.size == 2 and op.attributes.keys() >= _OF_STRUCTURED
-    return stated and len(op.regions) == 1 and not op.intermediates
+    has_parts = isinstance(sizes, np.ndarray) and sizes.size == 2 and op.attributes.keys() >= _OF_STRUCTURED
+    return has_parts and len(op.regions) == 1 and not op.intermediates
 
 
 _OF_STRUCTURED: Final = frozenset(("indexing_maps", "iterator_types"))

@@ -143,7 +143,7 @@ def read_recipe(recipe: Recipe | None, keep_float: Sequence[str], default: Setti
     tables = file.content.get(_TABLE, [])
     if not isinstance(tables, list):
         file.fail(f"'{_TABLE}' is one table, and a recipe has a list of them", "", _TABLE, known=(f"[[{_TABLE}]]",))
-    places = [Rule(path=file.path, place=str(file.found((_TABLE, place))[0])) for place in range(len(tables))]
+    places = [Rule(path=file.path, place=str(file.locate((_TABLE, place))[0])) for place in range(len(tables))]
     return kept + tuple(_rule(table, f"[[{_TABLE}]]", at, default) for table, at in zip(tables, places, strict=True))
 
 

@@ -18,7 +18,7 @@ from tflq.dialects.constraints import agree as shapes_agree
 from tflq.dialects.declare import FLOAT, INT, QUANTIZED, Kind, OneOf, Operator, Types, attribute, operand, words
 from tflq.dialects.declare import result as result_
 from tflq.dialects.forms import declared
-from tflq.dialects.inference import Dims, Misfit, Stated, agree
+from tflq.dialects.inference import DeclaredShapes, Dims, Misfit, agree
 from tflq.dialects.inference import text as shape_text
 from tflq.dialects.traits import Broadcasts, SameShape
 from tflq.ir.core import Value
@@ -119,7 +119,7 @@ class RealMatmul(RealMath, name="fxpmath.real_matmul"):
     rhs: Value = operand(REAL)
     output: Value = result_(REAL)
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         return _product(site, self.operand(0), self.operand(1))
 
 
@@ -131,12 +131,12 @@ class RealMatmulBias(RealMath, name="fxpmath.real_matmul_bias"):
     bias: Value = operand(REAL)
     output: Value = result_(REAL)
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         *rows, units = _product(site, self.lhs, self.rhs)
         return (*rows, agree(units, site.dims(self.bias, 1)[0], "the bias and the columns of rhs"))
 
 
-def _product(site: Stated, lhs: Value, rhs: Value) -> Dims:
+def _product(site: DeclaredShapes, lhs: Value, rhs: Value) -> Dims:
     *rows, length = site.dims(lhs, least=1)
     inner, units = site.dims(rhs, 2)
     agree(length, inner, "the last dim of lhs and the rows of rhs")
@@ -203,5 +203,5 @@ class Matmul(Operator, name="fxpmath.matmul"):
     rhs_zero_point: int = attribute(INT)
     constraints = (declared, _inferred)
 
-    def infer(self, site: Stated) -> Dims:
+    def infer(self, site: DeclaredShapes) -> Dims:
         return _product(site, self.lhs, self.rhs)

@@ -16,7 +16,7 @@ from tflq.base.errors import Reason, Refused, UnsupportedError, VerificationErro
 from tflq.base.light import dataclass
 from tflq.dialects.declare import trait_of
 from tflq.dialects.effects import entry_functions, is_hybrid
-from tflq.dialects.forms import UNQUANTIZED, Form, is_recurrent, kept_reason
+from tflq.dialects.forms import UNQUANTIZED, Form, is_recurrent, stays_quantized_reason
 from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.dialects.traits import Calls, ComputesInFloat
 from tflq.formats.options import Mac
@@ -233,14 +233,14 @@ def _unlisted(ops: Iterable[Op], paths: _Paths, target: Target) -> Iterable[Reas
         if not any(v.type.quantized for v in op.tensors):
             continue
         verdict = target.judge(op)
-        if not verdict.kept:
+        if not verdict.runs:
             yield Reason.at(op.location, f"{op.name} is kept on quantized tensors: {verdict.reason}")
 
 
 def _anywhere(op: Op, target: Target) -> bool:
     """Whether an operator is kept on quantized tensors whatever kernels the target lists."""
     if target.builtins is None:
-        return kept_reason(op) is not None or is_hybrid(op) or _restores_weights(op)
+        return stays_quantized_reason(op) is not None or is_hybrid(op) or _restores_weights(op)
     return _has(op, target) or (isinstance(op, Dequantize) and target.builtins.admit(op))
 
 

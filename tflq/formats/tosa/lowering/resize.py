@@ -46,7 +46,7 @@ from tflq.numerics.convolution import (
     taps,
     within_tosa,
 )
-from tflq.numerics.division_fit import fit_rescale, told_apart
+from tflq.numerics.division_fit import fit_rescale, saturation_bounds
 from tflq.numerics.fixed_point import Multiplier
 from tflq.numerics.staircase import ThresholdLine, fit_threshold_line
 
@@ -265,7 +265,7 @@ def _by_rescale(
     units = (highs - lows) * scale.size >> _THRESHOLDS_A_UNIT
     fit = t.searched(units, fit_rescale, scale, lows, highs, least, most)
     if fit is None:
-        low, high = told_apart(scale, lows, highs)
+        low, high = saturation_bounds(scale, lows, highs)
         low, high = min(low, 0), max(high, 0)
         nearer = min(max(least, low), high), min(max(most, low), high)
         if nearer == (least, most):

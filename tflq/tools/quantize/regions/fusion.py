@@ -27,7 +27,7 @@ from tflq.dialects.tfl.arithmetic import Add, Mul
 from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D, FullyConnected
 from tflq.dialects.tfl.stablehlo import StablehloComposite
-from tflq.dialects.traits import Calls, Impure, Kept, Recurrent
+from tflq.dialects.traits import Calls, Impure, Recurrent, StaysQuantized
 from tflq.ir.core import Block, Function, Module, Op, Value, constant
 from tflq.ir.core import Region as OpRegion
 from tflq.ir.rewriting import copied, remove_unneeded, replace_values
@@ -153,7 +153,7 @@ def _is_quantizable(op: Op) -> bool:
     """Whether an op computes with reals: not a cast, of their elements, and without regions, effects and state."""
     if op.name.partition(".")[0] in _NO_KERNELS or op.regions or isinstance(op, (Quantize, Dequantize)):
         return False
-    if faked_type(op) is not None or (isinstance(op, Operator) and op.has(Calls, Impure, Kept, Recurrent)):
+    if faked_type(op) is not None or (isinstance(op, Operator) and op.has(Calls, Impure, StaysQuantized, Recurrent)):
         return False
     return bool(op.results) and computes_with_reals(op)
 

@@ -204,7 +204,7 @@ class QuantTransform(Pass):
         if not self.target:
             return lambda _: False
         target = Target(self.target, load_kernels(self.target))
-        return lambda op: op.name.startswith("tfl.") and target.judge(op).kept
+        return lambda op: op.name.startswith("tfl.") and target.judge(op).runs
 
 
 @dataclass(frozen=True)
