@@ -201,7 +201,7 @@ _OPTIONS: Final[Mapping[str, _Option]] = {
         "--cut",
         metavar="TENSOR[,TENSOR]",
         multiple=True,
-        callback=lambda _, __, given: tuple(name for text in given for name in text.split(",") if name),
+        callback=lambda _, __, texts: tuple(name for text in texts for name in text.split(",") if name),
         help="Convert only the part before these tensors, which become the outputs.",
     ),
     "cut_before_custom": click.option(
