@@ -22,7 +22,7 @@ from tflq.formats.pipeline import form_of, narrowing, passes_of
 from tflq.formats.sources import Source, read
 from tflq.formats.tflite.writer import write
 from tflq.ir.core import Function, Location, Module, Op, Value
-from tflq.tools.verify.inputs import made_inputs
+from tflq.tools.verify.inputs import generated_inputs
 from tflq.tools.verify.interface import function_number, signature_of
 from tflq.tools.verify.layers import BUDGET, seen_as
 from tflq.tools.verify.outcome import Tolerance, difference
@@ -417,7 +417,7 @@ class _Search:
 
 def _cases(runner: TfliteRunner, seeds: int, seed: int) -> Iterator[Case]:
     for key, sides in runner.entries.items():
-        for name, arrays in made_inputs(sides["inputs"], seeds, None, seed):
+        for name, arrays in generated_inputs(sides["inputs"], seeds, None, seed):
             yield Case(key, name, dict(zip([n for n, _ in sides["inputs"]], arrays, strict=True)))
 
 

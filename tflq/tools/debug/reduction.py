@@ -48,7 +48,7 @@ from tflq.ir.types import TensorType, UniformQuantizedPerAxisType, UniformQuanti
 from tflq.tools.samples.files import files_of
 from tflq.tools.samples.reading import check_data, samples_of
 from tflq.tools.verify.comparison import verify
-from tflq.tools.verify.inputs import entry_for, made_inputs
+from tflq.tools.verify.inputs import entry_for, generated_inputs
 from tflq.tools.verify.interface import function_number, signature_of
 from tflq.tools.verify.outcome import difference
 from tflq.tools.verify.runner import Child, Opened, RunError, opened_whole
@@ -228,7 +228,7 @@ def invented(value: Value) -> np.ndarray:
         "scales": [1.0] if quantized else [],
         "zero_points": [zero],
     }
-    return next(arrays for _, arrays in made_inputs([(value.name, description)], 1, None))[0]
+    return next(arrays for _, arrays in generated_inputs([(value.name, description)], 1, None))[0]
 
 
 Candidate = tuple[bytes, dict[str, np.ndarray]]
@@ -533,7 +533,7 @@ def input_sets(side: Side, seeds: int, user_inputs: Any) -> Iterator[list[np.nda
         for sample in samples_of(user_inputs, entry_for(side)).arrays:
             yield [np.ascontiguousarray(sample[name]).reshape(sample[name].shape) for name, _ in side]
     else:
-        yield from (arrays for _, arrays in made_inputs(side, seeds, None))
+        yield from (arrays for _, arrays in generated_inputs(side, seeds, None))
 
 
 class _Search:
