@@ -300,7 +300,7 @@ class _Comparison:
         ran: Sequence[tuple[Case, dict[str, np.ndarray]]],
     ) -> None:
         """Compares what post-processing operators read, on all inputs that both ran on."""
-        there = a.names(key).keys() & {*b.names(key), *b.stored_tensors(key)}
+        there = a.names(key).keys() & {*b.names(key), *b.held(key)}
         operands = [each for each in wanted if each.tensor in there]
         left_out = [each for each in wanted if each.tensor not in there]
         self.result.notes += [

@@ -49,7 +49,7 @@ def plan(a: AnyRunner, b: AnyRunner, key: str, besides: Collection[str]) -> Plan
     """The operator results of an entry of the original that have a unique name in both models, except those `besides`.
     Both have run the entry, so that the sizes of their tensors are known."""
     results = list(_results(a, key))
-    there = a.names(key).keys() & {*b.names(key), *b.stored_tensors(key)}.difference(besides)
+    there = a.names(key).keys() & {*b.names(key), *b.held(key)}.difference(besides)
     named = [each for each in results if each.tensor in there]
     names = [each.tensor for each in named]
     sizes = [max(pair) for pair in zip(a.sizes(key, names), b.sizes(key, names), strict=True)]

@@ -408,7 +408,7 @@ class FileRunner:
         """Tensors that can be fetched after a run."""
         return {}
 
-    def stored_tensors(self, _: str) -> Mapping[str, object]:
+    def held(self, _: str) -> Mapping[str, object]:
         """Further tensors that can be fetched, which the file has in another form."""
         return {}
 

@@ -339,7 +339,7 @@ class TfliteRunner:
         _, graph = entry_of(self.file, key)
         return graph.named
 
-    def stored_tensors(self, key: str) -> dict[str, StoredTensor]:
+    def held(self, key: str) -> dict[str, StoredTensor]:
         """The tensors of an entry that can be fetched, but are there as floats only."""
         _, graph = entry_of(self.file, key)
         return float_tensors(graph)
@@ -347,7 +347,7 @@ class TfliteRunner:
     def _tensor(self, key: str, name: str) -> int | StoredTensor:
         """A tensor that can be fetched, by name."""
         named = self.names(key)
-        return named[name] if name in named else self.stored_tensors(key)[name]
+        return named[name] if name in named else self.held(key)[name]
 
     def type_of(self, key: str, name: str) -> str:
         """The type of a tensor, by name."""
