@@ -40,7 +40,7 @@ class Outcome:
     Paths:
         kept: The target's own kernel.
         integer: Plain integers, equal to the reference kernel bit for bit.
-        table: Plain integers, equal to the reference kernel, as a table of all values of an 8-bit operand.
+        table: Plain integers, equal to the reference kernel bit for bit, as a table of all values of an 8-bit operand.
         float: In float between casts, within one count of the real result.
         refused: Not converted; `reason` says why.
     """

@@ -283,16 +283,18 @@ def merge(folders: Sequence[Path], into: Path, *, force: bool = False) -> None:
     OptionError if they were made with different settings or versions, or have results of the same model and target.
     """
     settings = [read_settings(folder) for folder in folders]
-    for folder, other in zip(folders[1:], settings[1:], strict=True):
-        if differing := differences(settings[0], other, {*PARTS, *MACHINE}):
+    for folder, folder_settings in zip(folders[1:], settings[1:], strict=True):
+        if differing := differences(settings[0], folder_settings, {*PARTS, *MACHINE}):
             what = f"its options or versions are not those of {folders[0]}, {', '.join(differing)}"
             remedy = "sweep all parts with the same options and versions"
             raise OptionError(Reason(what, str(folder), remedy=remedy))
-    parts = [_Part(folder, other) for folder, other in zip(folders, settings, strict=True)]
+    parts = [_Part(folder, folder_settings) for folder, folder_settings in zip(folders, settings, strict=True)]
     _check_apart(parts)
     whole = {part: settings[0][part] for part in ("settings", "fingerprint")}
     whole["settings"] = {**whole["settings"], "shard": None}
-    jobs = list(dict.fromkeys((id, target) for other in settings for id, target in other.get("jobs", ())))
+    jobs = list(
+        dict.fromkeys((id, target) for folder_settings in settings for id, target in folder_settings.get("jobs", ()))
+    )
     whole |= {"sources": settings[0]["sources"], "jobs": jobs, "incomplete": list(_incomplete(parts, jobs))}
     inputs = [folder / name for folder in folders for name in FILES]
     with closing(Store(into)) as store:

@@ -87,8 +87,8 @@ def _run(order: Order, task: Task) -> Any:
                 return event.ending
             if isinstance(event, Staged):
                 worker.log_event(order.topic, {"number": order.number, "stage": event.stage})
-        state = worker.state.tasks.get(key)
-        if state is None or state.state == "cancelled":
+        task_state = worker.state.tasks.get(key)
+        if task_state is None or task_state.state == "cancelled":
             _local.__dict__.pop("executor")[1].close()
             raise TflqError("called off")
 

@@ -120,8 +120,8 @@ class Cut:
 
 
 def cut_of(path: str, b: AnyRunner) -> Cut | None:
-    """The cut of the model at a path, if the outputs of the other are tensors of it by name. None if none of them is
-    inside it."""
+    """The cut of the model at a path, if the outputs of the other are tensors of it by name. None if not, or if none of
+    them is inside it."""
     try:
         file = ModelFile(path)
         names = _outputs(b)
