@@ -214,7 +214,7 @@ _OPTIONS: Final[Mapping[str, _Option]] = {
 FORMS: Final = ("mac", "prefer", "fallback", "semantics", "state", "reset_signature", "rules")
 """Options that change the result, apart from the target."""
 PARTS: Final = ("signature", "cut", "cut_before_custom", "batch", "shapes")
-"""Which part of a model is converted, at which shapes."""
+"""Options for the part of a model that is converted, and its shapes."""
 OF_ONE_MODEL: Final = ("signature", "cut", "shapes")
 """Options that name signatures, tensors or inputs, which other models do not have."""
 

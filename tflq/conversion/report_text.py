@@ -25,7 +25,7 @@ LABELS: Final = {
 }
 COLOURS: Final = {"integer": "green", "float": "yellow", "kept": "yellow", "kernel": "green", "unquantized": ""}
 KINDS, NUMBERS = 5, 8
-"""How many kinds of operators, and numbers of operators, are listed."""
+"""Kinds of operators, and numbers of operators, that are listed at most."""
 COUNTS = ("integer", "float", "kept")
 
 

@@ -155,7 +155,7 @@ READERS: Final[Mapping[str, Callable[[str], Any]]] = {
     "lower-to-tosa.target": _tosa,
     "tabulate.worth": _worth,
 }
-"""How an option that is not a word, a number or a truth value is read from text."""
+"""Readers, from text, of options that are not words, numbers or truth values."""
 
 
 @dataclass(frozen=True)

@@ -230,7 +230,7 @@ def _weighted_samples(name: str) -> Samples:
 
 
 _BIAS = {name: {"quantized_bias_type": "INT32"} for name in ("conv_2d", "fully_connected", "transpose_conv")}
-"""How operators say that the bias is not int64 for int16 activations."""
+"""The option that says that the bias is not int64 for int16 activations."""
 _OPTIONS: Mapping[str, tuple[ScalarType, Mapping[str, Any]]] = {
     "shuffled weights": (ui8, {"weights_format": "SHUFFLED4x16INT8"}),
     "dims kept": (i8, {"keep_num_dims": True}),

@@ -35,7 +35,7 @@ from tflq.targets.load import load_target
 
 Json = dict[str, Any]
 Describe = Callable[[Op], tuple[Mapping[str, str], str]]
-"""What else is known about an op: attributes to show, and the colour of its border ("" for the usual one)."""
+"""Further facts about an op: attributes to show, and the colour of its border ("" for the usual one)."""
 
 NOTHING: Final[Mapping[str, ElementType]] = MappingProxyType({})
 
@@ -206,7 +206,7 @@ COLOURS: Final[Mapping[str, str]] = {"integer": "#2e9e5b", "float": "#e08a00", "
 """The colour of a node's border, by what becomes of its operator; visible on light and dark backgrounds."""
 
 _Known = Mapping[tuple[int, int], tuple[Mapping[str, str], str]]
-"""What is shown of an operator, and its colour, by subgraph and operator."""
+"""Attributes to show of an operator, and its colour, by subgraph and operator."""
 
 
 class Explored(NamedTuple):

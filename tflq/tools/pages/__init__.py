@@ -328,7 +328,7 @@ def render_pieces(template: str, **values: Any) -> Iterator[str]:
 
 
 Formulas: TypeAlias = Mapping[tuple[int, int], list[str]]
-"""What each operator computes in the integer form, by function and number."""
+"""Formulas of each operator in the integer form, by function and number."""
 
 LINES = 60
 """Formulas of an operator that are shown."""

@@ -38,7 +38,7 @@ MOST: Final = 100
 Outputs = list[np.ndarray]
 """The outputs of a sample, as float64."""
 Metric = Callable[[list[Outputs], list[Outputs]], float]
-"""How near the second outputs are to the first, sample by sample; more is nearer."""
+"""Fidelity of the second outputs to the first, sample by sample; more is nearer."""
 
 
 def signal_to_noise(
@@ -203,7 +203,7 @@ class Search:
 
 
 Measure = Callable[[Sequence[Rule]], float]
-"""How near the outputs are of a network with further rules."""
+"""Fidelity of the outputs of a network with further rules."""
 
 
 def restore_float(rows: Sequence[QuantizedRow], measure: Measure, least: float, attributes: dict[str, Any]) -> Search:

@@ -59,7 +59,7 @@ SCHEMES: Final = (*STATIC, *WEIGHT_SCHEMES)
 FLOAT: Final = "float"
 BITS: Final = {"int4": 4, "int8": 8}
 BLOCKS: Final = (32, 64, 128, 256)
-"""How many weights of FULLY_CONNECTED in a row may have one scale."""
+"""Numbers of weights of FULLY_CONNECTED in a row that may have one scale."""
 _TABLE: Final = "rule"
 _WHERE: Final = {"name": "name", "operator": "operator", "from": "start", "to": "end"}
 """The keys that say which operators a rule is of, and their fields."""

@@ -118,7 +118,7 @@ def _folder() -> Path:
 
 LOOK: Final = 1.0  # seconds between looks at the cluster
 DEATHS: Final = 5
-"""How many workers may die on a task before it counts as failed."""
+"""Number of workers that may die on a task before it counts as failed."""
 MOST_FILES: Final = 64  # files on a worker
 PATIENCE: Final = 60.0  # seconds without any worker
 

@@ -232,7 +232,7 @@ def _alone(executor: Executor, number: int, task: Task, limits: Limits) -> Endin
 
 
 RUNS: Final = 5
-"""How often a model that seems slower runs again, alone: it counts only if it is slower then, too."""
+"""Number of further runs, alone, of a model that seems slower: it counts only if it is slower then, too."""
 
 
 def changes_since(

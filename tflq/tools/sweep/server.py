@@ -62,9 +62,9 @@ PACKAGES: Final = (
 """Packages that the server imports first, so that no child has to."""
 DIALECTS: Final = ("quant", "tfl", "tosa")
 Job = Callable[[dict[str, Any], Path, Callable[[str], None]], dict[str, Any]]
-"""What a child does: the task as JSON, the folder for its files, and whom to tell the stage; its answer as JSON."""
+"""Work of a child: the task as JSON, the folder for its files, and whom to tell the stage; its answer as JSON."""
 RESTARTS: Final = 5
-"""How often a server that dies is started again before that is an error."""
+"""Number of restarts of a server that dies before that is an error."""
 
 
 @dataclass(frozen=True, slots=True)

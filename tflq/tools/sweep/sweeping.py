@@ -233,7 +233,7 @@ _PACKAGES: Final[Mapping[str, _Package]] = {
     "kaggle": (("kagglehub",), "kagglehub", "to fetch models from Kaggle", "kaggle"),
     "dask": (("distributed",), "dask", "to run on the workers of a scheduler", "dask"),
 }
-"""What sweeps need: modules, one of which must be there; the package that has it; what for; tflq's extra with it."""
+"""Packages for sweeps: modules, one of which must be there; the package that has it; what for; tflq's extra with it."""
 
 
 def check(jobs: Sequence[Job], settings: Settings, scheduler: str = "", *, kaggle: bool = True) -> None:

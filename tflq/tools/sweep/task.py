@@ -266,7 +266,7 @@ class Originals:
         self._entries = DiskCache(folder, MOST)
         self._model = model
         self.hits = 0
-        """How many outputs were found."""
+        """Number of outputs that were in the cache."""
 
     def get(self, kernels: str, entry: str, inputs: Sequence[np.ndarray]) -> list[np.ndarray] | None:
         data = self._entries.get(self._key(kernels, entry, inputs))
@@ -321,7 +321,7 @@ Status = Literal[
 STATUSES: Final[tuple[Status, ...]] = get_args(Status)
 
 ACCEPTED: Final[frozenset[Status]] = frozenset({"ok", "original-fails"})
-"""As expected, unless a model says otherwise."""
+"""The statuses that are expected, unless a model says otherwise."""
 
 COMPARED: Final[frozenset[Status]] = frozenset({"ok", "differs"})
 """Of both models, results were compared."""

@@ -68,7 +68,7 @@ from tflq.tools.verify.timing import run_time
 T = TypeVar("T")
 
 _FORMATS: Final = {"tflm": "tflite"}
-"""What a runtime runs, where it is not ONNX."""
+"""Format that a runtime runs, where it is not ONNX."""
 
 
 @dataclass(frozen=True)

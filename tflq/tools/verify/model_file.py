@@ -174,7 +174,7 @@ class ModelFile:
 
 
 _BROKEN: Final = (struct.error, IndexError, ValueError, TypeError, AttributeError, OverflowError)
-"""What the package, which checks nothing, raises for a file that is not TFLite."""
+"""Errors that the package, which checks nothing, raises for a file that is not TFLite."""
 
 
 def entry_of(file: ModelFile, key: str) -> tuple[Entry, Graph]:

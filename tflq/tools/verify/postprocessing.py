@@ -78,7 +78,7 @@ class Filled:
 
 AnyFetcher: TypeAlias = Fetcher | TosaFetcher | OnnxFetcher
 Rows: TypeAlias = Mapping[int, tuple[Filled, np.ndarray]]
-"""How an output is filled, and the count, by the output's place."""
+"""Filling of an output, and the count, by the output's place."""
 
 
 def filled(graph: Graph) -> dict[int, Filled]:

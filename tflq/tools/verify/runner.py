@@ -25,7 +25,7 @@ from tflq.tools.verify.worker import RESOLVERS, Entries, Response, Side, load
 
 Resolver = Literal["reference", "optimized", "default"]
 Runtime = Literal["onnxruntime", "openvino", "tflm"]
-"""What runs ONNX files, and TFLite Micro."""
+"""Runtimes of ONNX files, and TFLite Micro."""
 
 _PACKAGES: Final = {"tflm": ("tflite-micro", "--pre tflite-micro")}
 """By runtime: the package that has it, and what pip installs, where they are not its name. TFLite Micro has nothing but

@@ -461,7 +461,7 @@ class _OpenVino:
 
 
 RUNTIMES: dict[str, Any] = {"onnxruntime": _OnnxRuntime, "openvino": _OpenVino}
-"""What runs ONNX files, by the names of their packages."""
+"""Runtimes of ONNX files, by the names of their packages."""
 
 
 def _names_in_metadata(metadata: dict[str, str], key: str) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from tflq.ir.types import TensorType
 
 Known = TypeVar("Known")
 INPUT: Final = "input"
-"""What a row is of that is not about an operator: an input that the network takes as stored integers."""
+"""The kernel's name in a row that is not about an operator: an input that the network takes as stored integers."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -128,8 +128,8 @@ class OneRange:
         self.is_free = is_free
         self.yielding: set[Port] = set()
         self.apart: set[Port] = set()
-        """Those of them that only their kernel's constraint gives parameters, not what other kernels make of the same
-        reals."""
+        """Yielding ports that get parameters by their kernel's constraint alone, not by other kernels' results of the
+        same reals."""
         self._demanded: set[Port] = set()  # results that take what their consumers bind them to
         for region in reversed(order):
             self._demand(region)

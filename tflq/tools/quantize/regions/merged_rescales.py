@@ -29,7 +29,7 @@ from tflq.ir.types import ScalarType, i32
 _BITS: Final = (21, 20, 22)
 """Of the larger of A and B: two products of 9 bits by 22, and their sum, fit 32 bits."""
 _SHIFTS: Final = range(2, 63)
-"""Those of tosa.rescale."""
+"""The shifts of tosa.rescale."""
 
 
 class _Leaf(NamedTuple):

@@ -183,7 +183,7 @@ class Moves:
 
 Steps: TypeAlias = tuple[Rounding | None, ...]
 Reader: TypeAlias = Literal["real", "quantized", "stored"] | Moves | Rounding
-"""What reads a content: an op that needs a form, one that moves it, or a rounding of it."""
+"""Reader of a content: an op that needs a form, one that moves it, or a rounding of it."""
 
 
 class Contents:

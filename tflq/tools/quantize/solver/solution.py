@@ -43,7 +43,7 @@ class Cut:
         self._to: list[int] = []
         self._room: list[int] = []
         self.least = 0
-        """What the assignment that was found costs."""
+        """Cost of the solved assignment."""
 
     def variable(self) -> int:
         """A new variable."""
