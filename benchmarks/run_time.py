@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 from measure import in_turns
 
 import tflq
-from tflq.tools.verify.inputs import made_inputs
+from tflq.tools.verify.inputs import generated_inputs
 from tflq.tools.verify.runner import Resolver
 from tflq.tools.verify.worker import RESOLVERS, describe, load
 
@@ -43,7 +43,7 @@ def interpreter(model: bytes, resolver: Resolver = "optimized") -> Any:
     )
     opened.allocate_tensors()
     details = opened.get_input_details()
-    _, arrays = next(made_inputs([(detail["name"], describe(detail)) for detail in details], 1, None))
+    _, arrays = next(generated_inputs([(detail["name"], describe(detail)) for detail in details], 1, None))
     for detail, array in zip(details, arrays, strict=True):
         opened.set_tensor(detail["index"], array)
     opened.invoke()

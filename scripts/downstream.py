@@ -40,7 +40,7 @@ from scripts.target_running import (  # noqa: E402
 )
 from tflq.ir.core import Value  # noqa: E402
 from tflq.ir.types import parameters  # noqa: E402
-from tflq.tools.verify.inputs import made_inputs  # noqa: E402
+from tflq.tools.verify.inputs import generated_inputs  # noqa: E402
 
 SEEDS: Final = 6
 """Random inputs; three more are all minimum, all maximum and all zero point."""
@@ -94,7 +94,9 @@ def inputs_of(path: Path) -> list[Mapping[str, np.ndarray]]:
     if len(graph.ops) < LEAST_OPERATORS or not all(v.type.quantized and v.type.storage.name in TYPES for v in ends):
         return []
     side = [(value.name, _described(value)) for value in graph.inputs]
-    return [dict(zip([v.name for v in graph.inputs], run, strict=True)) for _, run in made_inputs(side, SEEDS, None)]
+    return [
+        dict(zip([v.name for v in graph.inputs], run, strict=True)) for _, run in generated_inputs(side, SEEDS, None)
+    ]
 
 
 def _described(value: Value) -> dict[str, Any]:

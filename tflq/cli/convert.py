@@ -274,16 +274,16 @@ def arena(planned: Arena, before: Arena | None = None) -> str:
 
 def print_cost(cost: Cost, *, err: bool = False) -> None:
     """File and arena before and after, and whether an interpreter runs the result slower."""
-    told = f"file {output.change(cost.bytes_in, cost.bytes_out)}"
+    sizes = f"file {output.change(cost.bytes_in, cost.bytes_out)}"
     if cost.arena is not None:
-        told += f", arena {arena(cost.arena, cost.arena_in)}"
-    output.line(told, err=err)
+        sizes += f", arena {arena(cost.arena, cost.arena_in)}"
+    output.line(sizes, err=err)
     for text in filter(None, (cost.slower, cost.instead)):
         output.line((text, "yellow"), err=err)
 
 
 def print_timings(timings: Sequence[Timing], *, err: bool = False) -> None:
-    """What each pass took, and the verifier after it; those that changed nothing are dim."""
+    """Prints the time of each pass, and of the verifier after it; passes that changed nothing are dim."""
     rows: list[list[Cell]] = []
     for row in timings:
         cells = [row.name, f"{row.ms:.1f}", f"{row.verifier_ms:.1f}" if row.modified else "-"]

@@ -1,5 +1,6 @@
-"""Commands that look: `tflq inspect` at a model, `tflq ops` at what becomes of each operator, `tflq opt` at a model as
-text, and at what passes make of it.
+"""Commands that show a model: `tflq inspect` its contents, `tflq ops` the outcome for each operator of a conversion.
+
+`tflq opt` prints a model as text, before or after passes.
 """
 
 from __future__ import annotations
@@ -136,7 +137,7 @@ def print_summary(inspection: Inspection) -> None:
 
 
 def _extent(state: QuantizationState) -> str:
-    """How far a network is quantized, in words."""
+    """Quantized part of a network, in words."""
     if not state.operators:
         return "no operator computes real numbers"
     if state.full:
@@ -168,7 +169,7 @@ def _print_function(function: FunctionSummary) -> None:
     if function.arena is not None:
         output.field("arena", arena(function.arena))
     output.line()
-    rows: list[list[Cell]] = [[opcode, taken, str(count)] for opcode, taken, count in function.operators]
+    rows: list[list[Cell]] = [[opcode, signature, str(count)] for opcode, signature, count in function.operators]
     rows.append(["total", "", str(sum(count for _, _, count in function.operators))])
     output.table(["operator", "types", "count"], rows, right=(2,), total=True)
 
@@ -211,7 +212,7 @@ def ops(target: str | None, operator: str | None, *, fresh: bool, as_json: bool)
         name = target or TARGETS[0]
         rows = list(shipped_rows(name, operator or ""))
     else:
-        name, rows = _asked(target, operator or "", quiet=as_json)
+        name, rows = _rows_of_target(target, operator or "", quiet=as_json)
     if not rows:
         raise OptionError(
             Reason(f"no operator's name contains '{operator}'", value=operator, remedy="tflq ops lists all")
@@ -230,7 +231,7 @@ def ops(target: str | None, operator: str | None, *, fresh: bool, as_json: bool)
     output.field("rows", f"{len(rows)}: " + ", ".join(f"{count} {path}" for path, count in counts.items()))
 
 
-def _asked(target: str | None, operator: str, *, quiet: bool) -> tuple[str, list[CoverageRow]]:
+def _rows_of_target(target: str | None, operator: str, *, quiet: bool) -> tuple[str, list[CoverageRow]]:
     """A target's name, and its rows from the engine."""
     from tflq.formats.backend import of_target
     from tflq.formats.options import options_from_arguments

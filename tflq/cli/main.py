@@ -222,8 +222,10 @@ class Failure:
 
     @classmethod
     def of(cls, error: BaseException) -> Failure:
-        """What an error becomes. One that is neither the library's nor the system's is a bug; its traceback goes to a
-        file."""
+        """The failure of an error. An error that is neither the library's nor the system's is a bug.
+
+        The traceback of a bug goes to a file.
+        """
         if isinstance(error, (click.Abort, KeyboardInterrupt)):
             return cls.because("Interrupted", 130, Reason("interrupted"))
         if isinstance(error, Stopped):
@@ -298,7 +300,7 @@ def _with_remedy(kind: str, reason: Reason, general: str = "") -> dict[str, Any]
 
 
 def _usage(error: click.ClickException) -> Reason:
-    """What click says is wrong with a command line, in the form of our errors."""
+    """Click's message on a wrong command line, in the form of our errors."""
     context = getattr(error, "ctx", None)
     remedy = f"see {context.command_path if context else 'tflq'} --help"
     if isinstance(error, click.NoSuchOption):
@@ -414,9 +416,9 @@ def _stop(number: int, _: FrameType | None) -> None:
 def run(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line; its exit code. An error becomes one message on standard error, or, with `--json`, a
     document on standard output."""
-    given = sys.argv[1:] if arguments is None else list(arguments)
+    words = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        code = _run(given)
+        code = _run(words)
         sys.stdout.flush()
     except Undelivered as stop:
         if stop.closed:

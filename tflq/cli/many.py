@@ -35,7 +35,7 @@ _SUFFIXES: Final = (".tflite", ".tosa")
 
 @dataclass(frozen=True)
 class Many:
-    """What is asked of a conversion into a folder. skip: files that are there already stay, and are not made again.
+    """Options of a conversion into a folder. skip: files that are there already stay, and are not made again.
     workers: processes; None for one per core."""
 
     folder: str
@@ -65,7 +65,7 @@ class _Job:
 
 @dataclass(frozen=True)
 class _Outcome:
-    """What became of a model: a report, or a failure; neither if its files were there already."""
+    """Outcome for a model: a report, or a failure; neither if its files were there already."""
 
     source: str
     destination: Path
@@ -229,8 +229,8 @@ def _there(job: _Job, options: Mapping[str, Any]) -> tuple[str, ...]:
         return ()
     if not any(name.startswith(f"{stem}.") and name.endswith(suffix) for name in os.listdir(folder)):
         return ()
-    asked_for = {name: value for name, value in options.items() if name != "rules"}  # they change no entry
-    files = tuple(place for place, _ in expected_places(job.content, job.destination, **asked_for))
+    keywords = {name: value for name, value in options.items() if name != "rules"}  # they change no entry
+    files = tuple(place for place, _ in expected_places(job.content, job.destination, **keywords))
     return files if all(map(os.path.isfile, files)) else ()
 
 

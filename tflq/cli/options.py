@@ -201,7 +201,7 @@ _OPTIONS: Final[Mapping[str, _Option]] = {
         "--cut",
         metavar="TENSOR[,TENSOR]",
         multiple=True,
-        callback=lambda _, __, given: tuple(name for text in given for name in text.split(",") if name),
+        callback=lambda _, __, texts: tuple(name for text in texts for name in text.split(",") if name),
         help="Convert only the part before these tensors, which become the outputs.",
     ),
     "cut_before_custom": click.option(
@@ -214,7 +214,7 @@ _OPTIONS: Final[Mapping[str, _Option]] = {
 FORMS: Final = ("mac", "prefer", "fallback", "semantics", "state", "reset_signature", "rules")
 """Options that change the result, apart from the target."""
 PARTS: Final = ("signature", "cut", "cut_before_custom", "batch", "shapes")
-"""Which part of a model is converted, at which shapes."""
+"""Options for the part of a model that is converted, and its shapes."""
 OF_ONE_MODEL: Final = ("signature", "cut", "shapes")
 """Options that name signatures, tensors or inputs, which other models do not have."""
 

@@ -1,4 +1,4 @@
-"""What the commands read from and print to: standard streams, lines, tables, JSON, and progress on a terminal.
+"""Input and output of the commands: standard streams, lines, tables, JSON, and progress on a terminal.
 
 Colour and width are as rich finds them: the terminal's, or what NO_COLOR, FORCE_COLOR and COLUMNS say. A table wraps
 its cells to fit; where nobody says a width, in a pipe, each row is one line, whole.
@@ -73,7 +73,7 @@ class Place(click.Path):
 
 
 class PathPlace(Place):
-    """The same, as a `pathlib.Path`."""
+    """A place, as a `pathlib.Path`."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         from pathlib import Path
@@ -86,7 +86,7 @@ MODEL = _Model(dir_okay=False, allow_dash=True)
 
 
 class _File(_Model):
-    """The same, as a `pathlib.Path`."""
+    """A model's file, as a `pathlib.Path`."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         from pathlib import Path
@@ -211,7 +211,7 @@ def write_output(pieces: Iterable[Any]) -> None:
 # Lines, tables, sizes, JSON.
 
 
-_ASKED = ("FORCE_COLOR", "COLUMNS", "TTY_COMPATIBLE")
+_TERMINAL_VARIABLES = ("FORCE_COLOR", "COLUMNS", "TTY_COMPATIBLE")
 """Variables that make rich print in colours or in a width even without a terminal."""
 
 
@@ -255,8 +255,8 @@ def change(before: int, after: int) -> str:
     """Bytes before and after, and the ratio: "3.5 → 4.6 MiB (×1.3)"."""
     first, last = size(before), size(after)
     amount, unit = first.split()
-    told = f"{amount if last.endswith(f' {unit}') else first} → {last}"
-    return f"{told} ({times(after / before)})" if before else told
+    text = f"{amount if last.endswith(f' {unit}') else first} → {last}"
+    return f"{text} ({times(after / before)})" if before else text
 
 
 def times(ratio: float) -> str:
@@ -292,7 +292,7 @@ def width(err: bool = False) -> int | None:
 def _is_plain(err: bool) -> bool:
     """Whether there is neither colour nor width to ask rich for."""
     stream = sys.stderr if err else sys.stdout
-    return not stream.isatty() and not any(os.environ.get(name) for name in _ASKED)
+    return not stream.isatty() and not any(os.environ.get(name) for name in _TERMINAL_VARIABLES)
 
 
 def _console(err: bool) -> Console:
@@ -391,7 +391,7 @@ def quiet() -> bool:
 
 
 def verbosity() -> int:
-    """How often `-v` was given."""
+    """Number of `-v` options."""
     context = click.get_current_context(silent=True)
     return 0 if context is None else int(context.meta.get(_VERBOSE, 0))
 

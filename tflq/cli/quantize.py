@@ -109,12 +109,12 @@ def _metric_of(path: Path) -> Metric:
     from tflq.base.errors import OptionError, Reason
     from tflq.conversion.extensions import attribute_of
 
-    found: Metric = attribute_of(path, "metric")
-    if not callable(found):
+    metric: Metric = attribute_of(path, "metric")
+    if not callable(metric):
         raise OptionError(
             Reason("the file has no function metric", str(path), remedy="define metric(floats, quantized)")
         )
-    return found
+    return metric
 
 
 def print_quantization(result: Quantization, destination: Path) -> None:

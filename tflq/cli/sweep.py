@@ -304,7 +304,7 @@ class Display:
         self._counts: Counter[str] = Counter()
         self._prefix = ""
         self._total = self._done = self._before = 0
-        self._start = self._said = time.monotonic()
+        self._start = self._printed_at = time.monotonic()
 
     def __enter__(self) -> Self:
         if not self._quiet and sys.stderr.isatty():
@@ -330,7 +330,7 @@ class Display:
         self._total, self._done, self._before = len(jobs), done, done
         if done and not self._quiet:
             self._print(f"{done} of {len(jobs)} done")
-        self._start = self._said = time.monotonic()
+        self._start = self._printed_at = time.monotonic()
 
     def started(self, id: str, target: str) -> None:
         self._running[id, target] = "start", time.monotonic()
@@ -349,8 +349,8 @@ class Display:
         if not result["expected"]:
             line = f"{result['status']:<15} {label(key_of(result), self._prefix)} {result['why']}"
             self._print(line[:300])
-        if self._live is None and time.monotonic() - self._said > EVERY:
-            self._said = time.monotonic()
+        if self._live is None and time.monotonic() - self._printed_at > EVERY:
+            self._printed_at = time.monotonic()
             self._print(f"{self._done} of {self._total} {self._left()}")
 
     def _print(self, line: str) -> None:
@@ -360,7 +360,7 @@ class Display:
             self._live.console.print(line, markup=False, highlight=False)
 
     def _left(self) -> str:
-        """How long the rest takes if it goes on like this."""
+        """Time that the remaining models take at the present rate, as text."""
         done = self._done - self._before
         if not done or self._done >= self._total:
             return ""

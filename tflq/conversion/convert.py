@@ -50,7 +50,7 @@ _TABLE, _INSTEAD = 1 << 16, 1 << 12
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """What a pass took: milliseconds of the pass, and of the verifier if it ran after it; the number of ops before and
+    """Cost of a pass: milliseconds of the pass, and of the verifier if it ran after it; the number of ops before and
     after."""
 
     name: str
@@ -183,8 +183,8 @@ class Conversion:
             return self._bytes_in, None, "", ""
         from tflq.conversion.cost import slower_than_source, source_arena
 
-        said = slower_than_source(self.module, self.report.rows, self._options)
-        return self._bytes_in, source_arena(self.module), *said
+        slower = slower_than_source(self.module, self.report.rows, self._options)
+        return self._bytes_in, source_arena(self.module), *slower
 
     @property
     def data(self) -> bytes:
@@ -332,15 +332,15 @@ def observed(
     dump_ir: FilePath | None = None,
     report: FilePath | None = None,
     rules: Sequence[Extension | FilePath] = (),
-    **asked_for: Any,
+    **keywords: Any,
 ) -> Conversion:
-    """As `convert`. dump_ir: a folder for the text of the model as it was read and after each pass that changed
-    something (`00-read.mlir`, `03-legalize.mlir`, ...). report: a file for the report as JSON, written with those of
-    the destination, all or none."""
+    """Converts a model as `convert` does, with two more outputs. dump_ir: a folder for the text of the model as it was
+    read and after each pass that changed something (`00-read.mlir`, `03-legalize.mlir`, ...). report: a file for the
+    report as JSON, written with those of the destination, all or none."""
     check_path("destination", destination)
     check_flags(force=force)
     format = _format(format, destination)
-    options = options_from_arguments(format, target, **asked_for)
+    options = options_from_arguments(format, target, **keywords)
     path = None if destination is None else tidy(destination)
     if rules != ():
         from tflq.conversion.extensions import checked
@@ -393,8 +393,8 @@ def _lowered(module: Module, options: Options, form: Form, format: str, dump_ir:
 
 
 def _with_fewer_tables(conversion: Conversion, options: Options, source: Source) -> Options | None:
-    """Options that leave out the tables of two operands that save least, if the result of a small source is too large;
-    the second time all of them."""
+    """Options that leave out tables of two operands, if the result of a small source is too large. The first time those
+    that save least are left out, the second time all of them."""
     if not options.backend.builtins or options.most_tables == 0:
         return None
     tables = conversion.module.record.find(LargeTables)
@@ -409,8 +409,8 @@ def _with_fewer_tables(conversion: Conversion, options: Options, source: Source)
         return None
     gains = sorted(tables.gains, reverse=True)
     room = MOST_GROWTH * size - (result - _TABLE * len(gains)) - _INSTEAD * len(gains)
-    kept = 0 if options.most_tables is not None else max(0, min(room // _TABLE, len(gains) - 1))
-    return replace(options, least_table=gains[kept - 1] if kept else 0.0, most_tables=kept)
+    most_tables = 0 if options.most_tables is not None else max(0, min(room // _TABLE, len(gains) - 1))
+    return replace(options, least_table=gains[most_tables - 1] if most_tables else 0.0, most_tables=most_tables)
 
 
 def _entries(module: Module, format: str) -> Iterator[tuple[str, int]]:
@@ -443,10 +443,10 @@ def destinations(module: Module, format: str, path: FilePath) -> Destinations:
 
 
 def expected_places(
-    source: Source, path: FilePath, *, format: str, target: str | None, **asked_for: Any
+    source: Source, path: FilePath, *, format: str, target: str | None, **keywords: Any
 ) -> Destinations:
     """Where the files of a conversion would go: narrowing alone decides which entries it has."""
-    options = options_from_arguments(format, target, **asked_for)
+    options = options_from_arguments(format, target, **keywords)
     module = read(source)
     form = form_of(module)
     return destinations(Pipeline(narrowing(options, form), form).run(module).module, format, path)

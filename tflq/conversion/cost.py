@@ -1,4 +1,4 @@
-"""What a conversion costs whoever runs its result: size, memory, and whether an interpreter runs it more slowly."""
+"""The costs of running the result of a conversion: size, memory, and whether an interpreter runs it more slowly."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PRODUCTS: Final = (Conv2D, DepthwiseConv2D, FullyConnected)
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What the result of a conversion costs whoever runs it: `Conversion.cost`.
+    """The costs of running the result of a conversion: `Conversion.cost`.
 
     Attributes:
         bytes_in: Size of the source.
@@ -49,7 +49,7 @@ class Cost:
 
     @property
     def file_ratio(self) -> float | None:
-        """How many times the size of the source the files have. None if the source has no bytes."""
+        """Size of the files divided by that of the source. None if the source has no bytes."""
         return self.bytes_out / self.bytes_in if self.bytes_in else None
 
     @property
@@ -60,7 +60,7 @@ class Cost:
 
     @property
     def arena_ratio(self) -> float | None:
-        """How many times the source's arena the result needs. None if one of the two is unknown, or if the source needs
+        """Arena of the result divided by that of the source. None if one of the two is unknown, or if the source needs
         no arena.
         """
         before, after = self.arenas or (0, 0)
@@ -85,7 +85,7 @@ def source_arena(module: Module) -> Arena | None:
 
 
 def total(costs: Sequence[Cost]) -> Cost:
-    """What several conversions cost together. Arenas count for models of which both are known."""
+    """Sum of the costs of several conversions. Arenas count for models of which both are known."""
     known = [(cost.arena_in, cost.arena) for cost in costs if cost.arenas is not None]
     before, after = (tuple(filter(None, side)) for side in zip(*known, strict=True)) if known else ((), ())
     slow = [cost.instead for cost in costs if cost.slower]

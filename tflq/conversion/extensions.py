@@ -84,9 +84,10 @@ def extension_of(path: Path) -> Extension:
 
 
 def attribute_of(path: Path, name: str) -> Any:
-    """What a Python file calls so; None if nothing. OptionError if the file fails. The name of its module has the path
-    and the thread in it, so that neither another file of this name nor another thread that runs this file takes its
-    place meanwhile."""
+    """The attribute of this name of a Python file; None without one. OptionError if the file fails.
+
+    The name of its module has the path and the thread in it, so that neither another file of this name nor another
+    thread that runs this file takes its place meanwhile."""
     place = hashlib.sha256(os.path.abspath(path).encode()).hexdigest()[:8]
     spec = importlib.util.spec_from_file_location(f"tflq_rules_{path.stem}_{place}_{get_ident()}", path)
     if spec is None or spec.loader is None:
@@ -109,11 +110,11 @@ def checked(rules: object) -> tuple[Extension | FilePath, ...]:
     return items("rules", rules, (Extension, str, os.PathLike), "extensions (tflq.Extension) and Python files")
 
 
-def rules_for(module: Module, given: Sequence[Extension | FilePath]) -> Mapping[str | type[Op], tuple[Rule, ...]]:
-    """The rules of the extensions and Python files given, and those of installed packages for custom operators of the
+def rules_for(module: Module, extensions: Sequence[Extension | FilePath]) -> Mapping[str | type[Op], tuple[Rule, ...]]:
+    """The rules of the extensions and Python files, and those of installed packages for custom operators of the
     module that these do not cover."""
     rules: dict[str | type[Op], tuple[Rule, ...]] = {}
-    for item in given:
+    for item in extensions:
         extension = item if isinstance(item, Extension) else extension_of(Path(item))
         for key, added in extension.rules.items():
             rules[key] = (*rules.get(key, ()), *added)

@@ -33,9 +33,9 @@ def of_rules(decisions: Sequence[Decision], rules: Mapping[str | type[Op], Seque
     """The rules of the user that no operator took."""
     used = {(_key(d.op), d.rule) for d in decisions if d.rule is not None}
     there = {_key(d.op) for d in decisions}
-    for key, given in rules.items():
+    for key, rules_of_key in rules.items():
         name = key if isinstance(key, str) else key.__name__
-        for rule in given:
+        for rule in rules_of_key:
             if (key, rule) not in used:
                 why = "it applied to none of them" if key in there else "the model has no such operator"
                 yield f"rule '{name_of(rule)}' for {name} matched nothing: {why}"

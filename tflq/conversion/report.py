@@ -1,4 +1,4 @@
-"""What a conversion did with each operator of the source model, and why.
+"""The report of a conversion: the outcome for each operator of the source model, and why.
 
 The JSON form is versioned and described in docs/json.md. Within a version fields may be added; none is removed or
 renamed.
@@ -122,7 +122,7 @@ class Row:
 
 
 class Report:
-    """What a conversion did with each operator of the source model: `Conversion.report`.
+    """The outcome of a conversion for each operator of the source model: `Conversion.report`.
 
     Attributes:
         source: Path of the model.
@@ -173,9 +173,9 @@ class Report:
         return cls(module, decisions, notes, remarks)
 
     def __getstate__(self) -> dict[str, Any]:
-        """What a pickle or a copy holds: what the report says, without the modules that it was made from."""
-        kept = ("source", "requirements", "remarks", "rows", "counts", "warnings")
-        return {name: getattr(self, name) for name in kept}
+        """State of a pickle or a copy: the contents of the report, without the modules that it was computed from."""
+        names = ("source", "requirements", "remarks", "rows", "counts", "warnings")
+        return {name: getattr(self, name) for name in names}
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{count} {path}" for path, count in self.counts.items() if count)
@@ -190,11 +190,13 @@ class Report:
     @cached_property
     def rows(self) -> tuple[Row, ...]:
         """One row for each operator of the source model, in the model's order."""
-        made = Counter(op.location for op in self._module.ops())
+        emitted = Counter(op.location for op in self._module.ops())
         notes: dict[Location | None, dict[Note, None]] = {}
         for note in self._notes:
             notes.setdefault(note.location, {})[note] = None
-        return tuple(_row(decision, made, tuple(notes.get(decision.op.location, ()))) for decision in self._decisions)
+        return tuple(
+            _row(decision, emitted, tuple(notes.get(decision.op.location, ()))) for decision in self._decisions
+        )
 
     @cached_property
     def counts(self) -> dict[str, int]:
@@ -232,7 +234,7 @@ def _gravest(exceptions: Sequence[str]) -> str:
     return next((name for name in exceptions if not EXCEPTIONS[name].reproduced), next(iter(exceptions), ""))
 
 
-def _row(decision: Decision, made: Counter[Location | None], noted: Sequence[Note]) -> Row:
+def _row(decision: Decision, emitted: Counter[Location | None], noted: Sequence[Note]) -> Row:
     op = decision.op
     location = op.location or Location("", 0, 0, op.name, "")
     integer = decision.path == "integer"
@@ -250,7 +252,7 @@ def _row(decision: Decision, made: Counter[Location | None], noted: Sequence[Not
         "" if integer else decision.reason,
         "; ".join((decision.reason, *notes) if integer and decision.reason else notes),
         _joined(decision.warning, *(note.text for note in warned)),
-        made[op.location],
+        emitted[op.location],
         _gravest(exceptions) if len(exceptions) > 1 else "".join(exceptions),
         op.code if isinstance(op, Custom) else "",
         decision.not_kernel,

@@ -1,4 +1,4 @@
-"""What a report says in words: the verdict, a table of operators, why some are not integer, and the warnings.
+"""The text of a report: the verdict, a table of operators, why some are not integer, and the warnings.
 
 `tflq convert` prints it, and `str(report)` is it.
 """
@@ -25,7 +25,7 @@ LABELS: Final = {
 }
 COLOURS: Final = {"integer": "green", "float": "yellow", "kept": "yellow", "kernel": "green", "unquantized": ""}
 KINDS, NUMBERS = 5, 8
-"""How many kinds of operators, and numbers of operators, are listed."""
+"""Kinds of operators, and numbers of operators, that are listed at most."""
 COUNTS = ("integer", "float", "kept")
 
 
@@ -34,7 +34,7 @@ _VARIABLE = r"'[^']*'|\b(?:subgraph|operator|tensor) \d+"
 
 
 def verdict(rows: Sequence[Row]) -> list[tuple[str, str]]:
-    """What became of the operators: a label and a text for each way, the integer one first."""
+    """Operators by outcome: a label and a text for each outcome, the integer one first."""
     ways: dict[str, list[Row]] = {}
     for row in rows:
         ways.setdefault(row.outcome, []).append(row)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Inspection:
-    """What a model contains: returned by `tflq.inspect`. Each part is computed when first asked for.
+    """Contents of a model: returned by `tflq.inspect`. Each part is computed on first use.
 
     Attributes:
         module: The model as it was read.
@@ -72,7 +72,7 @@ class Inspection:
 
     @cached_property
     def report(self) -> Report:
-        """What a conversion does with each operator, and why.
+        """The outcome of a conversion for each operator, and why.
 
         Raises:
             UnsupportedError: The model cannot be converted for the target.
@@ -97,8 +97,8 @@ class Inspection:
 
     def to_json(self) -> dict[str, Any]:
         """The summary and `quantization` in a versioned JSON form."""
-        found = self.quantization
-        state = None if found is None else {"full": found.full, **asdict(found)}
+        quantization = self.quantization
+        state = None if quantization is None else {"full": quantization.full, **asdict(quantization)}
         return {**self.summary.to_json(), "quantization": state}
 
 
@@ -119,9 +119,9 @@ def inspect(source: Source, *, target: FilePath | None = None) -> Inspection:
 
     Example:
         ```python
-        found = tflq.inspect("model.tflite", target="kernels")
-        print(found.summary.functions[0].inputs)
-        print([row for row in found.report.rows if row.outcome == "float"])
+        inspection = tflq.inspect("model.tflite", target="kernels")
+        print(inspection.summary.functions[0].inputs)
+        print([row for row in inspection.report.rows if row.outcome == "float"])
         ```
     """
     options_from_arguments(of_target(target).name, target)
@@ -237,8 +237,8 @@ class Summary:
 
     def to_json(self) -> dict[str, Any]:
         document = {"format": "tflq.inspection", "version": JSON_VERSION, **asdict(self)}
-        for stated, function in zip(document["functions"], self.functions, strict=True):
-            stated["arena"] = None if function.arena is None else function.arena.to_json()
+        for entry, function in zip(document["functions"], self.functions, strict=True):
+            entry["arena"] = None if function.arena is None else function.arena.to_json()
         return plain_numbers(document)
 
 

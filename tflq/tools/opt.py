@@ -42,10 +42,10 @@ _OPTION = re.compile(r"([\w-]+)=(\S+)")
 
 def named_passes(*files: Path) -> Mapping[str, type[Pass]]:
     """Every pass by its name: those of tflq, of installed packages and of files. OptionError if two have the same."""
-    own = [item for module in PASSES for item in _passes_of(f"tflq.{module}")]
+    builtins = [item for module in PASSES for item in _passes_of(f"tflq.{module}")]
     others = [item for extension in (*installed(), *map(extension_of, files)) for item in extension.passes]
     passes: dict[str, type[Pass]] = {}
-    for item in (*own, *others):
+    for item in (*builtins, *others):
         if passes.setdefault(item.name, item) is not item:
             raise OptionError(f"there are two passes '{item.name}': {passes[item.name]} and {item}")
     return passes
@@ -74,7 +74,7 @@ def parse_pipeline(text: str, passes: Mapping[str, type[Pass]] | None = None) ->
 
 
 def described(kind: type[Pass]) -> tuple[str, str]:
-    """What a pass does, in a sentence, and its options as text: "limit=int, semantics='interpreter' | 'real'"."""
+    """A sentence on the effect of a pass, and its options as text: "limit=int, semantics='interpreter' | 'real'"."""
     paragraph = " ".join(description(kind).split("\n\n")[0].split())
     options = ", ".join(f"{option}={of}" for option, of in _option_types(kind).items())
     return re.split(r"(?<=\.) ", paragraph)[0], options
@@ -155,7 +155,7 @@ READERS: Final[Mapping[str, Callable[[str], Any]]] = {
     "lower-to-tosa.target": _tosa,
     "tabulate.worth": _worth,
 }
-"""How an option that is not a word, a number or a truth value is read from text."""
+"""Readers, from text, of options that are not words, numbers or truth values."""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from tflq.base.errors import OptionError
 from tflq.ir.core import Function, Module, Op, Signature, Value, constant
 from tflq.ir.types import TensorType, UniformQuantizedPerAxisType, UniformQuantizedSubChannelType, f32, i4
 from tflq.tools.quantize.fidelity import signal_to_noise
-from tflq.tools.quantize.weights import KEPT, NOT_BETTER, NOT_SEEN, moments_of
+from tflq.tools.quantize.weights import NOT_BETTER, NOT_SEEN, ROUNDED_BY_GPTQ, moments_of
 
 pytest.importorskip("ai_edge_litert", reason="needs the interpreter")
 SIZES = (256, 128, 16)
@@ -131,7 +131,7 @@ def test_weights_rounded_by_products_are_nearer(model: Path, scheme: str) -> Non
         result = quantized(model, scheme=scheme, **options)
         ratios.append(signal_to_noise(model, model.with_name("quantized.tflite"), samples[400:]))
     assert ratios[1] > ratios[0] + 2
-    assert {row.note for row in result.rows} == {KEPT}
+    assert {row.note for row in result.rows} == {ROUNDED_BY_GPTQ}
 
 
 def test_products_are_kept_only_where_they_are_better_on_samples_held_back(model: Path) -> None:
@@ -148,7 +148,7 @@ def test_a_rule_rounds_by_products_in_a_network_with_static_ranges(model: Path) 
     rule = {"name": "h", "scheme": "weight-only", "weights": "int4", "weight_range": "gptq"}
     path = model.with_name("mixed.tflite")
     result = tflq.quantize(model, path, calibration=factors(400), recipe=[rule])
-    assert [(row.quantized, row.note) for row in result.rows] == [(True, KEPT), (True, "")]
+    assert [(row.quantized, row.note) for row in result.rows] == [(True, ROUNDED_BY_GPTQ), (True, "")]
     assert quantized(model, scheme="weight-only", weight_range="gptq", calibration=factors(2)).rows[0].note
 
 

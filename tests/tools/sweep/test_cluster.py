@@ -157,7 +157,7 @@ def test_a_task_whose_workers_all_die_ends(cluster: Any, models: Path, tmp_path:
 def test_a_worker_keeps_the_files_that_were_used_last(
     cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tflq.tools.sweep.cluster.KEPT", 2)
+    monkeypatch.setattr("tflq.tools.sweep.cluster.MOST_FILES", 2)
     source = tmp_path / "models"
     source.mkdir()
     for i in range(9):

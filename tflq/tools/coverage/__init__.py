@@ -1,5 +1,4 @@
-"""Which operators convert, on which signatures, and how: the rows of a table that comes with the package, made by
-`scripts/make_coverage.py`.
+"""Table of the operators that convert, by signature and outcome; `scripts/make_coverage.py` writes its rows.
 
 `table` asks the engine, with one small model per row; `tflq ops` reads the shipped rows and imports no numpy.
 """

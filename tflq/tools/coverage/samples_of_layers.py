@@ -1,4 +1,4 @@
-"""How a valid operator is built: the shapes of its quantized tensors, its other operands and results, its options.
+"""Parts of valid operators: the shapes of quantized tensors, the other operands and results, the options.
 
 An entry says nothing of element types: `table` gives them, by what is declared of the operator.
 """
@@ -119,16 +119,16 @@ def stored(shape: Shape, element: ElementType, name: str, data: np.ndarray | Non
 
 def model_of(
     name: str,
-    made: Entry,
+    layer: Entry,
     elements: Sequence[ElementType],
     results: Sequence[ElementType],
     constants: Iterable[int] = (),
 ) -> bytes:
     """The file of an operator whose quantized tensors have these types; `constants`: which operands are constant."""
-    given, taken = iter(elements), iter(results)
-    operands = [_value(slot, given, f"in{i}", i in constants) for i, slot in enumerate(made.operands)]
-    outputs = [_value(slot, taken, f"out{i}", False) for i, slot in enumerate(made.results)]
-    return file_of(name, operands, outputs, made.options)
+    operand_types, result_types = iter(elements), iter(results)
+    operands = [_value(slot, operand_types, f"in{i}", i in constants) for i, slot in enumerate(layer.operands)]
+    outputs = [_value(slot, result_types, f"out{i}", False) for i, slot in enumerate(layer.results)]
+    return file_of(name, operands, outputs, layer.options)
 
 
 def _value(slot: Slot, elements: Any, name: str, fixed: bool) -> Value:
@@ -207,30 +207,30 @@ _KINDS = ("per layer", "per axis", "blockwise")
 
 def _weighted_samples(name: str) -> Samples:
     """Each signature's sample: its name, and the file."""
-    made = _WEIGHTED[name]
+    layer = _WEIGHTED[name]
     for x, w in _TYPES:
         for kind in _KINDS:
             if kind != "blockwise" or w in (i4, i8):
-                yield f"{name} {x} × {w}: {kind}", _model(name, made, x, w, kind)
+                yield f"{name} {x} × {w}: {kind}", _model(name, layer, x, w, kind)
     for x, w, y in ((i8, i8, i16), (i16, i8, i8), (ui8, ui8, i16), (i8, i8, i32), (i8, i8, f32)):
-        yield f"{name} {x} × {w} → {y}: per layer", _model(name, made, x, w, "per layer", y)
-    if made.biased:
+        yield f"{name} {x} × {w} → {y}: per layer", _model(name, layer, x, w, "per layer", y)
+    if layer.biased:
         yield (
             f"{name} i16 × i8: per axis, int32 bias",
-            _model(name, made, i16, i8, "per axis", bias=i32, options=_BIAS.get(name)),
+            _model(name, layer, i16, i8, "per axis", bias=i32, options=_BIAS.get(name)),
         )
-        yield f"{name} i8 × i8: per axis, no bias", _model(name, made, i8, i8, "per axis", bias=None)
-        yield f"{name} f32 × i8: per axis, no bias", _model(name, made, f32, i8, "per axis", bias=None)
-    yield f"{name} i8 × i8: filter not constant", _model(name, made, i8, i8, "per layer", fixed=False)
+        yield f"{name} i8 × i8: per axis, no bias", _model(name, layer, i8, i8, "per axis", bias=None)
+        yield f"{name} f32 × i8: per axis, no bias", _model(name, layer, f32, i8, "per axis", bias=None)
+    yield f"{name} i8 × i8: filter not constant", _model(name, layer, i8, i8, "per layer", fixed=False)
     for words, (storage, options) in (_OPTIONS if name == "fully_connected" else {}).items():
         yield (
             f"{name} {storage} × {storage}: {words}",
-            _model(name, made, storage, storage, "per layer", options=options),
+            _model(name, layer, storage, storage, "per layer", options=options),
         )
 
 
 _BIAS = {name: {"quantized_bias_type": "INT32"} for name in ("conv_2d", "fully_connected", "transpose_conv")}
-"""How operators say that the bias is not int64 for int16 activations."""
+"""The option that says that the bias is not int64 for int16 activations."""
 _OPTIONS: Mapping[str, tuple[ScalarType, Mapping[str, Any]]] = {
     "shuffled weights": (ui8, {"weights_format": "SHUFFLED4x16INT8"}),
     "dims kept": (i8, {"keep_num_dims": True}),
@@ -240,7 +240,7 @@ _OPTIONS: Mapping[str, tuple[ScalarType, Mapping[str, Any]]] = {
 
 def _model(
     name: str,
-    made: _Weighted,
+    layer: _Weighted,
     x: ScalarType,
     w: ScalarType,
     kind: str,
@@ -252,19 +252,19 @@ def _model(
 ) -> bytes:
     """The file of one signature; unless given, the bias is int64 for int16 activations, and float for floats."""
     y = y or x
-    source = Value(TensorType(made.x, x if x.is_float else per_layer(x)), "in0")
-    result = Value(TensorType(made.y, y if y.is_float else per_layer(y, 0.5)), "out0")
-    weights = _filter(made.w, w, made.axis, kind)
+    source = Value(TensorType(layer.x, x if x.is_float else per_layer(x)), "in0")
+    result = Value(TensorType(layer.y, y if y.is_float else per_layer(y, 0.5)), "out0")
+    weights = _filter(layer.w, w, layer.axis, kind)
     if not fixed:
         weights = Value(weights.type, "in1")
     if bias == "usual":
         bias = x if x.is_float else i64 if x == i16 else i32
     operands: list[Value | None] = [source, weights]
-    if made.shaped:
-        operands = [constant(np.asarray(made.y, np.int32), name="shape"), weights, source]
-    if made.biased and bias is not None:
-        operands.append(_bias(weights, made.w[made.axis], bias))
-    return file_of(name, operands, [result], {**made.options, **(options or {})})
+    if layer.shaped:
+        operands = [constant(np.asarray(layer.y, np.int32), name="shape"), weights, source]
+    if layer.biased and bias is not None:
+        operands.append(_bias(weights, layer.w[layer.axis], bias))
+    return file_of(name, operands, [result], {**layer.options, **(options or {})})
 
 
 def _filter(shape: Shaped, storage: ScalarType, axis: int, kind: str) -> Value:

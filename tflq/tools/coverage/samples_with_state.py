@@ -100,16 +100,16 @@ def _loop(name: str, storage: ScalarType) -> bytes:
 def _variable(storage: ScalarType) -> bytes:
     """A variable that starts as a constant, is read, and takes the input."""
     element = per_layer(storage)
-    x, held = _tensor(element, "in0"), _tensor(element, "out0")
+    x, state = _tensor(element, "in0"), _tensor(element, "out0")
     first, handle = _handle("first"), _handle("handle")
     start = op_of("assign_variable", [first.result, stored(_SHAPE, element, "start")], [])
     ops = [
         op_of("call_once", [], [], {"init_subgraph_index": 1}),
         handle,
-        op_of("read_variable", [handle.result], [held]),
+        op_of("read_variable", [handle.result], [state]),
         op_of("assign_variable", [handle.result, x], []),
     ]
-    return bytes(write(Module([Function("main", [x], [held], ops), Function("start", [], [], [first, start])])))
+    return bytes(write(Module([Function("main", [x], [state], ops), Function("start", [], [], [first, start])])))
 
 
 def _handle(name: str) -> Op:
@@ -179,7 +179,7 @@ def _vector(element: ElementType, name: str) -> Value:
 def _svdf() -> Samples:
     filters, memory, rank = 2 * _CELLS, 4, 2
 
-    def made(
+    def build(
         x: ElementType, w: ScalarType, time: ElementType, bias: ElementType, state: ElementType, y: ElementType
     ) -> bytes:
         operands = [
@@ -199,10 +199,10 @@ def _svdf() -> Samples:
     memory_type = per_layer(i16, 0.001)
     yield (
         "svdf i8 × i8: integer",
-        made(per_layer(i8), i8, memory_type, per_layer(i32, 1e-6), memory_type, per_layer(i8)),
+        build(per_layer(i8), i8, memory_type, per_layer(i32, 1e-6), memory_type, per_layer(i8)),
     )
     for w in (i8, ui8):
-        yield f"svdf f32 × {w}: hybrid", made(f32, w, per_layer(w, 0.01, 128 if w == ui8 else 0), f32, f32, f32)
+        yield f"svdf f32 × {w}: hybrid", build(f32, w, per_layer(w, 0.01, 128 if w == ui8 else 0), f32, f32, f32)
 
 
 def _gates(
@@ -225,7 +225,7 @@ def _lstm(name: str) -> Samples:
     options = {**_TANH, **_CLIPS, **({} if sequence else {"kernel_type": "FULL"})}
     hidden, cell = per_layer(i8, 0.0078, 4), per_layer(i16, 2.0**-11)
 
-    def made(
+    def build(
         element: ElementType,
         output: ElementType,
         states: Sequence[ElementType],
@@ -234,15 +234,15 @@ def _lstm(name: str) -> Samples:
         w: ScalarType = i8,
     ) -> bytes:
         weights = lambda rows, columns, label: _weights(rows, columns, label, w)  # noqa: E731
-        held = [_state((_BATCH, _CELLS), e, n) for e, n in zip(states, ("h", "c"), strict=True)]
-        operands = [_tensor(element, "in0", x), *_gates(x, weights, bias), *held, *[None] * 4]
+        state = [_state((_BATCH, _CELLS), e, n) for e, n in zip(states, ("h", "c"), strict=True)]
+        operands = [_tensor(element, "in0", x), *_gates(x, weights, bias), *state, *[None] * 4]
         return file_of(name, operands, [_tensor(output, "out0", y)], options, intermediates=inner)
 
     inner = [_tensor(per_layer(i16, 2.0**-11), f"i{g}", (0,)) for g in range(4)]
     inner.append(_tensor(hidden, "hidden", (0,)))
-    yield f"{name} i8 × i8: integer", made(per_layer(i8), hidden, (hidden, cell), per_layer(i32, 5e-4), inner)
+    yield f"{name} i8 × i8: integer", build(per_layer(i8), hidden, (hidden, cell), per_layer(i32, 5e-4), inner)
     for w in (i8, ui8):
-        yield f"{name} f32 × {w}: hybrid", made(f32, f32, (f32, f32), f32, (), w)
+        yield f"{name} f32 × {w}: hybrid", build(f32, f32, (f32, f32), f32, (), w)
     if not sequence:
         yield "lstm ui8 × ui8: basic", _basic()
 
@@ -377,7 +377,7 @@ _ENTRIES: Mapping[str, Entry] = {
     "slice": entry([_X], [(1, 2)], start_indices=longs(1, 0), limit_indices=longs(2, 3), strides=longs(1, 2)),
     "transpose": entry([_X], [(3, 2)], permutation=longs(1, 0)),
 }
-ENTRIES: Mapping[str, Entry] = {f"stablehlo_{name}": made for name, made in _ENTRIES.items()}
+ENTRIES: Mapping[str, Entry] = {f"stablehlo_{name}": layer for name, layer in _ENTRIES.items()}
 
 
 def _combiner(element: UniformQuantizedType, name: str, result: UniformQuantizedType | ScalarType) -> Function:

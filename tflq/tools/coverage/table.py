@@ -35,12 +35,12 @@ from tflq.tools.coverage.samples_of_layers import SCALE, STORED, Entry, Samples,
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What the engine makes of one operator's model. `needs`: the profiles and extensions of TOSA for its `module`.
+    """Outcome of a conversion of one operator's model. `needs`: the profiles and extensions of TOSA for its `module`.
 
     Paths:
         kept: The target's own kernel.
         integer: Plain integers, equal to the reference kernel bit for bit.
-        table: The same, as a table of all values of an 8-bit operand.
+        table: Plain integers, equal to the reference kernel bit for bit, as a table of all values of an 8-bit operand.
         float: In float between casts, within one count of the real result.
         refused: Not converted; `reason` says why.
     """
@@ -53,7 +53,7 @@ class Outcome:
 
 
 def outcome(module: Module, op: Op, options: Options) -> Outcome:
-    """What becomes of an operator of a module."""
+    """The outcome of a conversion for an operator of a module."""
     try:
         lowered, report = lower(module, options)
     except TflqError as error:
@@ -101,8 +101,8 @@ def converted(key: str, model: bytes, options: Options) -> tuple[CoverageRow, Mo
         operands = tuple("none" if v is None else short_type(v) for v in op.operands)
         results = tuple(short_type(v) for v in op.results)
         result = outcome(module, op, options)
-    said = result.path, result.reason, result.warning, result.needs
-    return CoverageRow(name.upper(), operands, results, detail, *said, key), result.module
+    fields = result.path, result.reason, result.warning, result.needs
+    return CoverageRow(name.upper(), operands, results, detail, *fields, key), result.module
 
 
 # The signatures an entry comes in: element types of its quantized tensors, by the operator's declaration.
@@ -132,19 +132,19 @@ class _Shape:
     fixed: Parameters
 
     @classmethod
-    def of(cls, name: str, made: Entry) -> _Shape:
+    def of(cls, name: str, entry: Entry) -> _Shape:
         declared = op_class(op_name(name))
         assert declared is not None
-        operands = list(_ports(declared.operand_slots, made.operands))
-        results = list(_ports(declared.result_slots, made.results))
+        operands = list(_ports(declared.operand_slots, entry.operands))
+        results = list(_ports(declared.result_slots, entry.results))
         one_type, same_scale = declared.trait(SameElementType), declared.trait(SameScale)
         fixed = declared.trait(FixedScale)
         alike = frozenset(one_type.slots if one_type else ())
         real = one_type is not None and one_type.unless_quantized
         return cls(
-            _quantized(made.operands),
-            _quantized(made.results),
-            mixed=made.mixed
+            _quantized(entry.operands),
+            _quantized(entry.results),
+            mixed=entry.mixed
             and bool(operands and results)
             and (real or not alike.issuperset({operands[0], results[0]})),
             unlike=len(operands) > 1 and real,
@@ -165,49 +165,49 @@ def _ports(declared: Sequence[Port], slots: Sequence[Slot]) -> Iterator[Port]:
             yield declared[min(i, len(declared) - 1)]
 
 
-def plain_samples(name: str, made: Entry) -> Samples:
+def plain_samples(name: str, entry: Entry) -> Samples:
     """Each signature's sample: its name, and the file."""
-    shape = _Shape.of(name, made)
+    shape = _Shape.of(name, entry)
     for storage in STORED:
-        yield from _scales(name, made, shape, storage)
-    yield f"{name} i4: {_EQUAL}", _model(name, made, shape, i4, i4)
+        yield from _scales(name, entry, shape, storage)
+    yield f"{name} i4: {_EQUAL}", _model(name, entry, shape, i4, i4)
     if shape.mixed:
         for source, target in _MIXED:
-            yield f"{name} {source} → {target}: {_EQUAL}", _model(name, made, shape, source, target)
+            yield f"{name} {source} → {target}: {_EQUAL}", _model(name, entry, shape, source, target)
     if shape.unlike:
-        yield f"{name} i8 × i16 → i8: {_EQUAL}", _unlike(name, made, shape)
-    yield from _per_axis(name, made, shape)
-    yield from _hybrid(name, made, shape)
-    for words, options in made.others.items():
-        variant = replace(made, options={**made.options, **options})
+        yield f"{name} i8 × i16 → i8: {_EQUAL}", _unlike(name, entry, shape)
+    yield from _per_axis(name, entry, shape)
+    yield from _hybrid(name, entry, shape)
+    for words, options in entry.others.items():
+        variant = replace(entry, options={**entry.options, **options})
         yield f"{name} i8: {_EQUAL}, {words}", _model(name, variant, shape, i8, i8)
 
 
 _EQUAL = "equal scales"
 
 
-def _scales(name: str, made: Entry, shape: _Shape, storage: ScalarType) -> Samples:
+def _scales(name: str, entry: Entry, shape: _Shape, storage: ScalarType) -> Samples:
     count = len(shape.operands) + len(shape.results)
     if shape.fixed:
-        yield f"{name} {storage}: the result's scale is the kernel's", _model(name, made, shape, storage, storage)
+        yield f"{name} {storage}: the result's scale is the kernel's", _model(name, entry, shape, storage, storage)
         elements = [per_layer(storage)] * len(shape.operands), [per_layer(storage, SCALE * 1.5)] * len(shape.results)
-        yield f"{name} {storage}: the result has another scale than the kernel's", model_of(name, made, *elements)
+        yield f"{name} {storage}: the result has another scale than the kernel's", model_of(name, entry, *elements)
         return
-    yield f"{name} {storage}: {_EQUAL if count > 1 else ''}", _model(name, made, shape, storage, storage)
+    yield f"{name} {storage}: {_EQUAL if count > 1 else ''}", _model(name, entry, shape, storage, storage)
     if count > 1:
         operands = [per_layer(storage, SCALE / (i + 1)) for i in range(len(shape.operands))]
         results = [per_layer(storage, SCALE * (1.5 + i)) for i in range(len(shape.results))]
-        yield f"{name} {storage}: other scales", model_of(name, made, operands, results)
+        yield f"{name} {storage}: other scales", model_of(name, entry, operands, results)
 
 
-def _model(name: str, made: Entry, shape: _Shape, source: ScalarType, target: ScalarType) -> bytes:
+def _model(name: str, entry: Entry, shape: _Shape, source: ScalarType, target: ScalarType) -> bytes:
     operands = [per_layer(source)] * len(shape.operands)
-    return model_of(name, made, operands, [_result(shape, target)] * len(shape.results))
+    return model_of(name, entry, operands, [_result(shape, target)] * len(shape.results))
 
 
-def _unlike(name: str, made: Entry, shape: _Shape) -> bytes:
+def _unlike(name: str, entry: Entry, shape: _Shape) -> bytes:
     operands = [per_layer(i8)] * (len(shape.operands) - 1)
-    return model_of(name, made, [*operands, per_layer(i16)], [_result(shape, i8)] * len(shape.results))
+    return model_of(name, entry, [*operands, per_layer(i16)], [_result(shape, i8)] * len(shape.results))
 
 
 def _result(shape: _Shape, storage: ScalarType) -> ElementType:
@@ -219,28 +219,28 @@ def _axis(dims: tuple[int, ...]) -> ElementType:
     return UniformQuantizedPerAxisType.of(i8, len(dims) - 1, SCALE / (np.arange(dims[-1]) + 1), 0)
 
 
-def _per_axis(name: str, made: Entry, shape: _Shape) -> Samples:
+def _per_axis(name: str, entry: Entry, shape: _Shape) -> Samples:
     operands: list[ElementType] = [per_layer(i8)] * len(shape.operands)
     results: list[ElementType] = [_result(shape, i8)] * len(shape.results)
     for i, dims in enumerate(shape.operands):
         if dims:
             mixed = [*operands[:i], _axis(dims), *operands[i + 1 :]]
-            yield f"{name} i8 per axis, operand {i}: ", model_of(name, made, mixed, results)
+            yield f"{name} i8 per axis, operand {i}: ", model_of(name, entry, mixed, results)
     if not shape.results or not all(shape.results):
         return
     axes = [_axis(dims) for dims in shape.results]
     if not shape.fixed:
-        yield f"{name} i8 per axis, result: ", model_of(name, made, operands, axes)
+        yield f"{name} i8 per axis, result: ", model_of(name, entry, operands, axes)
     if shape.moved and all(shape.operands):
-        yield f"{name} i8 per axis, all: ", model_of(name, made, [_axis(d) for d in shape.operands], axes)
+        yield f"{name} i8 per axis, all: ", model_of(name, entry, [_axis(d) for d in shape.operands], axes)
 
 
-def _hybrid(name: str, made: Entry, shape: _Shape) -> Samples:
+def _hybrid(name: str, entry: Entry, shape: _Shape) -> Samples:
     if not shape.hybrid:
         return
-    places = [i for i, slot in enumerate(made.operands) if isinstance(slot, tuple)]
+    places = [i for i, slot in enumerate(entry.operands) if isinstance(slot, tuple)]
     operands: list[ElementType] = [*[f32] * (len(places) - 1), per_layer(i8)]
-    yield f"{name} f32 × i8: constant i8", model_of(name, made, operands, [f32] * len(shape.results), places[-1:])
+    yield f"{name} f32 × i8: constant i8", model_of(name, entry, operands, [f32] * len(shape.results), places[-1:])
 
 
 _ENTRIES: Mapping[str, Entry] = {**layers.ENTRIES, **with_state.ENTRIES}

@@ -22,7 +22,7 @@ from tflq.formats.pipeline import form_of, narrowing, passes_of
 from tflq.formats.sources import Source, read
 from tflq.formats.tflite.writer import write
 from tflq.ir.core import Function, Location, Module, Op, Value
-from tflq.tools.verify.inputs import made_inputs
+from tflq.tools.verify.inputs import generated_inputs
 from tflq.tools.verify.interface import function_number, signature_of
 from tflq.tools.verify.layers import BUDGET, seen_as
 from tflq.tools.verify.outcome import Tolerance, difference
@@ -87,7 +87,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Bisection:
-    """What became of a model's results, pass by pass: returned by `tflq.bisect`.
+    """Comparison of a model's results after each pass: returned by `tflq.bisect`.
 
     Attributes:
         source: Path of the model.
@@ -129,7 +129,7 @@ class Case:
 
 @dataclass(slots=True)
 class Results:
-    """What a module gave for a case: outputs by the interpreter's names, and operator results by their own."""
+    """Results of a module for a case: outputs by the interpreter's names, operator results by their tensors' names."""
 
     outputs: Mapping[str, np.ndarray]
     inner: dict[str, np.ndarray] = field(default_factory=dict)
@@ -146,7 +146,7 @@ def interpreted(
     names: Mapping[str, Sequence[str]],
     limits: tuple[Resolver, float],
 ) -> list[Results]:
-    """What the interpreter gives for a module, written to a file. names: the operator results to fetch, by entry.
+    """The interpreter's results for a module, written to a file. names: the operator results to fetch, by entry.
     RunError if it does not run."""
     path.write_bytes(write(module))
     with closing(TfliteRunner(str(path), *limits)) as runner:
@@ -154,7 +154,7 @@ def interpreted(
 
 
 def run_file(runner: TfliteRunner, cases: Sequence[Case], names: Mapping[str, Sequence[str]]) -> list[Results]:
-    """What the interpreter gives for each case, by an open model."""
+    """The interpreter's results for each case, by an open model."""
     every = []
     for case in cases:
         sides = runner.entries[case.entry]
@@ -162,8 +162,8 @@ def run_file(runner: TfliteRunner, cases: Sequence[Case], names: Mapping[str, Se
         outputs = runner.run(case.entry, arrays)
         results = Results(dict(zip([name for name, _ in sides["outputs"]], outputs, strict=True)))
         known = [name for name in names[case.entry] if name in runner.names(case.entry)]
-        taken = accumulate(runner.sizes(case.entry, known))  # all that is fetched has to fit into memory
-        wanted = [name for name, size in zip(known, taken, strict=True) if size <= BUDGET // len(cases)]
+        totals = accumulate(runner.sizes(case.entry, known))  # all that is fetched has to fit into memory
+        wanted = [name for name, size in zip(known, totals, strict=True) if size <= BUDGET // len(cases)]
         with runner.fetching(case.entry, wanted) as fetcher:
             fetcher.run(arrays, {})
             fetched = {name: fetcher.fetch(name) for name in wanted}
@@ -173,8 +173,8 @@ def run_file(runner: TfliteRunner, cases: Sequence[Case], names: Mapping[str, Se
 
 
 def evaluated(module: Module, case: Case, want: Results) -> Results:
-    """What the evaluator gives for a module in the integer or the tosa form, by the names and in the types of the
-    results that are wanted, the original's. NotImplementedError names an op without an evaluator."""
+    """The evaluator's results for a module in the integer or the tosa form. Names and types are those of `want`, the
+    original's results. NotImplementedError names an op without an evaluator."""
     function = function_of(module, case.entry)
     signature = signature_of(module, case.entry)
     inputs = _by_name(None if signature is None else signature.inputs, function.inputs, case.inputs)
@@ -193,10 +193,10 @@ def evaluated(module: Module, case: Case, want: Results) -> Results:
 
 
 def _by_name(
-    stated: Sequence[tuple[str | None, Value]] | None, values: Sequence[Value], names: Collection[str]
+    pairs_in_signature: Sequence[tuple[str | None, Value]] | None, values: Sequence[Value], names: Collection[str]
 ) -> dict[str, Value]:
     """Inputs or outputs by the names that the interpreter has: those of the signature, or of the tensors."""
-    pairs = stated if stated is not None else [(v.name, v) for v in values]
+    pairs = pairs_in_signature if pairs_in_signature is not None else [(v.name, v) for v in values]
     by_name = {name: value for name, value in pairs if name is not None and name in names}
     return by_name if len(by_name) == len(names) else dict(zip(names, values, strict=True))
 
@@ -382,7 +382,7 @@ class _Search:
         return None
 
     def _apart(self, got: np.ndarray, want: np.ndarray) -> str:
-        """How far two arrays are from each other; empty if that is accepted."""
+        """Text of the difference of two arrays; empty if it is accepted."""
         apart = difference(got, want, self._tolerance)
         return "" if apart.accepted else str(apart)
 
@@ -417,7 +417,7 @@ class _Search:
 
 def _cases(runner: TfliteRunner, seeds: int, seed: int) -> Iterator[Case]:
     for key, sides in runner.entries.items():
-        for name, arrays in made_inputs(sides["inputs"], seeds, None, seed):
+        for name, arrays in generated_inputs(sides["inputs"], seeds, None, seed):
             yield Case(key, name, dict(zip([n for n, _ in sides["inputs"]], arrays, strict=True)))
 
 
@@ -435,7 +435,7 @@ def _producer(module: Module, entry: str, tensor: str) -> Op | None:
 
 
 def _ops(module: Module) -> dict[Location, tuple[str, ...]]:
-    """What each operator of the source is now: names of ops, in order, each once."""
+    """The ops that compute each operator of the source now: names, in order, each once."""
     shared: dict[int, tuple[Location, dict[str, None]]] = {}  # ops share their locations, whose hashes are slow
     for op in module.ops():
         if op.location is not None:

@@ -48,7 +48,7 @@ from tflq.ir.types import TensorType, UniformQuantizedPerAxisType, UniformQuanti
 from tflq.tools.samples.files import files_of
 from tflq.tools.samples.reading import check_data, samples_of
 from tflq.tools.verify.comparison import verify
-from tflq.tools.verify.inputs import entry_for, made_inputs
+from tflq.tools.verify.inputs import entry_for, generated_inputs
 from tflq.tools.verify.interface import function_number, signature_of
 from tflq.tools.verify.outcome import difference
 from tflq.tools.verify.runner import Child, Opened, RunError, opened_whole
@@ -63,8 +63,9 @@ Inputs: TypeAlias = Mapping[str, np.ndarray]
 
 
 class Interpreter:
-    """Runs the first functions of one model after another, with the reference kernels, in a process that is started
-    again when a model takes it down."""
+    """Runs the first functions of one model after another, with the reference kernels, in a child process.
+
+    The process is started again when a model takes it down."""
 
     def __init__(self, timeout: float) -> None:
         self._timeout = timeout
@@ -227,7 +228,7 @@ def invented(value: Value) -> np.ndarray:
         "scales": [1.0] if quantized else [],
         "zero_points": [zero],
     }
-    return next(arrays for _, arrays in made_inputs([(value.name, description)], 1, None))[0]
+    return next(arrays for _, arrays in generated_inputs([(value.name, description)], 1, None))[0]
 
 
 Candidate = tuple[bytes, dict[str, np.ndarray]]
@@ -295,8 +296,8 @@ def minimize(items: Sequence[T], fails: Callable[[Sequence[T]], bool]) -> list[T
 
     Each part is tried once: about 2 log2(n) parts, if one item is at fault.
     """
-    kept, chunks = list(items), 2
-    tried: set[tuple[T, ...]] = {tuple(kept)}
+    smallest, chunks = list(items), 2
+    tried: set[tuple[T, ...]] = {tuple(smallest)}
 
     def still(candidate: list[T]) -> bool:
         key = tuple(candidate)
@@ -305,22 +306,22 @@ def minimize(items: Sequence[T], fails: Callable[[Sequence[T]], bool]) -> list[T
         tried.add(key)
         return fails(candidate)
 
-    while len(kept) > 1:
-        bounds = [len(kept) * i // chunks for i in range(chunks + 1)]
-        parts = [kept[a:b] for a, b in pairwise(bounds)]
+    while len(smallest) > 1:
+        bounds = [len(smallest) * i // chunks for i in range(chunks + 1)]
+        parts = [smallest[a:b] for a, b in pairwise(bounds)]
         smaller = next((part for part in parts if still(part)), None)
         if smaller is not None:
-            kept, chunks = smaller, 2
+            smallest, chunks = smaller, 2
             continue
         rests = ([x for j, part in enumerate(parts) if j != i for x in part] for i in range(chunks))
         smaller = next((rest for rest in rests if still(rest)), None)
         if smaller is not None:
-            kept, chunks = smaller, max(chunks - 1, 2)
-        elif chunks < len(kept):
-            chunks = min(2 * chunks, len(kept))
+            smallest, chunks = smaller, max(chunks - 1, 2)
+        elif chunks < len(smallest):
+            chunks = min(2 * chunks, len(smallest))
         else:
             break
-    return kept
+    return smallest
 
 
 # The call.
@@ -375,9 +376,9 @@ class Reduction:
             FileError: A file exists or cannot be written.
         """
         part, arrays = _places(path, [self.source], force=force)
-        held = io.BytesIO()
-        np.savez(held, **{f"arr_{i}": array for i, array in enumerate(self.inputs.values())})
-        replace_files([(part, [self.data]), (arrays, [held.getbuffer()])], force=force)
+        buffer = io.BytesIO()
+        np.savez(buffer, **{f"arr_{i}": array for i, array in enumerate(self.inputs.values())})
+        replace_files([(part, [self.data]), (arrays, [buffer.getbuffer()])], force=force)
         return arrays
 
     def to_json(self) -> dict[str, Any]:
@@ -437,9 +438,9 @@ def reduce(
 
     Example:
         ```python
-        found = tflq.reduce("model.tflite", "part.tflite", target="kernels")
-        if found is not None:
-            print(found.kind, found.operators)
+        reduction = tflq.reduce("model.tflite", "part.tflite", target="kernels")
+        if reduction is not None:
+            print(reduction.kind, reduction.operators)
         ```
     """
     start = time.monotonic()
@@ -460,8 +461,8 @@ def reduce(
     options_from_arguments(format, target, mac=mac, fallback=fallback)
     options = {"target": target, "mac": mac, "fallback": fallback, "format": format}
     with ExitStack() as stack:
-        asked_for = predicate or stack.enter_context(Conversion(options, timeout=timeout))
-        reduction = _reduced(source, data, asked_for, start, seeds, inputs, timeout)
+        failure_of = predicate or stack.enter_context(Conversion(options, timeout=timeout))
+        reduction = _reduced(source, data, failure_of, start, seeds, inputs, timeout)
     if reduction is not None and destination is not None:
         reduction.save(destination, force=force)
     return reduction
@@ -499,12 +500,18 @@ def _places(path: FilePath, read: Sequence[object], *, force: bool) -> tuple[Pat
     return part, arrays
 
 
-def _runs(path: Path, module: Module, seeds: int, own: Any, timeout: float) -> Iterator[tuple[str, list[np.ndarray]]]:
+def _runs(
+    path: Path, module: Module, seeds: int, user_inputs: Any, timeout: float
+) -> Iterator[tuple[str, list[np.ndarray]]]:
     """Entries and inputs to try. If the interpreter does not open the model: its first function, without inputs."""
     try:
         with opened_whole(str(path), keep=False, timeout=timeout) as opened:
             sides = opened.head["entries"]
-            runs = [(key, arrays) for key in entries(module) for arrays in input_sets(sides[key]["inputs"], seeds, own)]
+            runs = [
+                (key, arrays)
+                for key in entries(module)
+                for arrays in input_sets(sides[key]["inputs"], seeds, user_inputs)
+            ]
     except RunError:
         runs = [("", [])]
     yield from runs
@@ -520,13 +527,13 @@ def _recorded_inputs(module: Module, entry: str, index: int, arrays: Sequence[np
     return {(index, numbers[v]): array for v, array in zip(values, arrays, strict=False)}
 
 
-def input_sets(side: Side, seeds: int, own: Any) -> Iterator[list[np.ndarray]]:
-    """The inputs of an entry, as `tflq.verify` makes them, or the user's own."""
-    if own is not None:
-        for sample in samples_of(own, entry_for(side)).arrays:
+def input_sets(side: Side, seeds: int, user_inputs: Any) -> Iterator[list[np.ndarray]]:
+    """The inputs of an entry, as `tflq.verify` makes them, or the user's."""
+    if user_inputs is not None:
+        for sample in samples_of(user_inputs, entry_for(side)).arrays:
             yield [np.ascontiguousarray(sample[name]).reshape(sample[name].shape) for name, _ in side]
     else:
-        yield from (arrays for _, arrays in made_inputs(side, seeds, None))
+        yield from (arrays for _, arrays in generated_inputs(side, seeds, None))
 
 
 class _Search:
@@ -548,15 +555,20 @@ class _Search:
     def smallest(self, index: int) -> tuple[bytes, Inputs, tuple[str, ...], int]:
         """The smallest part of a function, or of one that its last operator runs."""
         total = sum(len(function.ops) for function in self._module.functions)
-        kept = self._minimized(index)
-        while len(kept) == 1:
-            inner = self._failing_callee(index, kept[0])
+        operators = self._minimized(index)
+        while len(operators) == 1:
+            inner = self._failing_callee(index, operators[0])
             if inner is None:
                 break
-            index, kept = inner, self._minimized(inner)
-        data, inputs = self._part(index, kept)
+            index, operators = inner, self._minimized(inner)
+        data, inputs = self._part(index, operators)
         ops = self._module.functions[index].ops
-        return data, inputs, tuple(str(ops[i].location).removeprefix(f"{self._module.source}: ") for i in kept), total
+        return (
+            data,
+            inputs,
+            tuple(str(ops[i].location).removeprefix(f"{self._module.source}: ") for i in operators),
+            total,
+        )
 
     def _minimized(self, index: int) -> list[int]:
         return minimize(self._all(index), lambda operators: self._fails(index, operators))

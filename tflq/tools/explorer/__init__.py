@@ -35,7 +35,7 @@ from tflq.targets.load import load_target
 
 Json = dict[str, Any]
 Describe = Callable[[Op], tuple[Mapping[str, str], str]]
-"""What else is known about an op: attributes to show, and the colour of its border ("" for the usual one)."""
+"""Further facts about an op: attributes to show, and the colour of its border ("" for the usual one)."""
 
 NOTHING: Final[Mapping[str, ElementType]] = MappingProxyType({})
 
@@ -143,7 +143,7 @@ class _FunctionGraph:
         return [{"sourceNodeId": source, "sourceNodeOutputId": str(output), "targetNodeInputId": str(index)}]
 
     def _tensor(self, index: int, value: Value, tag: str = "") -> Json:
-        """What is shown of a node's input or output."""
+        """Metadata of a node's input or output."""
         shown = {
             "__tensor_tag": tag,
             "tensor_index": str(self._numbers[value]) if value in self._numbers else "",
@@ -206,7 +206,7 @@ COLOURS: Final[Mapping[str, str]] = {"integer": "#2e9e5b", "float": "#e08a00", "
 """The colour of a node's border, by what becomes of its operator; visible on light and dark backgrounds."""
 
 _Known = Mapping[tuple[int, int], tuple[Mapping[str, str], str]]
-"""What is shown of an operator, and its colour, by subgraph and operator."""
+"""Attributes to show of an operator, and its colour, by subgraph and operator."""
 
 
 class Explored(NamedTuple):
@@ -229,12 +229,12 @@ def explore(source: Source, target: FilePath | None = None) -> Explored:
     except UnsupportedError as error:
         return Explored([_refused(source, error)], error)
     describe = _describer(_of_report(conversion.report.rows))
-    own = of_target(target).builtins
-    options = Options(kernels=load_target(target if own else None))
+    builtin_target = of_target(target).builtins
+    options = Options(kernels=load_target(target if builtin_target else None))
     module = read(source)
     types = {v.name: v.type.element for f in module.functions for v in f.values() if v.name and v.type.quantized}
     stages = [("before", graphs(module, "before", describe))]
-    if own or not is_tosa(module):  # a TOSA file stays one
+    if builtin_target or not is_tosa(module):  # a TOSA file stays one
         form = integer_form(module, options)
         stages.append(("integer form", graphs(form, "integer form", describe, types)))
     stages.append(("after", graphs(conversion.module, "after", describe, types)))

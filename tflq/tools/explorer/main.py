@@ -30,10 +30,10 @@ class TflqAdapter(Adapter):  # type: ignore[misc] # its package may be missing, 
 
     def convert(self, model_path: str, settings: dict[str, Any]) -> ModelExplorerGraphs:
         """The graphs of a file. Model Explorer shows the messages of errors."""
-        found = explore(model_path, settings.get("target"))
+        explored = explore(model_path, settings.get("target"))
         return {
             "graphCollections": [
                 GraphCollection(label=stage["label"], graphs=[Graph(**graph) for graph in stage["subgraphs"]])
-                for stage in found.stages
+                for stage in explored.stages
             ]
         }

@@ -1,6 +1,7 @@
-"""Pages for people, each one self-contained HTML file; here how all are rendered, and the layers page of a comparison:
-every operator result of the original in order, how far the other model's is from it, and the operator, with the
-original's parameters and the formulas of the integer form.
+"""Pages for people, each one self-contained HTML file: the renderer of all, and the layers page of a comparison.
+
+The layers page lists every operator result of the original in order, with the other model's difference from it. Each
+row has the operator, the original's parameters and the formulas of the integer form.
 """
 
 from __future__ import annotations
@@ -91,11 +92,11 @@ def plots(rows: Sequence[Row]) -> list[Plot]:
     """A plot for the integers that differ, and one for the floats, if there are any."""
     drawn = []
     for title, integers in (("in LSB", True), ("in floats", False)):
-        own = [_largest(row, integers) for row in rows]
-        values = [value for value in own if value is not None]
+        largest = [_largest(row, integers) for row in rows]
+        values = [value for value in largest if value is not None]
         if values:
             axis = axis_for(values, integers=integers)
-            heights = [None if value is None else axis.height(value) for value in own]
+            heights = [None if value is None else axis.height(value) for value in largest]
             drawn.append(Plot(f"Largest difference {title}, layer by layer", axis, heights, _across(rows)))
     return drawn
 
@@ -166,7 +167,7 @@ def _name(
     numbers: Mapping[Value, tuple[tuple[int, int], str]],
     operands: Sequence[str],
 ) -> str:
-    """What a step calls a value: the number of an earlier step, or an operand of its operator; "" for neither."""
+    """A value's name in a step: the number of an earlier step, or an operand of its operator; "" for neither."""
     if value.is_constant:
         return ""
     owner, number = numbers.get(value, (key, ""))
@@ -196,7 +197,7 @@ def formula(op: Op, names: Mapping[Value, str] = MappingProxyType({})) -> str:
 
 
 def _special(op: Op, names: Mapping[Value, str]) -> str:
-    """What an op computes, if its class has a formula of its own; else empty."""
+    """The formula of an op, if its class has a formula of its own; else empty."""
     first = next(iter(op.operands), None)
     x = (names.get(first) if first is not None else "") or "x"
     match op:
@@ -237,7 +238,7 @@ def _table(entries: Value, x: str) -> str:
 
 
 def parameters(op: Op) -> list[tuple[str, str]]:
-    """What the source says of an operator: its options, then each tensor's type and quantization."""
+    """Parameters of an operator in the source: its options, then each tensor's type and quantization."""
     options = [(name, attribute_text(value)) for name, value in op.attributes.items() if value is not None]
     sides = [(f"input {i}", v) for i, v in enumerate(op.operands) if v is not None]
     sides += [("result" if len(op.results) == 1 else f"result {i}", v) for i, v in enumerate(op.results)]
@@ -271,13 +272,13 @@ def _quantized(value: Value) -> str:
     element = value.type.element
     if isinstance(element, UniformQuantizedPerAxisType):
         zeros = f", zero points {_span(element.zero_points)}" if element.zero_points.any() else ""
-        said = f"scale {_span(element.scales)} along axis {element.axis}{zeros}"
+        parameters_text = f"scale {_span(element.scales)} along axis {element.axis}{zeros}"
     elif isinstance(element, UniformQuantizedType):
-        said = f"scale {element.scale:.9g}, zero point {element.zero_point}"
+        parameters_text = f"scale {element.scale:.9g}, zero point {element.zero_point}"
     else:
-        said = ", ".join(f"{name} {text}" for name, text in quantization(element).items())
+        parameters_text = ", ".join(f"{name} {text}" for name, text in quantization(element).items())
     constant = "constant" if value.is_constant else ""
-    return ", ".join(part for part in (shape_text(value.type), said, constant) if part)
+    return ", ".join(part for part in (shape_text(value.type), parameters_text, constant) if part)
 
 
 def _operand(value: Value) -> str:
@@ -321,13 +322,13 @@ def render(template: str, **values: Any) -> str:
 
 
 def render_pieces(template: str, **values: Any) -> Iterator[str]:
-    """The same in pieces, in order: values that come late in the template may be known late. TflqError without
-    jinja2."""
+    """Pieces of a rendered template, in order: values that come late in the template may be known late. TflqError
+    without jinja2."""
     return _environment().get_template(template).generate(**values)
 
 
 Formulas: TypeAlias = Mapping[tuple[int, int], list[str]]
-"""What each operator computes in the integer form, by function and number."""
+"""Formulas of each operator in the integer form, by function and number."""
 
 LINES = 60
 """Formulas of an operator that are shown."""

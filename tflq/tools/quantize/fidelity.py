@@ -1,5 +1,6 @@
-"""How near a quantized network's outputs are to those of its float original, on samples; and how operators are given
-back to float, worst first, until the outputs are as near as they are to be.
+"""Fidelity of a quantized network on samples: its outputs compared with those of its float original.
+
+Operators are restored to float, worst first, until the outputs are as near as they are to be.
 
 First each operator is tried alone: how near are the outputs with just this one in float? In that order, the most gain
 first, they are given back, and the outputs measured after each; one that gains nothing then is taken again.
@@ -37,7 +38,7 @@ MOST: Final = 100
 Outputs = list[np.ndarray]
 """The outputs of a sample, as float64."""
 Metric = Callable[[list[Outputs], list[Outputs]], float]
-"""How near the second outputs are to the first, sample by sample; more is nearer."""
+"""Fidelity of the second outputs to the first, sample by sample; more is nearer."""
 
 
 def signal_to_noise(
@@ -74,7 +75,7 @@ class FloatNetwork:
         self.path = os.fspath(path)
         with _running(self.path):
             self._runner = TfliteRunner(self.path, "default", _TIMEOUT)
-        self._kept = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the network
+        self._outputs_file = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the network
         self._places: list[int] = []
 
     def beside(
@@ -87,18 +88,18 @@ class FloatNetwork:
             after = TfliteRunner(path, "default", _TIMEOUT, beside=self._runner)
         with closing(after):
             sides = after.entries[self.entry.key]
-            given, made = ([described for _, described in sides[side]] for side in ("inputs", "outputs"))
+            input_types, output_types = ([described for _, described in sides[side]] for side in ("inputs", "outputs"))
             for place, sample in enumerate(islice(samples_of(data, self.entry, images).arrays, MOST)):
-                arrays = [sample[own.name] for own in self.entry.in_run_order]
+                arrays = [sample[input_.name] for input_ in self.entry.in_run_order]
                 floats = self._outputs(place, arrays)
                 with _running(called or path):
-                    others = after.run(self.entry.key, list(map(_stored, arrays, given)), {})
-                yield [array.astype(np.float64) for array in floats], list(map(_real, others, made))
+                    others = after.run(self.entry.key, list(map(_stored, arrays, input_types)), {})
+                yield [array.astype(np.float64) for array in floats], list(map(_real, others, output_types))
             after.release()
 
     def close(self) -> None:
         """Ends the interpreter's process, and forgets what it gave."""
-        self._kept.close()
+        self._outputs_file.close()
         self._runner.close()
 
     def _outputs(self, place: int, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -106,12 +107,14 @@ class FloatNetwork:
         if place == len(self._places):
             with _running(self.path):
                 outputs = self._runner.run(self.entry.key, arrays, {})
-            self._places.append(self._kept.seek(0, os.SEEK_END))
+            self._places.append(self._outputs_file.seek(0, os.SEEK_END))
             for output in outputs:
-                np.save(self._kept, output, allow_pickle=False)
+                np.save(self._outputs_file, output, allow_pickle=False)
             return outputs
-        self._kept.seek(self._places[place])
-        return [np.load(self._kept, allow_pickle=False) for _ in self._runner.entries[self.entry.key]["outputs"]]
+        self._outputs_file.seek(self._places[place])
+        return [
+            np.load(self._outputs_file, allow_pickle=False) for _ in self._runner.entries[self.entry.key]["outputs"]
+        ]
 
 
 @contextmanager
@@ -166,7 +169,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """How operators were given back to float.
+    """Search for the operators that are restored to float.
 
     Attributes:
         metric: What was measured: "decibels", or the function's name.
@@ -189,7 +192,7 @@ class Search:
     steps: tuple[Step, ...] = ()
 
     def lines(self) -> list[str]:
-        """What was tried, for people."""
+        """The steps of the search, as text."""
         unit = " dB" if self.metric == "decibels" else ""
         on = f"on {self.judged} samples not calibrated with" + (f" ({self.calibrated} were)" if self.calibrated else "")
         lines = [f"{self.metric} {self.before:.2f} → {self.after:.2f}, at least {self.least:g}, {on}"]
@@ -200,14 +203,14 @@ class Search:
 
 
 Measure = Callable[[Sequence[Rule]], float]
-"""How near the outputs are of a network with further rules."""
+"""Fidelity of the outputs of a network with further rules."""
 
 
-def restore_float(rows: Sequence[QuantizedRow], measure: Measure, least: float, found: dict[str, Any]) -> Search:
-    """Finds the operators that have to stay float. rows: of the network with no operator given back. found: the other
-    attributes of the result. OptionError if it is not reached."""
+def restore_float(rows: Sequence[QuantizedRow], measure: Measure, least: float, attributes: dict[str, Any]) -> Search:
+    """Finds the operators that have to stay float. rows: of the network with no operator given back. attributes:
+    the other ones of the result. OptionError if it is not reached."""
     before = measure(())
-    search = Search(least=least, before=before, after=before, **found)
+    search = Search(least=least, before=before, after=before, **attributes)
     if before >= least:
         return search
     alone: list[Step] = []

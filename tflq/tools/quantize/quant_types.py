@@ -316,19 +316,19 @@ class PrepareTfl(Pass):
 
 def _types(module: Module) -> _Types:
     """All fake quantizations of a module, with what they simulate. UnsupportedError names those that have no type."""
-    found: _Types = {}
+    types: _Types = {}
     reasons = []
     for op in walk(module.ops()):
         if trait_of(op, SimulatesQuantization) is None:
             continue
         try:
-            found[op] = simulated_type(op)
+            types[op] = simulated_type(op)
         except ValueError as error:
             what = f"{op.name}: {error}"
             reasons.append(Reason.at(op.location, what, value=op.name, remedy="state its range in constants"))
     if reasons:
         raise UnsupportedError("fake quantizations have no quantized types", reasons)
-    return found
+    return types
 
 
 def _refuse_others(module: Module) -> None:

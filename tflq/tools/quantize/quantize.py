@@ -57,7 +57,7 @@ from tflq.tools.quantize.regions.fusion import KernelFusion
 from tflq.tools.quantize.regions.materialize import of_tflite
 from tflq.tools.quantize.regions.quantize import TflQuantizePipeline, quantize_kernels
 from tflq.tools.quantize.regions.ranges import is_statement, other_sign
-from tflq.tools.quantize.report import ASKED, Quantization, QuantizedRow, rows_of
+from tflq.tools.quantize.report import STAYS_FLOAT, Quantization, QuantizedRow, rows_of
 from tflq.tools.quantize.weights import Moments, Placed, moments_of, quantize_weights
 from tflq.tools.samples.files import Images, Level
 from tflq.tools.samples.inputs import Entry
@@ -156,18 +156,18 @@ def quantize(
     check_choice("io", io, EDGES)
     check_flags(force=force)
     images = Images.of(mean, scale)
-    stated = _listed(statistics)
+    listed = _listed(statistics)
     check_number("min_snr", min_snr, -math.inf, optional=True)
     if destination is not None:
         if named_by(destination) != DEFAULT:
             what = f"the suffix says another format than {DEFAULT}"
             remedy = "quantize to a .tflite file, and convert this"
             raise OptionError(Reason(what, os.fspath(destination), remedy=remedy))
-        check_outputs([("the result", destination)], inputs=[source, *stated, calibration], force=force)
+        check_outputs([("the result", destination)], inputs=[source, *listed, calibration], force=force)
     rules = read_recipe(recipe, keep_float, default)
     with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
         source = on_disk(source, folder)
-        work = _Work(source, default, target, io, stated=bool(stated))
+        work = _Work(source, default, target, io, has_statistics=bool(listed))
         search, decibels = None, None
         moments: Placed = {}
         if rounds_by_products(rules, default):
@@ -175,21 +175,23 @@ def quantize(
             moments = _moments(source, calibration) if min_snr is None else {}
         if min_snr is not None:
             samples = _samples(source, calibration, images, "how near the outputs are is measured on samples")
-            made, search = _near(work, rules, stated, samples, min_snr, metric)
+            network, search = _near(work, rules, listed, samples, min_snr, metric)
             decibels = search.after if metric is None else None
         elif metric is not None:
             raise OptionError(Reason("a metric needs the number that it is to reach", remedy="give min_snr"))
         else:
-            made = work.made(rules, lambda bins: _statistics(source, stated, calibration, images, bins), moments)
+            network = work.build(rules, lambda bins: _statistics(source, listed, calibration, images, bins), moments)
             if calibration is not None and not isinstance(calibration, Iterator):
                 with closing(FloatNetwork(source)) as floats:
-                    decibels = _measured(floats, made.data, calibration, images)
+                    decibels = _measured(floats, network.data, calibration, images)
         if destination is not None:
-            replace_file(destination, [made.data], force=force)
-        return Quantization(made.module, made.rows, scheme, os.path.getsize(source), len(made.data), decibels, search)
+            replace_file(destination, [network.data], force=force)
+        return Quantization(
+            network.module, network.rows, scheme, os.path.getsize(source), len(network.data), decibels, search
+        )
 
 
-class _Made(NamedTuple):
+class _Network(NamedTuple):
     """A quantized network, what became of each operator, and its file."""
 
     module: Module
@@ -199,15 +201,15 @@ class _Made(NamedTuple):
 
 @dataclass(frozen=True)
 class _Work:
-    """What is the same for all networks made of a source. stated: whether the call gives statistics."""
+    """Common parameters of all networks quantized from a source. has_statistics: whether the call gives statistics."""
 
     source: FilePath
     default: Settings
     target: FilePath | None
     io: Edges
-    stated: bool
+    has_statistics: bool
 
-    def made(self, rules: Sequence[Rule], statistics: Callable[[bool], list[Statistics]], moments: Placed) -> _Made:
+    def build(self, rules: Sequence[Rule], statistics: Callable[[bool], list[Statistics]], moments: Placed) -> _Network:
         """The network by some rules. statistics: is called where ranges of activations are needed, and told
         whether these need histograms. moments: of what weights are multiplied with, by the function and the tensor."""
         module = read(self.source)
@@ -220,17 +222,17 @@ class _Work:
                 _state_ranges(module, seen, chosen)
             rows = _static(module, self.target, chosen, self.io, of_weights)
         else:
-            if self.stated or self.target is not None or self.io != "float":
+            if self.has_statistics or self.target is not None or self.io != "float":
                 what = f"scheme '{self.default.scheme}' is of weights alone"
                 remedy = "leave out statistics, target and io, or take int8"
                 raise OptionError(Reason(what, value=self.default.scheme, remedy=remedy))
             rows = quantize_weights(module, chosen, of_weights)
-            if not _asked(rows):
+            if not _has_outcome(rows):
                 why = "; ".join(dict.fromkeys(f"{row.operator}: {row.why}" for row in rows[:_NAMED]))
                 raise OptionError(Reason(f"no operator has weights to quantize: {why}", remedy="take another scheme"))
         forget_constants(module)
         module.buffers, module.operator_codes = [], []  # the writer makes these tables anew
-        return _Made(module, tuple(rows), write(module))
+        return _Network(module, tuple(rows), write(module))
 
 
 def _near(
@@ -240,8 +242,8 @@ def _near(
     samples: Span,
     least: float,
     metric: Metric | None,
-) -> tuple[_Made, Search]:
-    """The network whose outputs are near enough, and how it was found."""
+) -> tuple[_Network, Search]:
+    """The network whose outputs are near enough, and the search for it."""
     chosen = Choices(read(work.source), rules, work.default)
     rounds = rounds_by_products(rules, work.default)
     split = math.ceil(len(samples) * CALIBRATED) if rounds or (chosen.static and not statistics) else 0
@@ -249,22 +251,22 @@ def _near(
         what = f"{len(samples)} samples are too few to calibrate with some and judge by others"
         raise OptionError(Reason(what, value=len(samples), remedy="give two at least"))
     first, judge = samples.split(split)
-    given = None if statistics else first
-    seen = _statistics(work.source, statistics, given or None, None, chosen.needs_bins) if chosen.static else []
+    calibration = None if statistics else first
+    seen = _statistics(work.source, statistics, calibration or None, None, chosen.needs_bins) if chosen.static else []
     moments = _moments(work.source, first) if rounds else {}
 
-    def made(kept: Sequence[Rule]) -> _Made:
-        return work.made((*kept, *rules), lambda _: seen, moments)
+    def build(float_rules: Sequence[Rule]) -> _Network:
+        return work.build((*float_rules, *rules), lambda _: seen, moments)
 
     named = "decibels" if metric is None else getattr(metric, "__name__", "metric")
     with closing(FloatNetwork(work.source)) as floats:
 
-        def measure(kept: Sequence[Rule]) -> float:
-            return _measured(floats, made(kept).data, judge, None, metric)
+        def measure(float_rules: Sequence[Rule]) -> float:
+            return _measured(floats, build(float_rules).data, judge, None, metric)
 
-        found = {"metric": named, "calibrated": split, "judged": min(len(judge), MOST)}
-        search = restore_float(made(()).rows, measure, least, found)
-    return made(rules_of(search)), search
+        attributes = {"metric": named, "calibrated": split, "judged": min(len(judge), MOST)}
+        search = restore_float(build(()).rows, measure, least, attributes)
+    return build(rules_of(search)), search
 
 
 def _samples(source: FilePath, data: Any, images: Images | None, what: str) -> Span:
@@ -277,7 +279,7 @@ def _samples(source: FilePath, data: Any, images: Images | None, what: str) -> S
 def _measured(
     floats: FloatNetwork, data: bytes, samples: Any, images: Images | None, metric: Metric | None = None
 ) -> float:
-    """How near the outputs of a result are on samples: decibels, or by another metric."""
+    """Fidelity of the outputs of a result on samples: in decibels, or by another metric."""
     with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
         path = os.path.join(folder, "quantized.tflite")
         replace_file(path, [data])
@@ -297,14 +299,14 @@ def _listed(statistics: OneStatistics | Sequence[OneStatistics] | None) -> Seque
 def _statistics(
     source: Any, statistics: Sequence[OneStatistics], calibration: Any, images: Images | None, bins: bool
 ) -> list[Statistics]:
-    """What is given, read; or what is seen of samples; empty without either."""
+    """The statistics of the call, read, or those of samples; empty without either."""
     if statistics and calibration is not None:
         what = "ranges come either from statistics or from samples to calibrate with"
         raise OptionError(Reason(what, remedy="give one of them"))
     if calibration is not None:
         levels: dict[str, Any] = {} if images is None else {"mean": images.mean, "scale": images.scale}
         return [calibrate(source, calibration, histogram=bins, **levels).statistics]
-    return [given if isinstance(given, Statistics) else read_statistics(given) for given in statistics]
+    return [each if isinstance(each, Statistics) else read_statistics(each) for each in statistics]
 
 
 def _state_ranges(module: Module, seen: Sequence[Statistics], chosen: Choices) -> None:
@@ -326,9 +328,9 @@ def _state_ranges(module: Module, seen: Sequence[Statistics], chosen: Choices) -
                 raise OptionError(Reason(what, tensor=key, value=key, remedy=remedy))
             used.add(key)
             (point,) = fitting
-            asked = chosen.of([value])
-            levels = STATIC.get(asked.scheme, STATIC["int8"])
-            ends = observed_range(point, Method.of(asked.range), key, levels)
+            settings = chosen.of([value])
+            levels = STATIC.get(settings.scheme, STATIC["int8"])
+            ends = observed_range(point, Method.of(settings.range), key, levels)
             if ends is not None and max(map(abs, ends)) <= _LARGEST:
                 stats = {"layerStats": np.array(ends, np.float32)}
                 behind[value] = Op(Stats.op_name, [value], [Value(value.type)], stats)
@@ -343,7 +345,7 @@ def _state_ranges(module: Module, seen: Sequence[Statistics], chosen: Choices) -
 
 
 def _moments(source: FilePath, samples: Span) -> Placed:
-    """What weights are multiplied with. OptionError if no samples could be held back."""
+    """The moments of the numbers that weights are multiplied with. OptionError if no samples could be held back."""
     if len(samples) < 2:
         what = f"{len(samples)} samples are too few to round weights by some and judge by others"
         raise OptionError(Reason(what, value=len(samples), remedy="give two at least"))
@@ -367,8 +369,8 @@ def _static(
     leave_float(floats)
     of_tflite(module)
     Pipeline([Fold(), PrepareTfl()]).run(module)
-    quantize_kernels(module, kernels, propagated=lambda found: rows.extend(rows_of(found, kernels, known)))
-    if not _asked(rows):
+    quantize_kernels(module, kernels, propagated=lambda regions: rows.extend(rows_of(regions, kernels, known)))
+    if not _has_outcome(rows):
         raise _nothing(rows, has_ranges=has_ranges)
     drop_annotations(module)
     store_edges(module, list(dict.fromkeys(entries)), io)
@@ -385,9 +387,9 @@ def _check_floats(module: Module, source: FilePath) -> None:
         raise OptionError(Reason(what, os.fspath(source), remedy="give the float network that it was made of"))
 
 
-def _asked(rows: Sequence[QuantizedRow]) -> bool:
-    """Whether something became of an operator that the caller has asked for."""
-    return any(row.quantized or row.why == ASKED for row in rows)
+def _has_outcome(rows: Sequence[QuantizedRow]) -> bool:
+    """Whether an operator is quantized, or stays float because the caller asked for it."""
+    return any(row.quantized or row.why == STAYS_FLOAT for row in rows)
 
 
 def _nothing(rows: Sequence[QuantizedRow], *, has_ranges: bool) -> OptionError:
@@ -433,8 +435,8 @@ def _store_input(module: Module, function: Function, value: Value, storage: Scal
     if not all(_reads_no_floats(op) for op in users):
         _dequantize(function, value)
     value.type = value.type.with_element(kind)
-    made = {op.result: value for op in users if op.result.type.element == kind}
-    replace_values(module, function, made)
+    replacements = {op.result: value for op in users if op.result.type.element == kind}
+    replace_values(module, function, replacements)
 
 
 def _reads_no_floats(op: Op) -> bool:

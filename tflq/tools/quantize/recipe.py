@@ -59,7 +59,7 @@ SCHEMES: Final = (*STATIC, *WEIGHT_SCHEMES)
 FLOAT: Final = "float"
 BITS: Final = {"int4": 4, "int8": 8}
 BLOCKS: Final = (32, 64, 128, 256)
-"""How many weights of FULLY_CONNECTED in a row may have one scale."""
+"""Numbers of weights of FULLY_CONNECTED in a row that may have one scale."""
 _TABLE: Final = "rule"
 _WHERE: Final = {"name": "name", "operator": "operator", "from": "start", "to": "end"}
 """The keys that say which operators a rule is of, and their fields."""
@@ -67,8 +67,11 @@ _WHERE: Final = {"name": "name", "operator": "operator", "from": "start", "to": 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How an operator is quantized: the scheme, or float; the method of its results' ranges; for schemes of weights
-    alone, what weights are, how many of them have one scale (0: a channel), and the method of their ranges."""
+    """Quantization of an operator: the scheme, or float; the method of its results' ranges.
+
+    For schemes of weights alone: the type of weights, how many of them have one scale (0: a channel), and the method of
+    their ranges.
+    """
 
     scheme: str
     range: str = "minmax"
@@ -78,7 +81,7 @@ class Settings:
 
     @property
     def bits(self) -> int:
-        """What a weight is stored in."""
+        """Bits of a stored weight."""
         return BITS[self.weights]
 
     def check(self) -> None:
@@ -106,8 +109,8 @@ _WHAT: Final = tuple(field.name for field in fields(Settings))
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What is asked of some operators. name, operator, start, end: which; empty: any. what: fields of `Settings`, those
-    that are asked for. place: where the rule stands, for errors."""
+    """Settings of some operators. name, operator, start, end: which operators; empty: any. what: fields of `Settings`
+    that the rule sets. place: where the rule stands, for errors."""
 
     name: str = ""
     operator: str = ""
@@ -131,11 +134,11 @@ def read_recipe(recipe: Recipe | None, keep_float: Sequence[str], default: Setti
     if not all(keep_float):
         remedy = "give names of tensors, or leave it out"
         raise OptionError(Reason("a pattern of what stays float is empty", value=list(keep_float), remedy=remedy))
-    kept = tuple(Rule(name=pattern, what=(("scheme", FLOAT),)) for pattern in keep_float)
+    float_rules = tuple(Rule(name=pattern, what=(("scheme", FLOAT),)) for pattern in keep_float)
     if recipe is None:
-        return kept
+        return float_rules
     if not isinstance(recipe, (str, os.PathLike)):
-        return kept + tuple(_rule(table, f"rule {place}", Rule(), default) for place, table in enumerate(recipe))
+        return float_rules + tuple(_rule(table, f"rule {place}", Rule(), default) for place, table in enumerate(recipe))
     file = RulesFile(Path(recipe))
     for name in file.content:
         if name != _TABLE:
@@ -144,7 +147,9 @@ def read_recipe(recipe: Recipe | None, keep_float: Sequence[str], default: Setti
     if not isinstance(tables, list):
         file.fail(f"'{_TABLE}' is one table, and a recipe has a list of them", "", _TABLE, known=(f"[[{_TABLE}]]",))
     places = [Rule(path=file.path, place=str(file.locate((_TABLE, place))[0])) for place in range(len(tables))]
-    return kept + tuple(_rule(table, f"[[{_TABLE}]]", at, default) for table, at in zip(tables, places, strict=True))
+    return float_rules + tuple(
+        _rule(table, f"[[{_TABLE}]]", at, default) for table, at in zip(tables, places, strict=True)
+    )
 
 
 def _rule(table: Any, where: str, at: Rule, default: Settings) -> Rule:
@@ -173,9 +178,9 @@ def _rule(table: Any, where: str, at: Rule, default: Settings) -> Rule:
 
 
 def _settings(what: Mapping[str, Any], default: Settings) -> Settings:
-    """What a rule asks for. With a scheme of its own it has nothing of the call but the method of ranges."""
-    own = Settings(what["scheme"], default.range) if what.get("scheme", default.scheme) != default.scheme else default
-    return replace(own, **what)
+    """The settings of a rule. A rule with a scheme has nothing of the call but the method of ranges."""
+    base = Settings(what["scheme"], default.range) if what.get("scheme", default.scheme) != default.scheme else default
+    return replace(base, **what)
 
 
 def rounds_by_products(rules: Iterable[Rule], default: Settings) -> bool:
@@ -187,7 +192,7 @@ def rounds_by_products(rules: Iterable[Rule], default: Settings) -> bool:
 
 
 class Choices:
-    """What is asked of each operator of a module: of the call, and by rules. OptionError for a rule that fits none."""
+    """The settings of each operator of a module: of the call, and by rules. OptionError for a rule that fits none."""
 
     def __init__(self, module: Module, rules: Sequence[Rule], default: Settings) -> None:
         self.default = default
@@ -203,11 +208,11 @@ class Choices:
         self._named = {value.name: place for value, place in self._rule.items() if value.name}
 
     def of(self, results: Iterable[Value]) -> Settings:
-        """What is asked of an operator, by its results."""
+        """The settings of an operator, by its results."""
         return self._first(self._rule[value] for value in results if value in self._rule)
 
     def of_region(self, region: Region) -> Settings:
-        """What is asked of the operators that one kernel computes: by the first rule that fits one of them."""
+        """The settings of the operators that one kernel computes: by the first rule that fits one of them."""
         by_value = [self._rule[value] for value in region.results if value in self._rule]
         return self._first(by_value + [self._named[name] for name in inner_names(region) if name in self._named])
 
@@ -223,8 +228,8 @@ class Choices:
     @property
     def static(self) -> list[str]:
         """The schemes with ranges of activations that are asked for, first that of the network."""
-        asked = [settings.scheme for settings in (self.default, *self._settings)]
-        return sorted((scheme for scheme in STATIC if scheme in asked), key=lambda each: each != self.default.scheme)
+        schemes = [settings.scheme for settings in (self.default, *self._settings)]
+        return sorted((scheme for scheme in STATIC if scheme in schemes), key=lambda each: each != self.default.scheme)
 
 
 def _fitting(function: Function, rule: Rule) -> list[Op]:
@@ -257,11 +262,11 @@ def _reached(function: Function, pattern: str, *, forwards: bool) -> set[Op]:
 
 def _unmatched(module: Module, rule: Rule) -> OptionError:
     """The error of a rule that fits no operator: what of it fits nothing, and what is near."""
-    made = [value.name for op in module.ops() for value in op.results if value.name]
+    results = [value.name for op in module.ops() for value in op.results if value.name]
     tensors = [value.name for function in module.functions for value in function.values() if value.name]
     operators = sorted({op.short_name for op in module.ops()})
     for text, names, what in (
-        (rule.name, made, "no operator makes a tensor"),
+        (rule.name, results, "no operator makes a tensor"),
         (rule.start, tensors, "there is no tensor"),
         (rule.end, tensors, "there is no tensor"),
     ):

@@ -1,4 +1,4 @@
-"""What became of each operator of a network that was quantized."""
+"""The outcome for each operator of a network that was quantized."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tflq.tools.quantize.fidelity import Search
 
 JSON_VERSION: Final = 1
-ASKED: Final = "it was to stay float"
+STAYS_FLOAT: Final = "it was to stay float"
 """Why an operator is not quantized that the caller has named."""
 
 
@@ -75,7 +75,7 @@ class Quantization:
         return tuple(row for row in self.rows if not row.quantized)
 
     def summary(self) -> str:
-        """How many operators are quantized, and why others are not, in a line each."""
+        """Number of quantized operators, and why others are not, in a line each."""
         quantized = len(self.rows) - len(self.kept)
         reasons = Counter((row.operator, row.why) for row in self.kept)
         notes = Counter((row.operator, row.note) for row in self.rows if row.note)
@@ -84,7 +84,7 @@ class Quantization:
         return "\n".join(lines + [f"{count} {operator}: {note}" for (operator, note), count in notes.items()])
 
     def to_json(self) -> dict[str, Any]:
-        """What `tflq quantize --json` prints: docs/json.md."""
+        """Output of `tflq quantize --json`: docs/json.md."""
         return {
             "format": "tflq.quantization",
             "version": JSON_VERSION,
@@ -138,9 +138,13 @@ def _of_region(region: Region, kernels: Any) -> QuantizedRow:
     all_ports = ports(region)
     origins = tuple(origins_of(region))
     specs = [port.spec for port in all_ports]
-    if kept := lacks(kernels, region):
-        asked = all(isinstance(spec, NoQuantizedType) for spec in specs if is_real(spec))
-        why = ASKED if asked else "; ".join(dict.fromkeys(f"{port or 'it'}: {text}" for port, text in kept.items()))
+    if misfits := lacks(kernels, region):
+        excluded = all(isinstance(spec, NoQuantizedType) for spec in specs if is_real(spec))
+        why = (
+            STAYS_FLOAT
+            if excluded
+            else "; ".join(dict.fromkeys(f"{port or 'it'}: {text}" for port, text in misfits.items()))
+        )
         return QuantizedRow(region.kernel, tensor, False, origins=origins, why=why)
     if not any(map(is_quantized, specs)):
         why = "nothing is known of its inputs and results"

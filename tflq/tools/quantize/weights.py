@@ -32,7 +32,7 @@ from tflq.numerics.ranges import (
 from tflq.tools.quantize.calibration.collecting import Factor, second_moments
 from tflq.tools.quantize.fidelity import CALIBRATED
 from tflq.tools.quantize.recipe import WEIGHT_SCHEMES, Choices, Settings
-from tflq.tools.quantize.report import ASKED, QuantizedRow
+from tflq.tools.quantize.report import STAYS_FLOAT, QuantizedRow
 from tflq.tools.samples.inputs import Entry
 from tflq.tools.samples.reading import Span
 
@@ -60,7 +60,7 @@ def quantize_weights(module: Module, chosen: Choices, moments: Mapping[Value, Mo
             if settings.scheme in WEIGHT_SCHEMES:
                 rows.append(work.quantize(op, settings))
             elif not chosen.static:
-                rows.append(_row(op, why=ASKED))
+                rows.append(_row(op, why=STAYS_FLOAT))
         function.ops = work.ops
     return rows
 
@@ -95,10 +95,10 @@ class _Weights:
         return _row(op, "" if places else "it has no constant floats", "f16" if places else "")
 
     def _integers(self, op: Op, settings: Settings) -> QuantizedRow:
-        found = next((at for kind, at in _AXES.items() if isinstance(op, kind)), None)
-        if found is None:
+        place_and_axis = next((at for kind, at in _AXES.items() if isinstance(op, kind)), None)
+        if place_and_axis is None:
             return _row(op, f"there are no weights of {op.short_name} to quantize")
-        place, axis = found
+        place, axis = place_and_axis
         weights = op.operands[place]
         if weights is None or not _is_float(weights):
             return _row(op, "its weights are not constant floats")
@@ -199,16 +199,19 @@ def _stored(
 # Rounding by what weights are multiplied with.
 
 
-KEPT: Final = "rounded by gptq, which is better on samples held back"
+ROUNDED_BY_GPTQ: Final = "rounded by gptq, which is better on samples held back"
 NOT_BETTER: Final = "rounded to nearest: gptq is not better on samples held back"
 NOT_SEEN: Final = "rounded to nearest: gptq is for FULLY_CONNECTED and 1×1 CONV_2D that run on the samples"
 
 
 class Moments(NamedTuple):
-    """Σ x xᵀ of what weights are multiplied with: on the samples that they are rounded by, and on those held back."""
+    """Σ x xᵀ of the numbers x that weights are multiplied with, on the samples that the weights are rounded by.
+
+    validation: the same sums on the samples that are held back.
+    """
 
     fitted: np.ndarray
-    held_back: np.ndarray
+    validation: np.ndarray
 
 
 Placed = dict[tuple[int, int], Moments]
@@ -223,15 +226,15 @@ def moments_of(source: FilePath, data: Any) -> Placed:
     entry = Entry.of(module)
     places = entry.places(module)
     ops = module.functions[entry.function].ops
-    found = [product for op in ops if (product := _product(op, places)) is not None]
+    products = [product for op in ops if (product := _product(op, places)) is not None]
     samples = Span.of(data, entry)
     sides = samples.split(min(math.ceil(len(samples) * CALIBRATED), len(samples) - 1))
-    factors = list(dict.fromkeys(factor for _, factor in found))
-    arrays = (([sample[own.name] for own in entry.in_run_order] for sample in side) for side in sides)
+    factors = list(dict.fromkeys(factor for _, factor in products))
+    arrays = (([sample[input_.name] for input_ in entry.in_run_order] for sample in side) for side in sides)
     sums = [second_moments(source, entry.key, factors, each) for each in arrays]
     of_factor = dict(zip(factors, map(Moments, *sums), strict=True))
     moments: Placed = {}
-    for weights, factor in found:
+    for weights, factor in products:
         at, each = places[weights], of_factor[factor]
         moments[at] = Moments(*map(np.add, moments[at], each)) if at in moments else each
     return moments
@@ -260,9 +263,9 @@ def rounded(
     if moments is None:
         return nearest, NOT_SEEN
     rows, column = weights.reshape(len(weights), -1), scales.reshape(-1, 1)
-    made = compensated_weights(rows, column, moments.fitted, bits)
+    compensated = compensated_weights(rows, column, moments.fitted, bits)
     plain, better = (
-        error_of_products(rows - column.astype(np.float64) * stored, moments.held_back)
-        for stored in (nearest.reshape(rows.shape), made)
+        error_of_products(rows - column.astype(np.float64) * stored, moments.validation)
+        for stored in (nearest.reshape(rows.shape), compensated)
     )
-    return (made.reshape(nearest.shape), KEPT) if better < plain else (nearest, NOT_BETTER)
+    return (compensated.reshape(nearest.shape), ROUNDED_BY_GPTQ) if better < plain else (nearest, NOT_BETTER)

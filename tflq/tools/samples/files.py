@@ -34,7 +34,7 @@ Level = float | Sequence[float]
 
 @dataclass(frozen=True)
 class Images:
-    """How images become inputs: (pixel - mean) * scale, after they are resized to the input's height and width.
+    """Conversion of images to inputs: (pixel - mean) * scale, after a resize to the input's height and width.
 
     mean, scale: one number for all channels, or one for each. Nothing is guessed: a model that wants values in [-1, 1]
     has mean 127.5 and scale 1 / 127.5.
@@ -75,7 +75,7 @@ class Stored(ABC, Sized, Iterable[Sample]):
         return len(self.sources)
 
     def at(self, places: Sequence[int]) -> Self:
-        """Those at some places, in that order."""
+        """The samples at some places, in that order."""
         return replace(self, sources=[self.sources[place] for place in places])
 
 
@@ -124,12 +124,12 @@ def files_of(data: object) -> list[Path]:
 def of_npz(path: Path, entry: Entry) -> Samples:
     """The samples of an .npz file, read from it row by row."""
     arrays = _arrays(path, entry)
-    found = Arrangement.of({array.own: array.shape for array in arrays}, str(path))
-    if any(array.start is None for array in arrays) and found.rows is not None:
-        return Samples(_inflated(path, arrays, found), found.count)
-    if found.rows is None:
+    arrangement = Arrangement.of({array.input: array.shape for array in arrays}, str(path))
+    if any(array.start is None for array in arrays) and arrangement.rows is not None:
+        return Samples(_inflated(path, arrays, arrangement), arrangement.count)
+    if arrangement.rows is None:
         return Samples(_Files([((path, None),)], entry, None), 1)
-    return Samples(_Rows(range(found.count), path, tuple(arrays), found), found.count)
+    return Samples(_Rows(range(arrangement.count), path, tuple(arrays), arrangement), arrangement.count)
 
 
 def _arrays(path: Path, entry: Entry) -> list[_Array]:
@@ -137,7 +137,7 @@ def _arrays(path: Path, entry: Entry) -> list[_Array]:
     with _reading(path, ".npz file"), zipfile.ZipFile(path) as archive:
         members = [name for name in archive.namelist() if name.endswith(".npy")]
         names = entry.names([name.removesuffix(".npy") for name in members], str(path))
-        return [_Array.of(archive, f"{name}.npy", own, path) for own, name in names.items()]
+        return [_Array.of(archive, f"{name}.npy", input_, path) for input_, name in names.items()]
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ class _Array:
 
     Attributes:
         member: Its name in the archive.
-        own: The input.
+        input: The input that it is for.
         header: The number of bytes before its elements.
         start: Where its elements begin in the file; None if they are compressed.
         shape: The shape of the array, whose first dim is rows.
@@ -154,14 +154,14 @@ class _Array:
     """
 
     member: str
-    own: Input
+    input: Input
     header: int
     start: int | None
     shape: tuple[int, ...]
     dtype: np.dtype
 
     @classmethod
-    def of(cls, archive: zipfile.ZipFile, member: str, own: Input, path: Path) -> _Array:
+    def of(cls, archive: zipfile.ZipFile, member: str, input_: Input, path: Path) -> _Array:
         with _reading(path, f".npz file, in '{member}'"), archive.open(member) as stream:
             layout: Any = np.lib.format
             version = layout.read_magic(stream)[0]
@@ -169,9 +169,9 @@ class _Array:
             shape, by_column, dtype = read(stream)
             header = stream.tell()
         if (by_column and len(shape) > 1) or dtype.hasobject:
-            what = f"'{own.name}' has no first dim of samples that can be read in order"
-            raise OptionError(Reason(what, str(path), tensor=own.tensor, remedy="save it with np.savez, in C order"))
-        return cls(member, own, header, _start(archive, member, path, header), shape, dtype)
+            what = f"'{input_.name}' has no first dim of samples that can be read in order"
+            raise OptionError(Reason(what, str(path), tensor=input_.tensor, remedy="save it with np.savez, in C order"))
+        return cls(member, input_, header, _start(archive, member, path, header), shape, dtype)
 
     @property
     def size(self) -> int:
@@ -218,7 +218,7 @@ class _Rows(Stored):
         row = {}
         for array in self.arrays:
             stream.seek((array.start or 0) + place * array.size)
-            row[array.own] = array.read(stream, place, self.path)
+            row[array.input] = array.read(stream, place, self.path)
         return fitted(row, f"row {place} of {self.path}")[0]
 
 
@@ -235,7 +235,7 @@ def _inflated(path: Path, arrays: Sequence[_Array], arrangement: Arrangement) ->
             stream.read(array.header)
 
         def row(place: int) -> Sample:
-            read = {a.own: a.read(stream, place, path) for stream, a in zip(streams, arrays, strict=True)}
+            read = {a.input: a.read(stream, place, path) for stream, a in zip(streams, arrays, strict=True)}
             return fitted(read, f"row {place} of {path}")[0]
 
         for sample in range(arrangement.count):
@@ -269,7 +269,7 @@ def of_folder(folder: Path, entry: Entry, images: Images | None) -> tuple[dict[s
         sources = [tuple((file, None) for file in files[i : i + batch]) for i in range(0, len(files), batch)]
         names = tuple(source[0][0].name for source in sources)
         return {}, Samples(_Files(sources, entry, images, batch), len(sources), names)
-    named = {as_file_name(own.name) for own in entry.inputs}
+    named = {as_file_name(input_.name) for input_ in entry.inputs}
     if kind == ".npy" and {file.stem for file in files} == named:
         return {file.stem: _loaded(file) for file in files}, None
     if kind == ".npy" and len(entry.inputs) != 1:
@@ -285,14 +285,14 @@ def _of_files(files: Sequence[Path], entry: Entry) -> Samples:
     groups = set()
     for file in files:
         if file.suffix == ".npz":
-            shapes = {array.own: array.shape for array in _arrays(file, entry)}
+            shapes = {array.input: array.shape for array in _arrays(file, entry)}
         else:
             shapes = {entry.inputs[0]: _loaded(file).shape}
-        is_row = all(own.takes_row(shape) and not own.takes(shape) for own, shape in shapes.items())
+        is_row = all(input_.takes_row(shape) and not input_.takes(shape) for input_, shape in shapes.items())
         batch = group_of([*shapes], len(shapes), str(file)) if is_row else 1
-        found = Arrangement(None, batch) if batch > 1 else Arrangement.of(shapes, str(file))
-        groups.add(found.group)
-        places += [(file, row) for row in ([None] if found.rows is None else range(found.rows))]
+        arrangement = Arrangement(None, batch) if batch > 1 else Arrangement.of(shapes, str(file))
+        groups.add(arrangement.group)
+        places += [(file, row) for row in ([None] if arrangement.rows is None else range(arrangement.rows))]
     if len(groups) > 1:
         raise OptionError(Reason("some files hold whole batches, and some rows", str(files[0].parent)))
     (group,) = groups
@@ -321,9 +321,9 @@ class _Files(Stored):
     def _read(self, file: Path, row: int | None) -> Sample:
         arrays = _loaded(file)
         named = self.entry.names(list(arrays), str(file)) if isinstance(arrays, Mapping) else {}
-        by_input = {own: arrays[name] for own, name in named.items()} or {self.entry.inputs[0]: arrays}
+        by_input = {input_: arrays[name] for input_, name in named.items()} or {self.entry.inputs[0]: arrays}
         where = str(file) if row is None else f"row {row} of {file}"
-        return fitted(by_input if row is None else {own: array[row] for own, array in by_input.items()}, where)[0]
+        return fitted(by_input if row is None else {input_: array[row] for input_, array in by_input.items()}, where)[0]
 
 
 def _loaded(file: Path) -> Any:
@@ -339,12 +339,12 @@ def image_shape(entry: Entry, images: Images | None) -> tuple[int, int, int]:
     """Height, width and channels of images for an input. OptionError if it takes none, or nothing says how."""
     if images is None:
         raise OptionError(Reason("images need a mean and a scale", remedy="state them: --mean 127.5 --scale 0.00784"))
-    own = entry.inputs[0]
-    _, *size = own.shape if len(entry.inputs) == 1 and len(own.shape) == 4 else (None,)
+    input_ = entry.inputs[0]
+    _, *size = input_.shape if len(entry.inputs) == 1 and len(input_.shape) == 4 else (None,)
     height, width, channels = (dim or 0 for dim in size or (0, 0, 0))
     if not height or not width or channels not in (1, 3):
-        what = f"images are for a model of one input of N x height x width x 1 or 3, and it has {dims(own.shape)}"
-        raise OptionError(Reason(what, tensor=own.tensor))
+        what = f"images are for a model of one input of N x height x width x 1 or 3, and it has {dims(input_.shape)}"
+        raise OptionError(Reason(what, tensor=input_.tensor))
     return height, width, channels
 
 
@@ -354,9 +354,9 @@ def _of_image(file: Path, entry: Entry, images: Images) -> Sample:
     except ImportError as error:
         raise MissingPackageError("images need Pillow", "images") from error
     height, width, channels = image_shape(entry, images)
-    (own,) = entry.inputs
+    (input_,) = entry.inputs
     with _reading(file, "image", Image.DecompressionBombError), Image.open(file) as image:
         resized = image.convert("L" if channels == 1 else "RGB").resize((width, height), Image.Resampling.BILINEAR)
     pixels = np.asarray(resized, np.float32).reshape(height, width, channels)
     values = (pixels - np.array(images.mean, np.float32)) * np.array(images.scale, np.float32)
-    return fitted({own: values if own.scale else values.astype(own.dtype)}, str(file))[0]
+    return fitted({input_: values if input_.scale else values.astype(input_.dtype)}, str(file))[0]

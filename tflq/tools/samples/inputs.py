@@ -57,7 +57,7 @@ class Input:
 
     @property
     def batch(self) -> int:
-        """How many rows fill it."""
+        """Number of rows that fill it."""
         return (self.shape[0] if self.shape else None) or 1
 
     @property
@@ -98,13 +98,15 @@ class Input:
         return OptionError(Reason(what, tensor=self.tensor, value=list(shape), remedy=remedy))
 
 
-def _fits(stated: Sequence[int | None], shape: Sequence[int]) -> bool:
-    return len(stated) == len(shape) and all(own in (None, d) for own, d in zip(stated, shape, strict=True))
+def _fits(declared_shape: Sequence[int | None], shape: Sequence[int]) -> bool:
+    return len(declared_shape) == len(shape) and all(
+        declared in (None, d) for declared, d in zip(declared_shape, shape, strict=True)
+    )
 
 
 @dataclass(frozen=True)
 class Entry:
-    """What runs of a model.
+    """A signature or the first subgraph of a model, with its inputs.
 
     Attributes:
         key: The signature's key; empty: the first subgraph by position.
@@ -147,7 +149,7 @@ class Entry:
     @property
     def in_run_order(self) -> list[Input]:
         """The inputs in the order in which the interpreter's runner takes them: a signature's by their names."""
-        return sorted(self.inputs, key=lambda own: own.name) if self.key else list(self.inputs)
+        return sorted(self.inputs, key=lambda input_: input_.name) if self.key else list(self.inputs)
 
     def is_for(self, key: str) -> bool:
         """Whether a sample for a signature is one for this entry."""
@@ -158,27 +160,33 @@ class Entry:
         in the order of the inputs; one array for one input may have any name. OptionError for one that is missing,
         and for one too many, unless it is another signature's."""
         result: dict[Input, str] = {}
-        for place, own in enumerate(self.inputs):
-            known = f"{self.key}/{own.name}", *filter(None, (own.name, own.tensor, own.alias)), as_file_name(own.name)
+        for place, input_ in enumerate(self.inputs):
+            known = (
+                f"{self.key}/{input_.name}",
+                *filter(None, (input_.name, input_.tensor, input_.alias)),
+                as_file_name(input_.name),
+            )
             name = next((name for name in (*known, f"arr_{place}") if name in names), None)
             if name is None:
                 if len(self.inputs) == len(names) == 1:
-                    return {own: names[0]}
-                what = f"{where} has no array '{own.name}', which is an input"
-                remedy = choices(own.name, names) or "save each input under its name: np.savez(path, name=array)"
-                raise OptionError(Reason(what, tensor=own.tensor, value=own.name, remedy=remedy))
-            result[own] = name
+                    return {input_: names[0]}
+                what = f"{where} has no array '{input_.name}', which is an input"
+                remedy = choices(input_.name, names) or "save each input under its name: np.savez(path, name=array)"
+                raise OptionError(Reason(what, tensor=input_.tensor, value=input_.name, remedy=remedy))
+            result[input_] = name
         others = tuple(f"{key}/" for key in self.signatures if key != self.key)
         if extra := [n for n in names if n not in result.values() and not (others and n.startswith(others))]:
             what = f"{where} has '{extra[0]}', which is not an input"
-            raise OptionError(Reason(what, value=extra[0], remedy=choices(extra[0], [own.name for own in self.inputs])))
+            raise OptionError(
+                Reason(what, value=extra[0], remedy=choices(extra[0], [input_.name for input_ in self.inputs]))
+            )
         return result
 
 
 def _inputs(module: Module, function: int, names: Iterable[tuple[str | None, Value]]) -> tuple[Input, ...]:
     """names: the signature's names for the inputs; empty: the tensors' own."""
-    stated = {value: name for name, value in names}
-    return tuple(_input(stated.get(v) or v.name, v) for v in module.functions[function].inputs)
+    names_in_signature = {value: name for name, value in names}
+    return tuple(_input(names_in_signature.get(v) or v.name, v) for v in module.functions[function].inputs)
 
 
 def _input(name: str, value: Value) -> Input:
@@ -188,7 +196,7 @@ def _input(name: str, value: Value) -> Input:
 
 @dataclass(frozen=True)
 class Arrangement:
-    """How arrays of an entry hold samples: one, or one in each row of their first dims, or in each `group` of rows.
+    """Arrangement of samples in arrays: one, or one in each row of their first dims, or in each `group` of rows.
 
     Attributes:
         rows: The number of rows; None: the arrays are one sample.
@@ -201,26 +209,32 @@ class Arrangement:
     @classmethod
     def of(cls, shapes: Mapping[Input, Shape], where: str) -> Arrangement:
         """The arrangement of arrays by their shapes. OptionError names the input that does not fit."""
-        if all(own.takes(shape) and not own.is_open for own, shape in shapes.items()):
+        if all(input_.takes(shape) and not input_.is_open for input_, shape in shapes.items()):
             return cls(None)
-        rows = {own: shape[1:] for own, shape in shapes.items() if shape}
-        fit = len(rows) == len(shapes) and all(own.takes(row) or own.takes_row(row) for own, row in rows.items())
+        rows = {input_: shape[1:] for input_, shape in shapes.items() if shape}
+        fit = len(rows) == len(shapes) and all(
+            input_.takes(row) or input_.takes_row(row) for input_, row in rows.items()
+        )
         if fit and len({shape[0] for shape in shapes.values()}) == 1:
-            group = group_of([own for own, row in rows.items() if not own.takes(row)], len(shapes), where)
+            group = group_of([input_ for input_, row in rows.items() if not input_.takes(row)], len(shapes), where)
             return cls(next(iter(shapes.values()))[0], group)
-        if all(own.takes(shape) or (own.batch == 1 and own.takes_row(shape)) for own, shape in shapes.items()):
+        if all(
+            input_.takes(shape) or (input_.batch == 1 and input_.takes_row(shape)) for input_, shape in shapes.items()
+        ):
             return cls(None)
         if fit:
-            shown = ", ".join(f"{shape[0]} of '{own.name}'" for own, shape in shapes.items())
+            shown = ", ".join(f"{shape[0]} of '{input_.name}'" for input_, shape in shapes.items())
             raise OptionError(Reason(f"not as many samples of each input: {shown}", where))
-        for own, shape in shapes.items():
+        for input_, shape in shapes.items():
             if not shape:
-                what = f"'{own.name}' has no first dim of samples"
-                raise OptionError(Reason(what, where, tensor=own.tensor, remedy="stack the samples: np.stack(samples)"))
-            if len(shape) < len(own.shape):
-                raise own.misfit(shape, where)
-            if not (own.takes(shape[1:]) or own.takes_row(shape[1:])):
-                raise own.misfit(shape[1:], f"row 0 of {where}")
+                what = f"'{input_.name}' has no first dim of samples"
+                raise OptionError(
+                    Reason(what, where, tensor=input_.tensor, remedy="stack the samples: np.stack(samples)")
+                )
+            if len(shape) < len(input_.shape):
+                raise input_.misfit(shape, where)
+            if not (input_.takes(shape[1:]) or input_.takes_row(shape[1:])):
+                raise input_.misfit(shape[1:], f"row 0 of {where}")
         raise AssertionError("one of them does not fit")
 
     @property
@@ -237,12 +251,12 @@ class Arrangement:
 def group_of(rows: Sequence[Input], inputs: int, where: str) -> int:
     """The number of rows that fill the batches of those inputs whose arrays are rows. OptionError if it is not one
     number for all."""
-    sizes = {own.batch for own in rows}
+    sizes = {input_.batch for input_ in rows}
     if not sizes or sizes == {1}:
         return 1
     if len(sizes) > 1 or len(rows) != inputs:
-        stated = ", ".join(f"{own.batch} of '{own.name}'" for own in rows)
-        what = f"rows do not fill the batches of the inputs alike: {stated}"
+        batches = ", ".join(f"{input_.batch} of '{input_.name}'" for input_ in rows)
+        what = f"rows do not fill the batches of the inputs alike: {batches}"
         raise OptionError(Reason(what, where, remedy="give arrays of the inputs' whole shapes"))
     (size,) = sizes
     return size
@@ -253,14 +267,14 @@ def fitted(arrays: Mapping[Input, Any], where: str) -> tuple[dict[str, np.ndarra
     that does not fit."""
     sample: dict[str, np.ndarray] = {}
     rows: list[Input] = []
-    for own, given in arrays.items():
-        array = own.converted(given, where)
-        if not own.takes(array.shape):
-            if not own.takes_row(array.shape):
-                raise own.misfit(array.shape, where)
-            rows.append(own)
-            array = array.reshape(1, *array.shape[array.ndim + 1 - len(own.shape) :])
-        sample[own.name] = array
+    for input_, sample_array in arrays.items():
+        array = input_.converted(sample_array, where)
+        if not input_.takes(array.shape):
+            if not input_.takes_row(array.shape):
+                raise input_.misfit(array.shape, where)
+            rows.append(input_)
+            array = array.reshape(1, *array.shape[array.ndim + 1 - len(input_.shape) :])
+        sample[input_.name] = array
     return sample, group_of(rows, len(arrays), where)
 
 

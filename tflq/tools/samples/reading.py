@@ -34,10 +34,10 @@ class Batches:
         self._done = 0
 
     def of(self, most: int | None = None) -> Iterator[Batch]:
-        """Those of the next so many samples; of all that are left without a number."""
-        given = 0
-        while batch := self.following(BATCH if most is None else min(BATCH, most - given)):
-            given += len(batch)
+        """Batches of at most so many of the next samples; of all that are left without a number."""
+        count = 0
+        while batch := self.following(BATCH if most is None else min(BATCH, most - count)):
+            count += len(batch)
             yield batch
 
     def following(self, most: int) -> Batch:
@@ -87,21 +87,26 @@ def _of_path(path: Path, entry: Entry, images: Images | None) -> Samples:
 
 def _of_arrays(arrays: Mapping[str, Any], entry: Entry, where: str = "the arrays") -> Samples:
     """Samples in arrays by name, which are one each, or have them in their rows."""
-    by_input = {own: np.asarray(arrays[name]) for own, name in entry.names(list(arrays), where).items()}
-    found = Arrangement.of({own: array.shape for own, array in by_input.items()}, where)
-    if found.rows is None:
+    by_input = {input_: np.asarray(arrays[name]) for input_, name in entry.names(list(arrays), where).items()}
+    arrangement = Arrangement.of({input_: array.shape for input_, array in by_input.items()}, where)
+    if arrangement.rows is None:
         return Samples([fitted(by_input, where)[0]], 1)
-    return Samples((_of_rows(by_input, found.places(sample), where) for sample in range(found.count)), found.count)
+    return Samples(
+        (_of_rows(by_input, arrangement.places(sample), where) for sample in range(arrangement.count)),
+        arrangement.count,
+    )
 
 
 def _of_rows(arrays: Mapping[Input, np.ndarray], places: Sequence[int], where: str) -> Sample:
-    rows = [fitted({own: a[place] for own, a in arrays.items()}, f"row {place} of {where}")[0] for place in places]
+    rows = [
+        fitted({input_: a[place] for input_, a in arrays.items()}, f"row {place} of {where}")[0] for place in places
+    ]
     return rows[0] if len(rows) == 1 else stacked(rows, len(rows))
 
 
 def _of_items(data: Iterable[Any], entry: Entry) -> Samples:
     """Samples that an iterable gives, each by name or in the order of the inputs."""
-    single = all(own.batch == 1 for own in entry.inputs)
+    single = all(input_.batch == 1 for input_ in entry.inputs)
     count = len(data) if single and isinstance(data, Sized) and not _has_keys(data) else None
     return Samples(_grouped(_fitted_items(data, entry)), count)
 
@@ -131,11 +136,11 @@ def _fitted_items(data: Iterable[Any], entry: Entry) -> Iterator[tuple[Sample, i
 def _by_input(item: Any, entry: Entry, where: str) -> dict[Input, Any]:
     inputs = entry.inputs
     if isinstance(item, Mapping):
-        return {own: item[name] for own, name in entry.names(list(item), f"the sample of {where}").items()}
+        return {input_: item[name] for input_, name in entry.names(list(item), f"the sample of {where}").items()}
     arrays = list(item) if isinstance(item, (list, tuple)) and _are_arrays(item) else [item]
     if len(arrays) != len(inputs):
         what = f"the sample of {where} has {len(arrays)} arrays, and the model {len(inputs)} inputs"
-        named = ", ".join(f"'{own.name}'" for own in inputs)
+        named = ", ".join(f"'{input_.name}'" for input_ in inputs)
         raise OptionError(Reason(what, value=len(arrays), remedy=f"give an array for each of {named}"))
     return dict(zip(inputs, arrays, strict=True))
 
@@ -205,8 +210,8 @@ def drawn(samples: Samples, most: int | None, seed: int | None) -> Samples:
             raise OptionError(Reason("a seed draws from a known number of samples", remedy="give a list, or a path"))
         return Samples(islice(samples.arrays, most), None)
     count = min(most, samples.count)
-    kept = range(count) if seed is None else sorted(random.Random(seed).sample(range(samples.count), count))  # noqa: S311
+    places = range(count) if seed is None else sorted(random.Random(seed).sample(range(samples.count), count))  # noqa: S311
     if isinstance(samples.arrays, Stored):
-        return Samples(samples.arrays.at(kept), count)
-    wanted, last = set(kept), kept[-1] + 1 if kept else 0
+        return Samples(samples.arrays.at(places), count)
+    wanted, last = set(places), places[-1] + 1 if places else 0
     return Samples((s for place, s in enumerate(islice(samples.arrays, last)) if place in wanted), count)

@@ -232,8 +232,8 @@ def _changes(a: Entry, b: Entry) -> Iterable[Change]:
     elif a.cause != b.cause and b.status != "differs":
         yield change("cause", f"{_words(b)}; was {_words(a)}")
     elif b.status == "differs" and (a.numbers, a.cause) != (b.numbers, b.cause):
-        told = [text for text in b.numbers if text not in a.numbers] or [b.why]
-        yield change("numbers", f"{told[0]}; was {next((t for t in a.numbers if t not in b.numbers), a.why)}")
+        new_numbers = [text for text in b.numbers if text not in a.numbers] or [b.why]
+        yield change("numbers", f"{new_numbers[0]}; was {next((t for t in a.numbers if t not in b.numbers), a.why)}")
     if b.status == "ok" and not b.expected:
         yield change("unexpected-pass", "ok, and something else is expected of it")
     if a.paths and b.paths and a.paths != b.paths and a.sha256 == b.sha256:
@@ -283,16 +283,18 @@ def merge(folders: Sequence[Path], into: Path, *, force: bool = False) -> None:
     OptionError if they were made with different settings or versions, or have results of the same model and target.
     """
     settings = [read_settings(folder) for folder in folders]
-    for folder, given in zip(folders[1:], settings[1:], strict=True):
-        if differing := differences(settings[0], given, {*PARTS, *MACHINE}):
+    for folder, folder_settings in zip(folders[1:], settings[1:], strict=True):
+        if differing := differences(settings[0], folder_settings, {*PARTS, *MACHINE}):
             what = f"its options or versions are not those of {folders[0]}, {', '.join(differing)}"
             remedy = "sweep all parts with the same options and versions"
             raise OptionError(Reason(what, str(folder), remedy=remedy))
-    parts = [_Part(folder, given) for folder, given in zip(folders, settings, strict=True)]
+    parts = [_Part(folder, folder_settings) for folder, folder_settings in zip(folders, settings, strict=True)]
     _check_apart(parts)
     whole = {part: settings[0][part] for part in ("settings", "fingerprint")}
     whole["settings"] = {**whole["settings"], "shard": None}
-    jobs = list(dict.fromkeys((id, target) for given in settings for id, target in given.get("jobs", ())))
+    jobs = list(
+        dict.fromkeys((id, target) for folder_settings in settings for id, target in folder_settings.get("jobs", ()))
+    )
     whole |= {"sources": settings[0]["sources"], "jobs": jobs, "incomplete": list(_incomplete(parts, jobs))}
     inputs = [folder / name for folder in folders for name in FILES]
     with closing(Store(into)) as store:
@@ -338,10 +340,10 @@ def _check_apart(parts: Sequence[_Part]) -> None:
 
 def _incomplete(parts: Sequence[_Part], jobs: Sequence[Key]) -> Iterator[str]:
     """Sentences on parts that are not among these, and on those that were interrupted."""
-    given = {tuple(part.shard) for part in parts if part.shard is not None}
-    for count in sorted({count for _, count in given}):
+    shards = {tuple(part.shard) for part in parts if part.shard is not None}
+    for count in sorted({count for _, count in shards}):
         for number in range(1, count + 1):
-            if (number, count) in given:
+            if (number, count) in shards:
                 continue
             missing = sum(in_part(id, (number, count)) for id, _ in jobs)
             if missing or not jobs:

@@ -87,8 +87,8 @@ def _run(order: Order, task: Task) -> Any:
                 return event.ending
             if isinstance(event, Staged):
                 worker.log_event(order.topic, {"number": order.number, "stage": event.stage})
-        held = worker.state.tasks.get(key)
-        if held is None or held.state == "cancelled":
+        task_state = worker.state.tasks.get(key)
+        if task_state is None or task_state.state == "cancelled":
             _local.__dict__.pop("executor")[1].close()
             raise TflqError("called off")
 
@@ -118,8 +118,8 @@ def _folder() -> Path:
 
 LOOK: Final = 1.0  # seconds between looks at the cluster
 DEATHS: Final = 5
-"""How many workers may die on a task before it counts as failed."""
-KEPT: Final = 64  # files on a worker
+"""Number of workers that may die on a task before it counts as failed."""
+MOST_FILES: Final = 64  # files on a worker
 PATIENCE: Final = 60.0  # seconds without any worker
 
 
@@ -137,7 +137,7 @@ class _Flight:
 
 @dataclass(slots=True)
 class _Worker:
-    """What the driver knows of a worker; files: what it keeps, each with the future that stores it, last used last."""
+    """A worker, to the driver. files: its stored files, each with the future that stores it, last used last."""
 
     threads: int
     files: OrderedDict[str, Any] = field(default_factory=OrderedDict)
@@ -285,7 +285,7 @@ class ClusterExecutor:
         from distributed import fire_and_forget
 
         needed = {name for flight in self._flights.values() if flight.worker == address for name in flight.files}
-        for name in [name for name in files if name not in needed][: max(0, len(files) - KEPT)]:
+        for name in [name for name in files if name not in needed][: max(0, len(files) - MOST_FILES)]:
             fire_and_forget(self._submit(address, "forget", forget_file, files.pop(name)))
 
     def _done(self, number: int, flight: _Flight) -> list[Event]:

@@ -84,8 +84,10 @@ def task_for(
 ) -> Task:
     """The task of a model, whose file is there, under a target."""
     shapes = {name: tuple(shape) for name, shape in model.shapes.items()}
-    kept = str(cache or "")
-    return Task(model.id, target, str(path), model.sha256, model.inputs, shapes, settings, kept, False, limits.seconds)
+    cache_path = str(cache or "")
+    return Task(
+        model.id, target, str(path), model.sha256, model.inputs, shapes, settings, cache_path, False, limits.seconds
+    )
 
 
 @dataclass
@@ -149,8 +151,8 @@ class Driver:
                 again = replace(flight.task, layers=True, cache="")
                 self._submit(_Flight(flight.model, flight.target, again, result, left))
             return
-        both, kept = _both(flight.first, result)
-        folders = (flight.left, left) if kept is flight.first else (left, flight.left)
+        both, decisive = _both(flight.first, result)
+        folders = (flight.left, left) if decisive is flight.first else (left, flight.left)
         if folders[1] is not None:
             shutil.rmtree(folders[1], ignore_errors=True)
         self._store(flight.model, flight.target, both, folders[0])
@@ -168,8 +170,8 @@ class Driver:
 
 
 def _both(first: Result, second: Result) -> tuple[Result, Result]:
-    """What two tries found together, and the one that it rests on. A model that differs keeps that status if only the
-    search for the layer took too long or failed."""
+    """The result of two tries together, and the try that it rests on. A model that differs keeps that status if only
+    the search for the layer took too long or failed."""
     tries = [first["status"], second["status"]]
     if tries[0] == tries[1]:
         return {**second, "tries": tries}, second
@@ -202,19 +204,19 @@ def with_layers(
     limits: Limits,
 ) -> list[Change]:
     """The changes, with the first layer of models that differ now; it is searched for if no try has done so."""
-    told = []
+    changes_with_layers = []
     for change in changes:
         result = results.get((change.id, change.target))
         if change.kind not in ("failing", "numbers") or result is None or result["status"] != "differs":
-            told.append(change)
+            changes_with_layers.append(change)
             continue
         if "layers" not in result and "layers_why" not in result:
             task = task_of((change.id, change.target))
             if task is not None:
                 ending = _alone(executor(), 0, replace(task, layers=True, cache=""), limits)
                 result = ending.answer or {"layers_why": f"no layer found: {ending.what}"}
-        told.append(replace(change, layer=first_layer(result)))
-    return told
+        changes_with_layers.append(replace(change, layer=first_layer(result)))
+    return changes_with_layers
 
 
 def _alone(executor: Executor, number: int, task: Task, limits: Limits) -> Ending:
@@ -230,7 +232,7 @@ def _alone(executor: Executor, number: int, task: Task, limits: Limits) -> Endin
 
 
 RUNS: Final = 5
-"""How often a model that seems slower runs again, alone: it counts only if it is slower then, too."""
+"""Number of further runs, alone, of a model that seems slower: it counts only if it is slower then, too."""
 
 
 def changes_since(
@@ -241,7 +243,7 @@ def changes_since(
     executor: Callable[[str], Executor],
     limits: Limits,
 ) -> list[Change]:
-    """What changed from a baseline to the results in a folder.
+    """Changes from a baseline to the results in a folder.
 
     selected: which part of the baseline was swept. executor: makes one for a job, "module:function", which is closed
     here. FileError or OptionError if it is not a baseline.

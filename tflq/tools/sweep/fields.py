@@ -34,7 +34,7 @@ def is_part(*numbers: int) -> bool:
 
 
 class Difference(TypedDict, total=False):
-    """How far an output or an operator's result is from the original's."""
+    """Difference of an output or an operator's result from the original's."""
 
     entry: str
     name: str

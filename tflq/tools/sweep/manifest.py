@@ -140,8 +140,8 @@ def _of_entry(
         raise FileError(pattern, "no file matches", remedy=f"see model[{number}] of {manifest}")
     for name, path in files:
         stem = name.removesuffix(SUFFIX)
-        own = "/".join(part for part in (id, stem) if part) if several else id or stem
-        yield replace(model, id=own, path=str(path))
+        model_id = "/".join(part for part in (id, stem) if part) if several else id or stem
+        yield replace(model, id=model_id, path=str(path))
 
 
 def _expectations(entries: list[_Expectation] | _Expectation) -> tuple[Expectation, ...]:
@@ -271,18 +271,18 @@ def _unpinned(entry: Mapping[str, Any]) -> str:
 
 
 def _edited(text: str, hashes: Mapping[int, str]) -> str:
-    """The lines of a manifest; after the last key of an entry's own table come its pins."""
+    """The lines of a manifest; after the last key of an entry's table come its pins."""
     lines = text.splitlines(keepends=True)
     starts = [n for n, line in enumerate(lines) if re.match(r"\s*\[\[\s*model\s*\]\]", line)]
     for i, start in sorted(enumerate(starts), reverse=True):
         if i not in hashes:
             continue
         end = next((n for n in range(start + 1, len(lines)) if re.match(r"\s*\[", lines[n])), len(lines))
-        own = [line for line in lines[start:end] if not re.match(r"\s*(sha256|verified)\s*=", line)]
-        last = max(n for n, line in enumerate(own) if line.strip() and not line.lstrip().startswith("#"))
-        own[last] = own[last].rstrip("\r\n") + "\n"
-        own[last + 1 : last + 1] = [f'sha256 = "{hashes[i]}"\n', "verified = true\n"]
-        lines[start:end] = own
+        table = [line for line in lines[start:end] if not re.match(r"\s*(sha256|verified)\s*=", line)]
+        last = max(n for n, line in enumerate(table) if line.strip() and not line.lstrip().startswith("#"))
+        table[last] = table[last].rstrip("\r\n") + "\n"
+        table[last + 1 : last + 1] = [f'sha256 = "{hashes[i]}"\n', "verified = true\n"]
+        lines[start:end] = table
     return "".join(lines)
 
 
@@ -381,7 +381,7 @@ def _retried(
     why: Callable[[Any], str],
     pause: float = 0.0,
 ) -> Path:
-    """What `get` returns, in at most three tries, with pauses that double. UnavailableError for an error of these kinds
+    """Result of `get`, in at most three tries, with pauses that double. UnavailableError for an error of these kinds
     that another try cannot pass, or that the last one raised."""
     for left in reversed(range(TRIES)):
         try:

@@ -45,9 +45,10 @@ def verified(
     folder: Path,
     batch: int | None = None,
 ) -> dict[str, Any]:
-    """The status that verification gives, with what it found: `verification` on made inputs, `given` on the user's,
-    `xnnpack` on made ones with the interpreter's default kernels (both models), `layers` of a model that differs,
-    `run_time` of both models if the sweep measures it.
+    """The status by verification, with its results.
+
+    `verification`: on generated inputs; `given`: on the user's; `xnnpack`: on generated ones with the interpreter's
+    default kernels (both models). `layers`: of a model that differs. `run_time`: of both models, if measured.
 
     original, converted: hashes of the content. batch: what the converted model has where the original's first dims are
     open: then interfaces are not compared. The status is that of the reference kernels; the runs with the default
@@ -120,7 +121,7 @@ class _Verifier:
 
     @property
     def recorded(self) -> int:
-        """How many runs of the original were not needed, because their outputs are kept."""
+        """Number of runs of the original that were not needed, because their outputs are in the cache."""
         return self._originals.hits if self._originals else 0
 
     def _verify(self, place: Path, options: Mapping[str, Any]) -> Verification:
@@ -131,7 +132,7 @@ class _Verifier:
                 place,
                 Options(
                     shapes=self._task.shapes,
-                    tolerance=Tolerance.asked(settings.max_lsb, settings.atol or None, settings.rtol or None),
+                    tolerance=Tolerance.from_arguments(settings.max_lsb, settings.atol or None, settings.rtol or None),
                     report=self._folder / REPORT,
                     recorded=self._originals,
                     timeout=self._task.seconds,

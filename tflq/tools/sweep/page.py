@@ -1,4 +1,4 @@
-"""What a finished sweep writes: counts, a page, Markdown, JUnit XML.
+"""Output of a finished sweep: counts, a page, Markdown, JUnit XML.
 
 The page is one HTML file, which works from disk. Its script reads lines of JSON, two for each result: a row of the
 table, and what is shown of it when it is opened.
@@ -103,7 +103,7 @@ class Summary:
 
     @property
     def uncompared(self) -> int:
-        """How many results were not compared with those of the original: it does not run, or there is no conversion."""
+        """Number of results that were not compared with the original's: it does not run, or there is no conversion."""
         return self.total - sum(counts[status] for counts in self.statuses.values() for status in COMPARED)
 
     @property
@@ -300,8 +300,8 @@ def _output(document: Mapping[str, Any], more: tuple[str, ...] = ()) -> dict[str
 
 
 def _entry(entry: Entry) -> dict[str, Any]:
-    kept = ("status", "why", "sha256", "converted", "numbers", "static", "seconds")
-    return {name: value for name, value in entry.to_json().items() if name in kept}
+    names = ("status", "why", "sha256", "converted", "numbers", "static", "seconds")
+    return {name: value for name, value in entry.to_json().items() if name in names}
 
 
 # A sweep in Markdown, for the summary of a job or a comment.
@@ -402,9 +402,9 @@ def write_junit(
             skipped += 1
             reason = (result["expectation"] or {}).get("reason") or result["why"]
             body = f"<skipped message={_quoted(result['status'] + ': ' + reason)}/>"
-        taken = result.get("seconds", 0.0)
-        seconds += taken
-        cases.append(_case(key_of(result), f' time="{taken:.3f}"', body))
+        duration = result.get("seconds", 0.0)
+        seconds += duration
+        cases.append(_case(key_of(result), f' time="{duration:.3f}"', body))
     gone = [((change.id, change.target), str(change.kind), change.what) for change in (worse or {}).values()]
     gone += [(key, "missing", "there is no result") for key in missing]
     for key, kind, what in gone:

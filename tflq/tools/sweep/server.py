@@ -62,9 +62,9 @@ PACKAGES: Final = (
 """Packages that the server imports first, so that no child has to."""
 DIALECTS: Final = ("quant", "tfl", "tosa")
 Job = Callable[[dict[str, Any], Path, Callable[[str], None]], dict[str, Any]]
-"""What a child does: the task as JSON, the folder for its files, and whom to tell the stage; its answer as JSON."""
+"""Work of a child: the task as JSON, the folder for its files, and whom to tell the stage; its answer as JSON."""
 RESTARTS: Final = 5
-"""How often a server that dies is started again before that is an error."""
+"""Number of restarts of a server that dies before that is an error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,13 +98,13 @@ class Executor(Protocol):
     def submit(self, number: int, task: Task, limits: Limits) -> None: ...
 
     def poll(self, seconds: float) -> list[Event]:
-        """What happened since; waits up to this long for an event."""
+        """Events since the last call; waits up to this long for one."""
         ...
 
     def close(self) -> None: ...
 
 
-class _Told(TypedDict, total=False):
+class _ServerLine(TypedDict, total=False):
     """A line of the server."""
 
     number: Required[int]
@@ -180,7 +180,7 @@ class LocalExecutor:
         assert self._server.stdin is not None
         assert self._server.stdout is not None
         self._input, self._answers = self._server.stdin, self._server.stdout
-        self._lines = Lines(_Told)
+        self._lines = Lines(_ServerLine)
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._answers, selectors.EVENT_READ)
 
@@ -216,8 +216,8 @@ class LocalExecutor:
 # The server
 
 
-class _Said(TypedDict, total=False):
-    """What a child says of itself, which has run a model that nobody vouches for."""
+class _ChildLine(TypedDict, total=False):
+    """A line of a child, which has run a model that nobody vouches for."""
 
     stage: str
     answer: Answer
@@ -241,7 +241,7 @@ class Try:
         self.peak = 0
         self.stage = "start"
         self.ending: dict[str, Any] = {}
-        self.lines = Lines(_Said)
+        self.lines = Lines(_ChildLine)
         self._killed_by_system = kills_by_system()
 
     def hear(self, message: dict[str, Any]) -> bool:

@@ -49,22 +49,22 @@ _SHOWN: Final[Mapping[str, Callable[[Any], str]]] = {
 
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any], free: Collection[str] = ()) -> list[str]:
-    """What differs between what two sweeps were started with (`settings` and `fingerprint` of `sweep.json`), as
+    """Differences of the options and versions of two sweeps (`settings` and `fingerprint` of `sweep.json`), as
     "--target integer (now --target kernels)". free: parts that may differ."""
-    told = []
+    changes = []
     for part in ("settings", "fingerprint"):
         a, b = before.get(part, {}), now.get(part, {})
-        told += other_options(a, b, {*free, "convert"}) + other_options(a.get("convert", {}), b.get("convert", {}))
-    return told
+        changes += other_options(a, b, {*free, "convert"}) + other_options(a.get("convert", {}), b.get("convert", {}))
+    return changes
 
 
 def other_options(before: Mapping[str, Any], now: Mapping[str, Any], free: Collection[str] = ()) -> list[str]:
     """The options that are not the same, as `differences` says them."""
     keys = sorted(key for key in {*before, *now} - {*free} if before.get(key) != now.get(key))
-    return [f"{_said(key, before.get(key))} (now {_said(key, now.get(key))})" for key in keys]
+    return [f"{_setting_text(key, before.get(key))} (now {_setting_text(key, now.get(key))})" for key in keys]
 
 
-def _said(key: str, value: Any) -> str:
+def _setting_text(key: str, value: Any) -> str:
     """A setting as it is given in the command."""
     name = _WORDS.get(key) or f"--{key.replace('_', '-')}"
     if key == "targets":
@@ -108,8 +108,10 @@ class Store:
     """The folder, opened by the one driver that may write to it."""
 
     def __init__(self, folder: Path) -> None:
-        """Makes the folder and takes its lock. OptionError if another sweep has it; FileError if a file of that name is
-        not a lock, or something that a sweep writes to is a link."""
+        """Makes the folder and takes its lock. OptionError if another sweep has it.
+
+        FileError if a file of that name is not a lock, or something that a sweep writes to is a link.
+        """
         self.folder = folder
         for name in (*FILES, ARTIFACTS, WORK, CACHE, f"{CACHE}/{MODELS}", _LOCK):
             place_in(folder, name)

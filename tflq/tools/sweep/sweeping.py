@@ -50,7 +50,7 @@ from tflq.tools.sweep.task import Key, Limits, Settings, Task, fingerprint, key_
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to sweep, and how.
+    """Models to sweep, and options.
 
     sources: folders, patterns, files, URLs and manifests. targets: of models that name none.
     workers: processes at once; 0 for one per CPU. cache: a folder for models and for what verification found; None:
@@ -233,7 +233,7 @@ _PACKAGES: Final[Mapping[str, _Package]] = {
     "kaggle": (("kagglehub",), "kagglehub", "to fetch models from Kaggle", "kaggle"),
     "dask": (("distributed",), "dask", "to run on the workers of a scheduler", "dask"),
 }
-"""What sweeps need: modules, one of which must be there; the package that has it; what for; tflq's extra with it."""
+"""Packages for sweeps: modules, one of which must be there; the package that has it; what for; tflq's extra with it."""
 
 
 def check(jobs: Sequence[Job], settings: Settings, scheduler: str = "", *, kaggle: bool = True) -> None:
@@ -420,8 +420,8 @@ def run_sweep(
     selection = Selection(tuple(only), _path(failed_from), read_shard(shard) if shard else None)
     settings = Settings(seeds, xnnpack, max_lsb, atol, rtol, convert, time)
     what = models, Path(folder), tuple(targets), selection, settings, Limits(timeout, memory << 20)
-    kept = None if no_cache else _path(cache) or cache_folder()
-    plan = Plan(*what, workers, kept, _path(baseline), tuple(fail_on), scheduler, offline, pin, resume, force)
+    cache_path = None if no_cache else _path(cache) or cache_folder()
+    plan = Plan(*what, workers, cache_path, _path(baseline), tuple(fail_on), scheduler, offline, pin, resume, force)
     return sweep(plan, observer=observer, stop=stop or (lambda: False))
 
 

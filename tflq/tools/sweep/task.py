@@ -62,7 +62,7 @@ class Settings:
 
     @property
     def tolerance(self) -> dict[str, Any]:
-        """As keywords of `tflq.verify`."""
+        """The tolerances, as arguments of `verify`."""
         return {"max_lsb": self.max_lsb, "atol": self.atol, "rtol": self.rtol}
 
     @property
@@ -100,7 +100,7 @@ class Task:
         return (self.path, *filter(None, [self.inputs]), *self.settings.rules)
 
     def moved(self, files: Sequence[str]) -> Task:
-        """The same task where its `files` have these names."""
+        """A copy of the task where its `files` have these names."""
         path, *rest = files
         inputs = rest.pop(0) if self.inputs else ""
         convert = {**self.settings.convert, "rules": rest} if rest else self.settings.convert
@@ -116,7 +116,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a try ended: with an `answer`, or in another way.
+    """End of a try: with an `answer`, or in another way.
 
     what: a sentence, if there is no answer. stage: where it was. log: the last of what its processes printed.
     seconds: wall time. cpu: seconds of all its processes. peak: bytes of resident memory, of all of them together.
@@ -266,7 +266,7 @@ class Originals:
         self._entries = DiskCache(folder, MOST)
         self._model = model
         self.hits = 0
-        """How many outputs were found."""
+        """Number of outputs that were in the cache."""
 
     def get(self, kernels: str, entry: str, inputs: Sequence[np.ndarray]) -> list[np.ndarray] | None:
         data = self._entries.get(self._key(kernels, entry, inputs))
@@ -321,7 +321,7 @@ Status = Literal[
 STATUSES: Final[tuple[Status, ...]] = get_args(Status)
 
 ACCEPTED: Final[frozenset[Status]] = frozenset({"ok", "original-fails"})
-"""As expected, unless a model says otherwise."""
+"""The statuses that are expected, unless a model says otherwise."""
 
 COMPARED: Final[frozenset[Status]] = frozenset({"ok", "differs"})
 """Of both models, results were compared."""
@@ -457,16 +457,16 @@ def new_result(model: Model, target: str, outcome: Mapping[str, Any], fingerprin
 
 
 def from_ending(ending: Ending) -> Result:
-    """What a try found, however it ended."""
+    """The result of a try, however it ended."""
     measures = {"seconds": ending.seconds, "peak_bytes": ending.peak}
     if ending.answer is not None:
         cpu = {**ending.answer.get("cpu", {}), "total": ending.cpu}
         return {"status": "internal-error", "why": "", **ending.answer, **measures, "cpu": cpu}
     last = next((line for line in reversed(ending.log.splitlines()) if line.strip()), "")
-    said = f": {last.strip()[:300]}" if ending.how in ("signal", "exit") and last else ""
+    last_line = f": {last.strip()[:300]}" if ending.how in ("signal", "exit") and last else ""
     return {
         "status": HOW[ending.how],
-        "why": f"{ending.stage}: {ending.what}{said}",
+        "why": f"{ending.stage}: {ending.what}{last_line}",
         "log": ending.log,
         **measures,
         "cpu": {"total": ending.cpu},
@@ -474,7 +474,7 @@ def from_ending(ending: Ending) -> Result:
 
 
 def cause_of(status: str, why: str) -> str:
-    """What failures with the same cause have in common: the sentence without its names and numbers."""
+    """Common text of failures with the same cause: the sentence without its names and numbers."""
     if status == "ok":
         return ""
     text = re.sub(r"(?<!\w)'[^']*'", "'…'", why.splitlines()[0] if why else "")

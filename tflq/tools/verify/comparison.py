@@ -68,7 +68,7 @@ from tflq.tools.verify.timing import run_time
 T = TypeVar("T")
 
 _FORMATS: Final = {"tflm": "tflite"}
-"""What a runtime runs, where it is not ONNX."""
+"""Format that a runtime runs, where it is not ONNX."""
 
 
 @dataclass(frozen=True)
@@ -147,10 +147,10 @@ class _Comparison:
         self._settle_tolerance(a, b)
         if self._cut is not None:
             reports = self._cut.reports(reports)
-        found = comparable(a, b, interface=self._options.interface)
-        self.result.interface = found.interface
-        self.result.uncompared += found.uncompared
-        for key in self._with_samples(a, b, found.keys):
+        common = comparable(a, b, interface=self._options.interface)
+        self.result.interface = common.interface
+        self.result.uncompared += common.uncompared
+        for key in self._with_samples(a, b, common.keys):
             if self._fatal:
                 self._leave_out([key], "the comparison ended before it")
             else:
@@ -310,15 +310,15 @@ class _Comparison:
         ]
         if not operands:
             return
-        found: dict[str, Divergence] = {}
+        divergences: dict[str, Divergence] = {}
         try:
             for each in self._chunk(a, b, key, operands, ran):
-                known = found.get(each.tensor)
+                known = divergences.get(each.tensor)
                 total = each.difference if known is None else known.difference + each.difference
-                found[each.tensor] = replace(each, difference=total)
+                divergences[each.tensor] = replace(each, difference=total)
         except RunError as error:
             self.result.notes.append(f"what post-processing operators read is not compared: {error}")
-        self.result.operands += found.values()
+        self.result.operands += divergences.values()
 
     def _say(self, what: str) -> None:
         self._options.progress(what, self._done, self._total)
@@ -381,11 +381,11 @@ class _Comparison:
         for place, (got, want) in differing.items():
             name, description = a.entries[case.key]["outputs"][place]
             g, w, plain = cropped(rows, place, [got, want, reference[place]])
-            own, other = (self._difference(x, plain, description) for x in (w, g))
+            original, other = (self._difference(x, plain, description) for x in (w, g))
             known = self._kernels.get((case.key, name))
             if known is not None:
-                own, other = known.original + own, known.other + other
-            self._kernels[case.key, name] = KernelShare(case.key, name, own, other)
+                original, other = known.original + original, known.other + other
+            self._kernels[case.key, name] = KernelShare(case.key, name, original, other)
 
     def _reference(self, path: str, key: str) -> TfliteRunner:
         """The original on the reference kernels, except where these are wrong."""
@@ -412,15 +412,15 @@ class _Comparison:
     def _recorded(self, a: AnyRunner, kernels: str, case: Case) -> list[np.ndarray] | None:
         """The original's outputs, if there are some recorded of the types and ranks that the entry has."""
         recorded = self._options.recorded
-        found = recorded.get(kernels, case.key, case.arrays) if recorded is not None else None
+        outputs = recorded.get(kernels, case.key, case.arrays) if recorded is not None else None
         sides = [description for _, description in a.entries[case.key]["outputs"]]
-        if found is None or len(found) != len(sides):
+        if outputs is None or len(outputs) != len(sides):
             return None
         fit = all(
             array.dtype.kind == "S" or (array.dtype.name == side["dtype"] and len(side["shape"]) in (0, array.ndim))
-            for array, side in zip(found, sides, strict=True)
+            for array, side in zip(outputs, sides, strict=True)
         )
-        return found if fit else None
+        return outputs if fit else None
 
     def _difference(
         self, got: np.ndarray, want: np.ndarray, description: Mapping[str, Any] | None = None
@@ -618,7 +618,7 @@ def verify(
     check_choice("runtime", runtime, get_args(Runtime), optional=True)
     check_shapes(shapes)
     check_data("inputs", inputs)
-    tolerance = Tolerance.asked(max_lsb, atol, rtol)
+    tolerance = Tolerance.from_arguments(max_lsb, atol, rtol)
     options: dict[str, Any] = {"inputs": inputs, "seeds": seeds, "seed": seed, "layers": layers, "batch": batch}
     options |= {"resolver": resolver, "runtime": runtime, "interface": interface, "report": report, "time": time}
     options |= {"images": Images.of(mean, scale), "timeout": timeout, **({"progress": progress} if progress else {})}

@@ -64,8 +64,8 @@ def _covers(runner: AnyRunner, key: str) -> bool:
 def _differences(a: AnyRunner, b: AnyRunner, *, interface: bool) -> list[str]:
     if not (isinstance(a, TfliteRunner) and isinstance(b, TfliteRunner)):
         return tosa_differences(a.entries, b.entries)
-    found = interface_differences(a.file, b.file)
-    return found or (allocation_differences(a.entries, b.entries) if interface else [])
+    texts = interface_differences(a.file, b.file)
+    return texts or (allocation_differences(a.entries, b.entries) if interface else [])
 
 
 def _with_file(model: TfliteRunner, file: FileRunner) -> Comparable:

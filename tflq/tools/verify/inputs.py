@@ -32,7 +32,7 @@ IN_A_ROW = 10
 """Runs with state that follow each other."""
 
 
-def made_inputs(
+def generated_inputs(
     side: Side, seeds: int, shapes: Sequence[tuple[int, ...]] | None, seed: int = 0
 ) -> Iterator[tuple[str, list[np.ndarray]]]:
     """`seeds` random sets over the full storage range, then all minimum, all maximum and all zero point, in these
@@ -51,7 +51,7 @@ def inputs_in_a_row(
     side: Side, shapes: Sequence[tuple[int, ...]] | None, seed: int = 0
 ) -> Iterator[tuple[str, list[np.ndarray]]]:
     """Random sets for runs that follow each other, each with the state that those before have left."""
-    for _, arrays in islice(made_inputs(side, IN_A_ROW, shapes, seed), IN_A_ROW):
+    for _, arrays in islice(generated_inputs(side, IN_A_ROW, shapes, seed), IN_A_ROW):
         yield f"{IN_A_ROW} in a row", arrays
 
 
@@ -83,18 +83,18 @@ def entry_for(side: Side, key: str = "", file: ModelFile | None = None) -> Entry
     signatures = [each for each in file.entries.values() if each.key]
     if not key and len(signatures) == 1 and covers(file, "", signatures[0].key):
         names = {tensor: name for name, tensor in signatures[0].inputs}
-        inputs = [replace(own, alias=names[t]) for own, (_, t) in zip(inputs, entry.inputs, strict=True)]
+        inputs = [replace(input_, alias=names[t]) for input_, (_, t) in zip(inputs, entry.inputs, strict=True)]
     places = {tensor: place for place, tensor in enumerate(graph.inputs)}
     order = sorted(zip(entry.inputs, inputs, strict=True), key=lambda pair: places.get(pair[0][1], 0))
-    return Entry(key, 0, tuple(own for _, own in order), tuple(each.key for each in signatures))
+    return Entry(key, 0, tuple(input_ for _, input_ in order), tuple(each.key for each in signatures))
 
 
 def _input(name: str, description: Mapping[str, Any]) -> Input:
-    stated = description["shape_signature"] or description["shape"]
+    dims = description["shape_signature"] or description["shape"]
     is_text = description["dtype"].startswith(("bytes", "str", "object"))
     scales, zeros = description["scales"], description["zero_points"]
     scale, zero = (scales[0], zeros[0]) if len(scales) == 1 else (0.0, 0)
-    shape = tuple(None if d == -1 else d for d in stated)
+    shape = tuple(None if d == -1 else d for d in dims)
     return Input(name, description["name"], shape, np.dtype("S" if is_text else description["dtype"]), scale, zero)
 
 
@@ -117,8 +117,10 @@ class Recorded(Protocol):
 
 @dataclass(frozen=True)
 class Options:
-    """How two models are compared: the options of `verify`, by the same names; and `recorded` outputs of the original,
-    which replace a run if nothing else of it is needed."""
+    """Options of a comparison: those of `verify`, by the same names, and `recorded` outputs of the original.
+
+    Recorded outputs replace a run if nothing else of it is needed.
+    """
 
     inputs: Any = None
     images: Images | None = None
@@ -168,14 +170,14 @@ class Cases:
         side, options = a.entries[key]["inputs"], self._options
         either = open_in_both(side, b.entries[key]["inputs"])
         if options.inputs is not None:
-            yield from self._given(a, key, either)
+            yield from self._user_cases(a, key, either)
             return
         fixed = isinstance(b, TfliteRunner) and not b.resizes
         every = [bound_shapes(side, options.batch, options.shapes)] if fixed else self._shapes(a, key, either)
         names = [name for name, _ in side]
         for i, shapes in enumerate(every):
             named = tuple(zip(names, shapes, strict=True))
-            for name, arrays in made_inputs(side, options.seeds, shapes, options.seed):
+            for name, arrays in generated_inputs(side, options.seeds, shapes, options.seed):
                 if i == 0 or name not in EDGES:
                     yield Case(key, name, arrays, named)
         if self._with_state(a, b):
@@ -220,7 +222,7 @@ class Cases:
             return error
         return None
 
-    def _given(self, a: AnyRunner, key: str, side: Side) -> Iterator[Case]:
+    def _user_cases(self, a: AnyRunner, key: str, side: Side) -> Iterator[Case]:
         samples = self.samples(a, key, side)
         alone = samples.count == 1 and not samples.names
         for place, sample in enumerate(samples.arrays):
@@ -230,27 +232,27 @@ class Cases:
     def _shapes(self, a: AnyRunner, key: str, side: Side) -> list[Shapes]:
         """The shapes that an entry runs with: one choice, or two where the file leaves dims open."""
         options = self._options
-        stated = bound_shapes(side, options.batch, options.shapes)
+        bound = bound_shapes(side, options.batch, options.shapes)
         if not isinstance(a, TfliteRunner) or not is_open(side):
-            return [stated]
+            return [bound]
         fixed = [name in options.shapes for name, _ in side]
-        open_ones = [(name, d) for (name, d), kept in zip(side, fixed, strict=True) if not kept]
+        open_ones = [(name, d) for (name, d), is_fixed in zip(side, fixed, strict=True) if not is_fixed]
         if not any(-1 in d["shape_signature"][options.batch is not None :] for _, d in open_ones):
-            return [stated]
+            return [bound]
         graph = a.file.graphs[a.file.entries[key].graph]
         trial = TfliteRunner(a.path, a.kernels, options.timeout)
         try:
             runs = partial(self._runs, trial, key, side)
-            shapes = chosen_shapes(side, largest_window(graph), stated, fixed, options.batch, runs)
+            shapes = chosen_shapes(side, largest_window(graph), bound, fixed, options.batch, runs)
         finally:
             trial.close()
         if not shapes:
             self.notes.append("open dims are 1: the original does not run with other sizes; give --shape")
-        return shapes or [stated]
+        return shapes or [bound]
 
     def _runs(self, trial: TfliteRunner, key: str, side: Side, shapes: Shapes) -> bool:
         """Whether a model runs with inputs of these shapes; one set is enough, because it may refuse some values."""
-        for _, arrays in made_inputs(side, 1, shapes):
+        for _, arrays in generated_inputs(side, 1, shapes):
             try:
                 trial.run(key, arrays)
             except RunError as error:
@@ -284,19 +286,22 @@ def open_in_both(a: Side, b: Side) -> list[tuple[str, dict[str, Any]]]:
     return [(name, description | {"shape_signature": dims}) for (name, description), dims in zip(a, joint, strict=True)]
 
 
-def bound_shapes(side: Side, batch: int | None, given: Mapping[str, Sequence[int]]) -> Shapes:
-    """The shapes to run inputs with: those `given` by name; else those of the file, where an open first dim becomes the
+def bound_shapes(side: Side, batch: int | None, user_shapes: Mapping[str, Sequence[int]]) -> Shapes:
+    """The shapes to run inputs with: `user_shapes` by name; else those of the file, where an open first dim becomes the
     batch. OptionError names an input that is not there or of another rank."""
     names = [name for name, _ in side]
-    for name, shape in given.items():
+    for name, shape in user_shapes.items():
         if name not in names:
             there = ", ".join(f"'{n}'" for n in names) or "none"
             raise OptionError(Reason(f"the model has no input '{name}'", value=name, remedy=f"its inputs are {there}"))
-        stated = dict(side)[name]["shape_signature"]
-        if stated and len(stated) != len(shape):
-            what = f"input '{name}' is of rank {len(stated)}, the shape given for it of rank {len(shape)}"
+        signature = dict(side)[name]["shape_signature"]
+        if signature and len(signature) != len(shape):
+            what = f"input '{name}' is of rank {len(signature)}, the shape given for it of rank {len(shape)}"
             raise OptionError(Reason(what, tensor=name, value=list(shape)))
-    return [tuple(given[name]) if name in given else _stated(description, batch) for name, description in side]
+    return [
+        tuple(user_shapes[name]) if name in user_shapes else _default_shape(description, batch)
+        for name, description in side
+    ]
 
 
 def _bound(description: Mapping[str, Any], batch: int) -> list[int]:
@@ -304,7 +309,7 @@ def _bound(description: Mapping[str, Any], batch: int) -> list[int]:
     return [batch, *signature[1:]] if signature[:1] == [-1] else signature
 
 
-def _stated(description: Mapping[str, Any], batch: int | None) -> tuple[int, ...]:
+def _default_shape(description: Mapping[str, Any], batch: int | None) -> tuple[int, ...]:
     shape, signature = tuple(description["shape"]), description["shape_signature"]
     if batch is not None and signature and signature[0] == -1:
         return (batch, *shape[1:])
@@ -314,7 +319,7 @@ def _stated(description: Mapping[str, Any], batch: int | None) -> tuple[int, ...
 def chosen_shapes(
     side: Side,
     window: int,
-    stated: Shapes,
+    bound: Shapes,
     fixed: Sequence[bool],
     batch: int | None,
     runs: Callable[[Shapes], bool],
@@ -322,13 +327,13 @@ def chosen_shapes(
     """Two choices for the open dims, the batch and others, larger than any window, with which the model `runs`; fewer
     if there are no more. `fixed` inputs have their shape from the user."""
     base = -(-(window + 1) // _STEP) * _STEP
-    sized = any(-1 in d["shape_signature"][1:] for (_, d), kept in zip(side, fixed, strict=True) if not kept)
+    sized = any(-1 in d["shape_signature"][1:] for (_, d), is_fixed in zip(side, fixed, strict=True) if not is_fixed)
     choices: list[Shapes] = []
     even = (base * factor for factor in _FACTORS)
     for batches, sizes in ((_BATCHES[0], even), (_BATCHES[1], _uneven(base))):
         for size in sizes if sized else (base,):
-            ends = zip(side, stated, fixed, strict=True)
-            shapes = [given if kept else _filled(d, batch or batches, size) for (_, d), given, kept in ends]
+            ends = zip(side, bound, fixed, strict=True)
+            shapes = [shape if is_fixed else _filled(d, batch or batches, size) for (_, d), shape, is_fixed in ends]
             if shapes not in choices and runs(shapes):
                 choices.append(shapes)
                 break

@@ -105,12 +105,12 @@ def same_inputs(a: Entries, b: Entries, key: str, *, fit: bool = False) -> bool:
     sides = [[d for _, d in entries[key]["inputs"]] for entries in (a, b) if key in entries]
     if len(sides) < 2 or [d["dtype"] for d in sides[0]] != [d["dtype"] for d in sides[1]]:
         return False
-    stated = [[d["shape_signature"] or d["shape"] for d in side] for side in sides]
-    if stated[0] == stated[1]:
+    shapes = [[d["shape_signature"] or d["shape"] for d in side] for side in sides]
+    if shapes[0] == shapes[1]:
         return True
-    if not fit or not all(map(shapes_fit, *stated)):
+    if not fit or not all(map(shapes_fit, *shapes)):
         return False
-    for x, y, m, n in zip(*sides, *stated, strict=True):
+    for x, y, m, n in zip(*sides, *shapes, strict=True):
         x["shape"] = y["shape"] = [d if max(pair) < 0 else max(pair) for *pair, d in zip(m, n, x["shape"], strict=True)]
     return True
 
@@ -143,7 +143,7 @@ def signature_of(module: Module, key: str) -> Signature | None:
 
 
 def function_number(module: Module, key: str) -> int:
-    """Which function of a module an entry runs."""
+    """Number of the function of a module that an entry runs."""
     signature = signature_of(module, key)
     return 0 if signature is None else signature.function
 
@@ -158,23 +158,27 @@ def align(model: TfliteRunner, tosa: FileRunner) -> tuple[str | None, list[str]]
     """Gives the TOSA file the key, names and order of the model's entry with the same tensors, and that entry the
     shapes of the file. Returns the key (None: there is no such entry) and a sentence per difference of the interfaces.
     """
-    own = {side: [name for name, _ in pairs] for side, pairs in tosa.entries[""].items()}
+    file_names = {side: [name for name, _ in pairs] for side, pairs in tosa.entries[""].items()}
     for key in model.entries:
         names = _tensor_names(model.file, key)
-        if any(len(names[side]) != len(own[side]) for side in own):
+        if any(len(names[side]) != len(file_names[side]) for side in file_names):
             continue
-        names = {side: _named(names[side], own[side]) for side in own}
-        if all(sorted(t for _, t in names[s]) == sorted(own[s]) for s in own):
+        names = {side: _named(names[side], file_names[side]) for side in file_names}
+        if all(sorted(t for _, t in names[s]) == sorted(file_names[s]) for s in file_names):
             tosa.align(key, names["inputs"], names["outputs"])
             entries = model.entries[key], tosa.entries[key]
-            return key, [text for side in own for text in _differences(side, *(entry[side] for entry in entries))]
-    return None, [f"no entry of the TFLite model has the inputs {own['inputs']} and the outputs {own['outputs']}"]
+            return key, [
+                text for side in file_names for text in _differences(side, *(entry[side] for entry in entries))
+            ]
+    return None, [
+        f"no entry of the TFLite model has the inputs {file_names['inputs']} and the outputs {file_names['outputs']}"
+    ]
 
 
-def _named(pairs: Names, own: list[str]) -> Names:
-    """The names that tensors have in the file: their own; with a number added where one is listed twice, since names
-    are unique there; and for tensors without a name what is left, in order."""
-    free = list(own)
+def _named(pairs: Names, file_names: list[str]) -> Names:
+    """The names that tensors have in the file. A name that is listed twice has a number added, since names are unique
+    there. Tensors without a name get the names that are left, in order."""
+    free = list(file_names)
     chosen: dict[int, str] = {}
     for fits in (str.__eq__, _is_numbered):
         for i, (_, tensor) in enumerate(pairs):
@@ -302,8 +306,8 @@ def _several_scales(graph: Graph, op: Operator) -> Iterator[str]:
     """The tensors with several scales of which a kernel reads the single one."""
     if op.opcode not in _ONE_SCALE:
         return
-    asked = {"BATCH_MATMUL": op.outputs, "QUANTIZE": op.inputs}.get(op.opcode, (*op.inputs, *op.outputs))
-    for tensor in (graph.tensor(t) for t in asked if t >= 0):
+    tensors = {"BATCH_MATMUL": op.outputs, "QUANTIZE": op.inputs}.get(op.opcode, (*op.inputs, *op.outputs))
+    for tensor in (graph.tensor(t) for t in tensors if t >= 0):
         if tensor.scales.size > 1:
             yield tensor.name
 
@@ -321,7 +325,7 @@ class _Report(TypedDict):
 
 
 class _Printed(TypedDict):
-    """What `convert --json` prints."""
+    """Output of `convert --json`."""
 
     report: _Report
 

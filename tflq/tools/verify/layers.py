@@ -39,7 +39,7 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Which tensors to fetch from copies of either model, per copy; `results` is how many the original has."""
+    """Tensors to fetch from copies of either model, per copy; `results`: their number in the original."""
 
     results: int
     chunks: tuple[tuple[Named, ...], ...]
@@ -120,13 +120,13 @@ class Cut:
 
 
 def cut_of(path: str, b: AnyRunner) -> Cut | None:
-    """Where the model at a path is cut, if the outputs of the other are tensors of it by name, at least one of them
-    inside it; else None."""
+    """The cut of the model at a path, if the outputs of the other are tensors of it by name. None if not, or if none of
+    them is inside it."""
     try:
         file = ModelFile(path)
         names = _outputs(b)
         graphs = [0] if isinstance(b, TfliteRunner) else sorted({entry.graph for entry in file.entries.values()})
-        if any(_stated(file.graphs[index]) == set(names) for index in graphs):
+        if any(_output_names(file.graphs[index]) == set(names) for index in graphs):
             return None
         return next((cut for index in graphs if (cut := _cut(file, index, names)) is not None), None)
     except TflqError:
@@ -141,28 +141,30 @@ def _outputs(b: AnyRunner) -> list[str]:
 
 def _cut(file: ModelFile, index: int, names: Sequence[str]) -> Cut | None:
     graph = file.graphs[index]
-    stated = _stated(graph)
-    made = {t for op in graph.operators for t in op.outputs}
-    if set(names) <= stated or not all(name in stated or graph.named.get(name) in made for name in names):
+    output_names = _output_names(graph)
+    computed = {t for op in graph.operators for t in op.outputs}
+    if set(names) <= output_names or not all(
+        name in output_names or graph.named.get(name) in computed for name in names
+    ):
         return None
     by_name = graph.named | {graph.tensor(t).name: t for t in reversed(graph.outputs)}
     tensors = tuple(by_name[name] for name in names)
-    if set(graph.outputs) - set(tensors) - _lost(graph, set(tensors) - set(graph.outputs)):
+    if set(graph.outputs) - set(tensors) - _dependents(graph, set(tensors) - set(graph.outputs)):
         return None  # not a cut: an output that does not depend on it is missing
-    kept = [
+    signatures = [
         row
         for row, entry in enumerate(file.signatures)
         if entry is not None and (entry.graph != index or {t for _, t in entry.outputs} <= set(tensors))
     ]
-    return Cut(file, index, tensors, tuple(_needed(graph, tensors)), tuple(kept) if index == 0 else ())
+    return Cut(file, index, tensors, tuple(_needed(graph, tensors)), tuple(signatures) if index == 0 else ())
 
 
-def _stated(graph: Graph) -> set[str]:
+def _output_names(graph: Graph) -> set[str]:
     """The outputs of a graph, by name."""
     return {graph.tensor(t).name for t in graph.outputs}
 
 
-def _lost(graph: Graph, tensors: Collection[int]) -> set[int]:
+def _dependents(graph: Graph, tensors: Collection[int]) -> set[int]:
     """The tensors that depend on these."""
     reached = set(tensors)
     for op in graph.operators:
@@ -173,15 +175,15 @@ def _lost(graph: Graph, tensors: Collection[int]) -> set[int]:
 
 def _needed(graph: Graph, tensors: Collection[int]) -> list[int]:
     """The operators before these tensors: what they depend on, and what is written there."""
-    behind = _lost(graph, tensors)
-    kept: list[int] = []
+    behind = _dependents(graph, tensors)
+    operators: list[int] = []
     wanted = set(tensors)
     for i, op in reversed(list(enumerate(graph.operators))):
         writes = op.opcode in _WRITES and behind.isdisjoint(op.inputs)
         if writes or not wanted.isdisjoint(op.outputs):
-            kept.append(i)
+            operators.append(i)
             wanted.update(op.inputs)
-    return kept[::-1]
+    return operators[::-1]
 
 
 @contextmanager
@@ -271,8 +273,8 @@ def divide(
         if isinstance(runner, FileRunner):
             runner.divide(cut)
         else:
-            own = broken(entry_of(runner.file, key)[1]) if resolver == "reference" else {}
-            division = runner.divide(key, {i: why.reason for i, why in own.items() if why.apart}, cut)
+            broken_operators = broken(entry_of(runner.file, key)[1]) if resolver == "reference" else {}
+            division = runner.divide(key, {i: why.reason for i, why in broken_operators.items() if why.apart}, cut)
             parts.apart += _listed(runner, label, key, division)
     if parts.expected and not all(r.feeds(key) for r in (a, b)):
         reason = "".join(r.undivided for r in (a, b) if isinstance(r, FileRunner))
@@ -298,8 +300,8 @@ def _note_rounding(parts: Divided, graph: Graph, operators: Sequence[int]) -> No
 
 
 def _fed(a: AnyRunner, b: AnyRunner, key: str, graph: Graph, operator: int) -> Iterator[Named]:
-    """The results of an operator that can be fed to the other model; in place of one that cannot, as it is of int4 or
-    not there, those of the operators that read it."""
+    """The results of an operator that can be fed to the other model. A result that cannot (it is of int4 or not there)
+    is replaced by those of the operators that read it."""
     pending, seen = [(operator, t) for t in graph.operators[operator].outputs if t >= 0], set[int]()
     while pending:
         at, tensor = pending.pop()

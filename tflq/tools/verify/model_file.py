@@ -104,10 +104,10 @@ class Graph:
 
     def behind_copy(self, index: int) -> int:
         """The tensor that a CAST to the same type copies to this one, which others read instead; else itself."""
-        made = next((op for op in self.operators if index in op.outputs), None)
-        if made is None or made.opcode != "CAST" or made.inputs[0] in self.inputs:
+        producer = next((op for op in self.operators if index in op.outputs), None)
+        if producer is None or producer.opcode != "CAST" or producer.inputs[0] in self.inputs:
             return index
-        (source,) = made.inputs
+        (source,) = producer.inputs
         return source if self.tensor(source).type == self.tensor(index).type else index
 
     @cached_property
@@ -174,7 +174,7 @@ class ModelFile:
 
 
 _BROKEN: Final = (struct.error, IndexError, ValueError, TypeError, AttributeError, OverflowError)
-"""What the package, which checks nothing, raises for a file that is not TFLite."""
+"""Errors that the package, which checks nothing, raises for a file that is not TFLite."""
 
 
 def entry_of(file: ModelFile, key: str) -> tuple[Entry, Graph]:
@@ -271,17 +271,17 @@ class ModelCopy:
         """Makes a graph take these tensors. ValueError if it has no list of them."""
         return self._vector(self._graphs[graph], _SUBGRAPH_INPUTS, tensors)
 
-    def operators(self, graph: int, kept: Sequence[int]) -> ModelCopy:
+    def operators(self, graph: int, indices: Sequence[int]) -> ModelCopy:
         """Keeps these operators of a graph, in this order."""
-        return self._keep(self._graphs[graph], _SUBGRAPH_OPERATORS, kept)
+        return self._keep(self._graphs[graph], _SUBGRAPH_OPERATORS, indices)
 
-    def codes(self, kept: Collection[int]) -> ModelCopy:
+    def codes(self, rows: Collection[int]) -> ModelCopy:
         """Keeps these rows of the table of operator codes. The others, which no operator uses, become copies of one of
         them, because an interpreter looks for the kernels of all."""
         targets = self._targets(self._model, _MODEL_CODES)
         for row, (place, _) in enumerate(targets):
-            if kept and row not in kept:
-                self._words[place] = targets[min(kept)][1] - place
+            if rows and row not in rows:
+                self._words[place] = targets[min(rows)][1] - place
         return self
 
     def alone(self, graph: int) -> ModelCopy:
@@ -292,9 +292,9 @@ class ModelCopy:
                 self._words[targets[row][0]] = targets[other][1] - targets[row][0]
         return self.signatures(())
 
-    def signatures(self, kept: Sequence[int]) -> ModelCopy:
+    def signatures(self, rows: Sequence[int]) -> ModelCopy:
         """Keeps these rows of the signatures, in this order."""
-        return self._keep(self._model, _MODEL_SIGNATURES, kept)
+        return self._keep(self._model, _MODEL_SIGNATURES, rows)
 
     def write(self, stream: BinaryIO) -> None:
         """Writes the copy. ValueError if the file is too large."""
@@ -332,10 +332,10 @@ class ModelCopy:
         places = [start + _UINT32.size * i for i in range(table.VectorLen(offset))]
         return [(place, table.Indirect(place)) for place in places]
 
-    def _keep(self, table: flatbuffers.table.Table, field: int, kept: Sequence[int]) -> ModelCopy:
+    def _keep(self, table: flatbuffers.table.Table, field: int, indices: Sequence[int]) -> ModelCopy:
         targets = self._targets(table, field)
         if targets:
-            self._words[targets[0][0] - _UINT32.size] = len(kept)
-        for (place, _), index in zip(targets, kept, strict=False):
+            self._words[targets[0][0] - _UINT32.size] = len(indices)
+        for (place, _), index in zip(targets, indices, strict=False):
             self._words[place] = targets[index][1] - place
         return self

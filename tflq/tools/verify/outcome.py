@@ -1,4 +1,4 @@
-"""What a comparison of two models found."""
+"""The outcome of a comparison of two models."""
 
 from __future__ import annotations
 
@@ -26,8 +26,11 @@ def in_decibels(signal: float, noise: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """Differences that are accepted: integers up to `lsb` counts; floats up to atol + rtol * |original|, or up to so
-    many `ulps` of the largest value of their tensor. None: as many as TOSA or ONNX leaves open in what is compared."""
+    """Differences that are accepted: integers up to `lsb` counts; floats up to atol + rtol * |original|.
+
+    Floats may also differ by so many `ulps` of the largest value of their tensor. None: as many as TOSA or ONNX leaves
+    open in what is compared.
+    """
 
     lsb: float = 0.0
     atol: float = 0.0
@@ -35,12 +38,12 @@ class Tolerance:
     ulps: float | None = 0.0
 
     @classmethod
-    def asked(cls, lsb: float, atol: float | None, rtol: float | None) -> Tolerance:
+    def from_arguments(cls, lsb: float, atol: float | None, rtol: float | None) -> Tolerance:
         """The user's tolerance; if it does not mention floats, these may differ by what TOSA or ONNX leaves open."""
         return cls(lsb, atol or 0.0, rtol or 0.0, None if atol is None and rtol is None else 0.0)
 
     def for_tensor(self, want: np.ndarray) -> Tolerance:
-        """The same, with the ulps of a float tensor as a number."""
+        """The tolerance for a tensor: with the ulps of a float tensor as a number."""
         if not self.ulps or want.dtype.kind != "f" or not want.size:
             return self
         largest = np.max(np.abs(want), initial=0, where=np.isfinite(want))
@@ -51,8 +54,10 @@ EXACT: Final = Tolerance()
 
 
 class Moments(NamedTuple):
-    """Sums over elements: of absolute differences, in the unit; of squares and products of the real values (what the
-    original gives is the signal), and of the squares of their differences (the noise)."""
+    """Sums over elements: of absolute differences, in the unit; of squares and products of the real values.
+
+    The original's values are the signal. noise: of the squares of the differences of real values.
+    """
 
     absolute: float = 0.0
     signal: float = 0.0
@@ -63,7 +68,7 @@ class Moments(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """How far two results are apart: a value of `Verification.outputs`.
+    """Difference of two results: a value of `Verification.outputs`.
 
     Attributes:
         elements: Number of elements.
@@ -232,7 +237,7 @@ def _block(
 
 
 def _histogram(gap: np.ndarray) -> dict[int, int]:
-    """How many differences above 0 each power of two has."""
+    """Number of differences above 0 by power of two."""
     _, exponents = np.frexp(gap[(gap > 0) & np.isfinite(gap)])
     powers, counts = np.unique(exponents - 1, return_counts=True)
     return dict(zip(powers.tolist(), counts.tolist(), strict=True))
@@ -378,8 +383,11 @@ class Uncompared:
 
 @dataclass(frozen=True, slots=True)
 class KernelShare:
-    """Which part of an output's difference comes from the kernels: how far the `original` on the kernels asked for is
-    from itself on the reference kernels, and how far the `other` model is from that."""
+    """The part of an output's difference that comes from the kernels.
+
+    original: difference of the original on the kernels asked for from itself on the reference kernels. other: that of
+    the other model from the original on the reference kernels.
+    """
 
     entry: str
     name: str
@@ -388,13 +396,13 @@ class KernelShare:
 
     def __str__(self) -> str:
         where = f"signature '{self.entry}', " if self.entry else ""
-        own = f"the original itself differs between these kernels and the reference ones ({self.original})"
+        sentence = f"the original itself differs between these kernels and the reference ones ({self.original})"
         if self.original.equal:
-            own = "the original gives the same on these kernels and on the reference ones"
+            sentence = "the original gives the same on these kernels and on the reference ones"
         rest = f"the other model differs from the original on the reference kernels, too ({self.other})"
         if self.other.equal:
             rest = "the other model equals the original on the reference kernels"
-        return f"{where}output '{self.name}': {own}; {rest}"
+        return f"{where}output '{self.name}': {sentence}; {rest}"
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -460,7 +468,7 @@ class Layers:
 
 @dataclass(frozen=True, slots=True)
 class RunTime:
-    """How long a run of one entry takes in both models: an item of `Verification.time`.
+    """Duration of a run of one entry in both models: an item of `Verification.time`.
 
     Attributes:
         entry: The key of a signature, or "" for the first subgraph by position.
@@ -553,9 +561,11 @@ class Verification:
 
     @property
     def verdict(self) -> Verdict:
-        """The result in a word: `equal`; `accepted` (there are differences, or on other inputs there can be, but none
-        beyond the tolerance or what is expected of an operator); `differs`; `failed` (the other model does not run); or
-        `nothing comparable` (no output could be compared: `reason` says why).
+        """The result in a word.
+
+        `equal`; `accepted` (there are differences, or on other inputs there can be, but none beyond the tolerance or
+        what is expected of an operator); `differs`; `failed` (the other model does not run); or `nothing comparable`
+        (no output could be compared: `reason` says why).
         """
         compared = any(run.outputs for run in self.runs)
         if self.failures and (compared or not self.incomparable):

@@ -25,7 +25,7 @@ _OPERATORS: Final = frozenset((DETECTION, "NON_MAX_SUPPRESSION_V4", "NON_MAX_SUP
 
 
 def operands_of(runner: AnyRunner, key: str) -> Iterator[Named]:
-    """What post-processing operators of an entry read that operators before them compute, by the reading operator."""
+    """Tensors that post-processing operators of an entry read and earlier operators compute, by reading operator."""
     if not isinstance(runner, TfliteRunner):
         return
     _, graph = entry_of(runner.file, key)
@@ -78,7 +78,7 @@ class Filled:
 
 AnyFetcher: TypeAlias = Fetcher | TosaFetcher | OnnxFetcher
 Rows: TypeAlias = Mapping[int, tuple[Filled, np.ndarray]]
-"""How an output is filled, and the count, by the output's place."""
+"""Filling of an output, and the count, by the output's place."""
 
 
 def filled(graph: Graph) -> dict[int, Filled]:
@@ -93,7 +93,7 @@ def filled(graph: Graph) -> dict[int, Filled]:
 
 
 def _groups(graph: Graph, index: int, op: Operator) -> tuple[int, int]:
-    """How many rows a count stands for, and how many of them are filled."""
+    """Number of rows that a count stands for, and of those that are filled."""
     options = _custom_options(graph, index) if op.opcode == DETECTION else {}
     if options.get("use_regular_nms"):
         return 1, 1
@@ -131,7 +131,7 @@ class FilledOutputs:
 
     @property
     def notes(self) -> list[str]:
-        """How many rows each operator has filled in all runs."""
+        """Number of rows that each operator has filled in all runs, as text."""
         totals = {who: (*map(sum, zip(*rows, strict=True)), len(rows)) for who, rows in self._rows.items()}
         return [
             f"{who} fills {some} of {all_} rows in {runs} runs: only these are compared"

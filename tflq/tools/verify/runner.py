@@ -25,7 +25,7 @@ from tflq.tools.verify.worker import RESOLVERS, Entries, Response, Side, load
 
 Resolver = Literal["reference", "optimized", "default"]
 Runtime = Literal["onnxruntime", "openvino", "tflm"]
-"""What runs ONNX files, and TFLite Micro."""
+"""Runtimes of ONNX files, and TFLite Micro."""
 
 _PACKAGES: Final = {"tflm": ("tflite-micro", "--pre tflite-micro")}
 """By runtime: the package that has it, and what pip installs, where they are not its name. TFLite Micro has nothing but
@@ -40,7 +40,7 @@ class RunError(TflqError):
         self.fatal = fatal
 
 
-class Held(NamedTuple):
+class StoredTensor(NamedTuple):
     """Where a file holds a tensor of the model that it was made from: at an index or under a name, less an offset, or
     with channels as the second dim; and the numpy name of the tensor's type."""
 
@@ -95,7 +95,7 @@ class _Bytes(TypedDict):
     bytes: list[int]
 
 
-class _Found(TypedDict):
+class _Availability(TypedDict):
     found: list[bool]
 
 
@@ -154,8 +154,8 @@ class Child:
     def kernels(self, resolver: str, models: Sequence[str]) -> list[bool]:
         """Whether an interpreter has kernels for all operator codes of each model."""
         request = {"do": "kernels", "resolver": resolver, "models": models}
-        found: list[bool] = self.ask(request, kind=_Found)[0]["found"]
-        return found
+        available: list[bool] = self.ask(request, kind=_Availability)[0]["found"]
+        return available
 
     def close(self) -> None:
         self._child.kill()
@@ -203,12 +203,12 @@ class Child:
         )
 
     def _last_words(self) -> str:
-        """How the child ended, and the last line it printed."""
+        """End of the child, in words, and the last line it printed."""
         code = self._child.wait()
         last = self.printed(1)
-        said = f": {last}" if last else ""
+        last_line = f": {last}" if last else ""
         how = f"aborted ({how_ended(code)})" if code < 0 else f"ended with exit code {code}"
-        return f"{self._what}'s process {how}{said}"
+        return f"{self._what}'s process {how}{last_line}"
 
 
 @contextmanager
@@ -373,8 +373,8 @@ class FileRunner:
         for side, names in (("inputs", inputs), ("outputs", outputs)):
             free = [name for name, _ in entry[side]]
             indices = self._places[side]
-            for place, (_, own) in enumerate(names):
-                indices[place] = free.index(own)
+            for place, (_, tensor) in enumerate(names):
+                indices[place] = free.index(tensor)
                 free[indices[place]] = ""
             aligned[side] = [(name, entry[side][i][1]) for (name, _), i in zip(names, indices, strict=True)]
         self.entries[key] = aligned
@@ -386,7 +386,7 @@ class FileRunner:
 
     @property
     def undivided(self) -> str:
-        """What is missing for `divide`, as the end of a sentence; empty where nothing but the file is to blame."""
+        """Missing requirement of `divide`, as the end of a sentence; empty where nothing but the file is to blame."""
         return ""
 
     def divide(self, cuts: Iterable[str]) -> None:
@@ -449,7 +449,7 @@ def dtype_of(value: Value) -> np.dtype:
 
 
 def _description(value: Value) -> dict[str, Any]:
-    """The same as `worker.describe` says of a tensor."""
+    """Description of a tensor, with the fields of `worker.describe`."""
     shape = [1 if d is None else d for d in value.type.dims]
     return {
         "name": value.name,

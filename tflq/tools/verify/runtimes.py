@@ -25,7 +25,17 @@ from tflq.formats.tosa.write import tosa_bytes
 from tflq.ir.core import Buffer, Function, Module, Value
 from tflq.ir.types import SCALARS, TensorType, i8, ui8
 from tflq.tools.verify.model_file import Graph, ModelFile, Tensor, entry_of
-from tflq.tools.verify.runner import Child, FileRunner, Held, Opened, Resolver, RunError, by_name, dtype_of, stored
+from tflq.tools.verify.runner import (
+    Child,
+    FileRunner,
+    Opened,
+    Resolver,
+    RunError,
+    StoredTensor,
+    by_name,
+    dtype_of,
+    stored,
+)
 from tflq.tools.verify.tflite_runner import Division, Fed, Fetcher, TfliteRunner, index_of
 from tflq.tools.verify.ulps import allowed_ulps
 from tflq.tools.verify.worker import Side
@@ -45,7 +55,7 @@ class _Extensible(FileRunner):
         raise NotImplementedError
 
     def _plain_name(self, name: str) -> str:
-        """What the file calls a tensor."""
+        """The file's name of a tensor."""
         return name
 
     def divide(self, cuts: Iterable[str]) -> None:
@@ -58,11 +68,11 @@ class _Extensible(FileRunner):
         return bool(self._cuts)
 
     def _run_divided(self, inputs: Sequence[np.ndarray], fed: Mapping[str, np.ndarray]) -> list[np.ndarray]:
-        """Outputs in the file's order; those that are given are what was given."""
+        """Outputs in the file's order; one that is fed is the array that was fed."""
         self._divided = self._divided or self._extended("divided", self._cuts)
-        given = {self._plain_name(name): array for name, array in fed.items()}
+        fed_outputs = {self._plain_name(name): array for name, array in fed.items()}
         outputs = self._divided.run(inputs, fed)
-        return [given.get(value.name, array) for value, array in zip(self.outputs, outputs, strict=True)]
+        return [fed_outputs.get(value.name, array) for value, array in zip(self.outputs, outputs, strict=True)]
 
     def cut(self, _: str) -> dict[str, np.ndarray]:
         """The tensors after which the file is divided, as the last run computed them."""
@@ -99,18 +109,18 @@ class OnnxFetcher:
 
     _runner: OnnxRunner
     _opened: Opened
-    _places: Mapping[str, tuple[int, Held]]
-    _cuts: Mapping[str, tuple[Held, np.dtype]]
+    _places: Mapping[str, tuple[int, StoredTensor]]
+    _cuts: Mapping[str, tuple[StoredTensor, np.dtype]]
 
     def run(self, inputs: Sequence[np.ndarray], fed: Mapping[str, np.ndarray]) -> list[np.ndarray]:
         """The file's outputs, in its order, as they were computed."""
-        values = [held.stored(fed[name], dtype) for name, (held, dtype) in self._cuts.items()]
+        values = [tensor.stored(fed[name], dtype) for name, (tensor, dtype) in self._cuts.items()]
         return self._opened.run("", [*self._runner.ordered(inputs), *values])
 
     def fetch(self, name: str) -> np.ndarray | None:
-        place, held = self._places[name]
+        place, tensor = self._places[name]
         array = self._opened.fetch((0, place))
-        return None if array is None else held.tensor(array)
+        return None if array is None else tensor.tensor(array)
 
     def close(self) -> None:
         self._opened.close()
@@ -146,7 +156,7 @@ class OnnxRunner(_Extensible):
         self.has_state = bool(metadata.state)
         if metadata.exact_in == []:
             self.inexact = "not bit-exact by design (QDQ, or sums of real numbers)"
-        self._held = metadata.held
+        self._inner = metadata.tensors
 
     def ulps(self) -> int | None:
         return None
@@ -169,27 +179,27 @@ class OnnxRunner(_Extensible):
         super().divide(() if self.undivided else cuts)
 
     def type_of(self, key: str, name: str) -> str:
-        return self._held[name].dtype if name in self._held else super().type_of(key, name)
+        return self._inner[name].dtype if name in self._inner else super().type_of(key, name)
 
     def names(self, _: str) -> dict[str, int]:
         """Inner tensors of the model that the file has."""
-        return {name: i for i, name in enumerate(self._held)}
+        return {name: i for i, name in enumerate(self._inner)}
 
     def sizes(self, _: str, names: Sequence[str]) -> list[int]:
         """Not known: the other model says them."""
         return [0 for _ in names]
 
     def _plain_name(self, name: str) -> str:
-        return str(self._held[name].place)
+        return str(self._inner[name].place)
 
     def _extended(self, name: str, fetched: Iterable[str]) -> OnnxFetcher:
         path = Path(self._folder.name, f"{name}.onnx")
         fetched = list(fetched)
-        taken = [self._held[cut].place for cut in self._cuts]
-        count, dtypes = extend(self.path, path, [self._held[each].place for each in fetched], taken)
+        cut_places = [self._inner[cut].place for cut in self._cuts]
+        count, dtypes = extend(self.path, path, [self._inner[each].place for each in fetched], cut_places)
         opened = Opened(self._child, {"onnx": str(path), "runtime": self._runtime, "outputs": len(self.outputs)})
-        places = {each: (count + i, self._held[each]) for i, each in enumerate(fetched)}
-        cuts = {cut: (self._held[cut], dtype) for cut, dtype in zip(self._cuts, dtypes, strict=True)}
+        places = {each: (count + i, self._inner[each]) for i, each in enumerate(fetched)}
+        cuts = {cut: (self._inner[cut], dtype) for cut, dtype in zip(self._cuts, dtypes, strict=True)}
         return OnnxFetcher(self, opened, places, cuts)
 
     def close(self) -> None:
@@ -213,19 +223,21 @@ def _is_type(name: str) -> bool:
 
 
 class _Metadata:
-    """What an ONNX file says of itself, which anybody may have written: InvalidModelError names the field at fault.
+    """Metadata of an ONNX file, which anybody may have written: InvalidModelError names the field at fault.
 
     state: by output, the input that its value is for in the next run. exact_in: runtimes; None if it does not say.
-    held: where it has tensors of the model, by their names. interface: a module without operators that has the inputs
-    and outputs that are no state.
+    tensors: where it has tensors of the model, by their names. interface: a module without operators that has the
+    inputs and outputs that are no state.
     """
 
     def __init__(self, path: str, head: Mapping[str, Any]) -> None:
         self._path = path
-        self._said: Mapping[str, str] = head["metadata"]
+        self._texts: Mapping[str, str] = head["metadata"]
         self.exact_in = self._read("tflq.exact_in", list[str] | None, None)
         self.state = self._read("tflq.state", Mapping[str, str], {})
-        self.held = {name: Held(*said) for name, said in self._read("tflq.tensors", Mapping[str, _Place], {}).items()}
+        self.tensors = {
+            name: StoredTensor(*place) for name, place in self._read("tflq.tensors", Mapping[str, _Place], {}).items()
+        }
         sides = {side: {row[0] for row in head[side]} for side in ("inputs", "outputs")}
         self._check("tflq.state", "outputs", self.state, sides)
         start = self._read("tflq.start", Mapping[str, _Number | list[_Number]], {})
@@ -236,7 +248,7 @@ class _Metadata:
 
     def _read(self, key: str, kind: Any, default: Any) -> Any:
         try:
-            return parse_json(self._said[key], kind) if key in self._said else default
+            return parse_json(self._texts[key], kind) if key in self._texts else default
         except DocumentError as error:
             raise self._fault(key, str(error)) from error
 
@@ -256,7 +268,7 @@ class _Metadata:
 
 
 def extend(
-    source: str, target: Path, values: Sequence[str], taken: Sequence[str] = ()
+    source: str, target: Path, values: Sequence[str], inputs: Sequence[str] = ()
 ) -> tuple[int, Sequence[np.dtype]]:
     """Writes a file that also returns some values, behind all that it returned, and that takes others, behind all that
     it took: what read these reads `NAME/fed`. How many it returned, and the types of what it takes. TflqError without
@@ -267,15 +279,15 @@ def extend(
         raise MissingPackageError("results inside of an ONNX file need the package onnx", "onnx") from None
     model = onnx.load(source)
     graph, count = model.graph, len(model.graph.output)
-    inferred = onnx.shape_inference.infer_shapes(model).graph if taken else graph
+    inferred = onnx.shape_inference.infer_shapes(model).graph if inputs else graph
     described = {info.name: info for info in (*inferred.value_info, *inferred.output)}
     there = {*described, *(name for node in graph.node for name in node.output), *(info.name for info in graph.input)}
-    for value in (*values, *taken):
-        if value not in (described if value in taken else there):
+    for value in (*values, *inputs):
+        if value not in (described if value in inputs else there):
             raise RunError(f"the file's metadata has '{value}' as a tensor, and its graph has none of this name")
-    dtypes = [_take(onnx, graph, described[value]) for value in taken]
-    made = (onnx.helper.make_empty_tensor_value_info(f"{value}/fetched") for value in values)
-    for value, output in zip(values, made, strict=True):
+    dtypes = [_take(onnx, graph, described[value]) for value in inputs]
+    outputs = (onnx.helper.make_empty_tensor_value_info(f"{value}/fetched") for value in values)
+    for value, output in zip(values, outputs, strict=True):
         graph.node.append(onnx.helper.make_node("Identity", [value], [output.name]))
         graph.output.append(output)
     onnx.save(model, str(target))
@@ -284,16 +296,16 @@ def extend(
 
 def _take(onnx: Any, graph: Any, described: Any) -> np.dtype:
     """Makes what reads a value read an input of the file instead; its type."""
-    given = graph.input.add()
-    given.CopyFrom(described)
-    given.name += "/fed"
-    _rename(graph, described.name, given.name)
-    dtype: np.dtype = onnx.helper.tensor_dtype_to_np_dtype(given.type.tensor_type.elem_type)
+    fed_input = graph.input.add()
+    fed_input.CopyFrom(described)
+    fed_input.name += "/fed"
+    _rename(graph, described.name, fed_input.name)
+    dtype: np.dtype = onnx.helper.tensor_dtype_to_np_dtype(fed_input.type.tensor_type.elem_type)
     return dtype
 
 
 def _rename(graph: Any, name: str, other: str) -> None:
-    """What reads a value, also in branches and bodies, reads another."""
+    """Replaces a value where nodes read it, also in branches and bodies."""
     for node in graph.node:
         node.input[:] = [other if read == name else read for read in node.input]
         for attribute in node.attribute:
@@ -376,7 +388,7 @@ class MicroRunner(TfliteRunner):
         return [by_tensor[tensor] for tensor in graph.inputs]
 
     def sizes(self, key: str, names: Sequence[str]) -> list[int]:
-        """As the file states shapes."""
+        """Bytes of tensors, by name, at the shapes of the file."""
         _, graph = entry_of(self.file, key)
         return [_size(graph.tensor(index_of(self._tensor(key, name)))) for name in names]
 
@@ -398,7 +410,9 @@ class MicroRunner(TfliteRunner):
 class _Fetcher(Fetcher):
     """A model that is open so that inner tensors can be fetched after a run."""
 
-    def __init__(self, runner: MicroRunner, opened: Opened, key: str, tensors: Mapping[str, int | Held]) -> None:
+    def __init__(
+        self, runner: MicroRunner, opened: Opened, key: str, tensors: Mapping[str, int | StoredTensor]
+    ) -> None:
         super().__init__(opened, key, 0, tensors)
         self._runner = runner
 
@@ -426,7 +440,7 @@ def _side(graph: Graph, pairs: Sequence[tuple[str, int]]) -> Side:
 
 
 def _description(tensor: Tensor) -> dict[str, Any]:
-    """The same as `worker.describe` says of a tensor."""
+    """Description of a tensor, with the fields of `worker.describe`."""
     return {
         "name": tensor.name,
         "shape": list(tensor.shape),
@@ -473,8 +487,8 @@ class TosaFetcher:
 
 
 class _InARow:
-    """Runs that keep state. The reference model forgets it, so a copy of the file returns what is written to each
-    variable, and that is what the variable starts as in the next run."""
+    """Runs that keep state, which the reference model forgets. A copy of the file returns the value that is written to
+    each variable. The variable starts with this value in the next run."""
 
     def __init__(self, path: str, copy: Path, child: Child) -> None:
         self._module = read_tosa(reusable_source(path, copy=True))
@@ -533,7 +547,7 @@ class TosaRunner(_Extensible):
 
     @cached_property
     def has_state(self) -> bool:
-        """As `TfliteRunner`."""
+        """Whether a run leaves something to the next."""
         return any(isinstance(op, Variable) for op in self.module.main.ops)
 
     @cached_property
@@ -572,10 +586,10 @@ class TosaRunner(_Extensible):
         function = module.main
         outputs, values = list(function.outputs), by_name(function)
         cuts = {cut: _behind_sign(values[cut]) for cut in self._cuts}
-        taken = {value: Value(value.type, f"{cut}/fed") for cut, value in cuts.items()}
-        function.replace(taken)
+        new_inputs = {value: Value(value.type, f"{cut}/fed") for cut, value in cuts.items()}
+        function.replace(new_inputs)
         function.outputs = outputs  # those that are cut are fetched as they are computed
-        function.inputs += taken.values()
+        function.inputs += new_inputs.values()
         wanted = {each: cuts.get(each, values[each]) for each in fetched}
         results = [*outputs, *(v for v in dict.fromkeys(wanted.values()) if v not in outputs)]
         path = Path(self._folder.name, f"{name}.tosa")

@@ -16,7 +16,7 @@ import numpy as np
 
 from tflq.base.errors import InvalidModelError, TflqError
 from tflq.tools.verify.model_file import Entry, Graph, ModelCopy, ModelFile, entry_of
-from tflq.tools.verify.runner import Child, Held, Opened, Resolver, RunError
+from tflq.tools.verify.runner import Child, Opened, Resolver, RunError, StoredTensor
 from tflq.tools.verify.ulps import graph_ulps
 from tflq.tools.verify.worker import Entries
 
@@ -71,11 +71,11 @@ def _with_ends(
     """Parts of groups of operators: with the tensors that go from one to another."""
     read = [{t for i in group for t in graph.operators[i].inputs if t >= 0} for group, _ in groups]
     written = [{t for i in group for t in graph.operators[i].outputs if t >= 0} for group, _ in groups]
-    given = set(producer) | set(graph.inputs)
-    constants = [t for t in graph.outputs if t not in given]
+    available = set(producer) | set(graph.inputs)
+    constants = [t for t in graph.outputs if t not in available]
     parts = []
     for i, (group, apart) in enumerate(groups):
-        inputs = (read[i] & given) - written[i]
+        inputs = (read[i] & available) - written[i]
         elsewhere = set().union(*read[:i], *read[i + 1 :], graph.outputs, wanted)
         outputs = sorted(written[i] & elsewhere) + (constants if i == 0 else [])
         parts.append(Part(tuple(group), tuple(sorted(inputs)), tuple(outputs), apart))
@@ -83,18 +83,20 @@ def _with_ends(
 
 
 def copy_of_part(file: ModelFile, index: int, part: Part, entries: Collection[int] = ()) -> ModelCopy:
-    """The model with a part of a graph's operators and what these run, and the graphs of other `entries`; codes without
-    a kernel go with the rest. ValueError if the file has no place for inputs or outputs."""
+    """The model with a part of a graph's operators and what these run, and the graphs of other `entries`.
+
+    Codes without a kernel go with the rest. ValueError if the file has no place for inputs or outputs.
+    """
     graph = file.graphs[index]
     used = callees(file, {*entries, *(g for o in part.operators for g in graph.operators[o].calls)} - {index})
     copy = ModelCopy(file).operators(index, part.operators).inputs(index, part.inputs).outputs(index, part.outputs)
-    kept = {graph.operators[o].code for o in part.operators}
+    codes = {graph.operators[o].code for o in part.operators}
     for other, each in enumerate(file.graphs):
         if other in used:
-            kept.update(op.code for op in each.operators)
+            codes.update(op.code for op in each.operators)
         elif other != index:
             copy.operators(other, ())
-    return copy.codes(kept)
+    return copy.codes(codes)
 
 
 def indivisible(file: ModelFile, entry: Entry) -> str:
@@ -132,7 +134,7 @@ Fed = Mapping[str, np.ndarray]
 
 @dataclass
 class Division:
-    """How an entry is divided. apart: operators that other kernels run, and why; cuts: tensors after which it is
+    """Division of an entry. apart: operators that other kernels run, and why; cuts: tensors after which it is
     divided; whole: why it cannot be divided, so that the other kernels run all of it."""
 
     apart: dict[int, str] = field(default_factory=dict)
@@ -143,15 +145,15 @@ class Division:
         return bool(self.apart or self.cuts)
 
 
-_HELD: Final = re.compile(r"(.+)/(u?int8)([+-]\d+)", re.DOTALL)
+_FLOAT_NAME: Final = re.compile(r"(.+)/(u?int8)([+-]\d+)", re.DOTALL)
 """The name of a tensor that a conversion holds in float32: its own, its type, and what is added to the floats."""
 
 
-def held_in(graph: Graph) -> dict[str, Held]:
+def float_tensors(graph: Graph) -> dict[str, StoredTensor]:
     """The tensors of a graph that are only there as floats, by name."""
-    found = ((_HELD.fullmatch(name), index) for name, index in graph.named.items())
-    held = {match[1]: Held(index, int(match[3]), False, match[2]) for match, index in found if match}
-    return {name: one for name, one in held.items() if name not in graph.named}
+    matches = ((_FLOAT_NAME.fullmatch(name), index) for name, index in graph.named.items())
+    tensors = {match[1]: StoredTensor(index, int(match[3]), False, match[2]) for match, index in matches if match}
+    return {name: one for name, one in tensors.items() if name not in graph.named}
 
 
 @dataclass(eq=False)
@@ -161,7 +163,7 @@ class Fetcher:
     _opened: Opened
     _key: str
     _graph: int
-    _tensors: Mapping[str, int | Held]
+    _tensors: Mapping[str, int | StoredTensor]
 
     def run(self, inputs: Sequence[np.ndarray], fed: Fed) -> None:
         self._opened.run(self._key, inputs, {index_of(self._tensors[name]): value for name, value in fed.items()})
@@ -173,7 +175,7 @@ class Fetcher:
         return array if array is None or isinstance(tensor, int) else tensor.tensor(array)
 
 
-def index_of(tensor: int | Held) -> int:
+def index_of(tensor: int | StoredTensor) -> int:
     """Of the tensor that is read."""
     return tensor if isinstance(tensor, int) else int(tensor.place)
 
@@ -230,8 +232,8 @@ class TfliteRunner:
         return Opened(self._child, request)
 
     def ulps(self) -> int:
-        """By how many float32 ulps floats may differ of a file in a format that does not define them to the last bit
-        and has these operators."""
+        """Float32 ulps by which floats may differ in a file that has these operators. The file's format does not define
+        floats to the last bit."""
         return max(map(graph_ulps, self.file.graphs), default=0)
 
     @cached_property
@@ -337,12 +339,12 @@ class TfliteRunner:
         _, graph = entry_of(self.file, key)
         return graph.named
 
-    def held(self, key: str) -> dict[str, Held]:
+    def held(self, key: str) -> dict[str, StoredTensor]:
         """The tensors of an entry that can be fetched, but are there as floats only."""
         _, graph = entry_of(self.file, key)
-        return held_in(graph)
+        return float_tensors(graph)
 
-    def _tensor(self, key: str, name: str) -> int | Held:
+    def _tensor(self, key: str, name: str) -> int | StoredTensor:
         """A tensor that can be fetched, by name."""
         named = self.names(key)
         return named[name] if name in named else self.held(key)[name]
@@ -369,7 +371,7 @@ class TfliteRunner:
         if division is not None and not division.whole:
             opened = self._opened_parts(key, division, indices, ())
         else:
-            copy = self._made(ModelCopy(self.file).outputs, entry.graph, indices)
+            copy = self._copy_with(ModelCopy(self.file).outputs, entry.graph, indices)
             path = self._copy(copy, "inner")
             opened = self._opened_whole(self._kernels(division), path, inner=True)
         every = tensors | (division.cuts if division else {})
@@ -395,21 +397,23 @@ class TfliteRunner:
             self._child.close()
         self._folder.cleanup()
 
-    def _opened_parts(self, key: str, division: Division, kept: Collection[int], outputs: Sequence[int]) -> Opened:
+    def _opened_parts(self, key: str, division: Division, fetchable: Collection[int], outputs: Sequence[int]) -> Opened:
         entry, graph = entry_of(self.file, key)
-        parts = divided(graph, division.apart.keys(), division.cuts.values(), kept)
-        told: list[dict[str, Any]] = []
+        parts = divided(graph, division.apart.keys(), division.cuts.values(), fetchable)
+        requests: list[dict[str, Any]] = []
         for i, part in enumerate(parts):
-            copy = self._made(copy_of_part, self.file, entry.graph, part).alone(entry.graph)
-            path = self._copy(copy, f"{key and 'signature'}{entry.graph}part{i}of{len(kept)}")
+            copy = self._copy_with(copy_of_part, self.file, entry.graph, part).alone(entry.graph)
+            path = self._copy(copy, f"{key and 'signature'}{entry.graph}part{i}of{len(fetchable)}")
             results = sorted({t for o in part.operators for t in graph.operators[o].outputs if t >= 0})
             ends = {"inputs": part.inputs, "outputs": part.outputs, "results": results}
-            told.append({"model": path, "resolver": OTHER if part.apart else self._resolver, **ends})
+            requests.append({"model": path, "resolver": OTHER if part.apart else self._resolver, **ends})
         inputs = [index for _, index in entry.inputs]
-        return Opened(self._child, {"parts": told, "inputs": inputs, "outputs": list(outputs), "kept": list(kept)})
+        return Opened(
+            self._child, {"parts": requests, "inputs": inputs, "outputs": list(outputs), "kept": list(fetchable)}
+        )
 
     @staticmethod
-    def _made(change: Callable[..., ModelCopy], *arguments: Any) -> ModelCopy:
+    def _copy_with(change: Callable[..., ModelCopy], *arguments: Any) -> ModelCopy:
         """A changed copy; RunError if the file has no place for the change."""
         try:
             return change(*arguments)

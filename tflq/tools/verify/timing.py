@@ -1,5 +1,6 @@
-"""What one run of each model takes, in the processes of a comparison: in the interpreter as users have it, with its
-default delegate and one thread.
+"""Duration of one run of each model, in the processes of a comparison.
+
+The interpreter is as users have it, with its default delegate and one thread.
 
 The models take turns, so that other load on the machine affects both. A turn is one run that is not measured, which
 sets the inputs and fills the caches, and then as many as fit into a few milliseconds; it counts with their mean, in
@@ -25,7 +26,7 @@ SECONDS = 10.0
 
 
 def run_time(a: AnyRunner, b: AnyRunner, key: str, inputs: Sequence[np.ndarray]) -> RunTime:
-    """How long a run of an entry takes in both models on these inputs. A model that the default kernels do
+    """Duration of a run of an entry in both models on these inputs. A model that the default kernels do
     not run is not an error: `problem` says so."""
     problem = a.untimed or b.untimed
     if problem or not isinstance(a, TfliteRunner) or not isinstance(b, TfliteRunner):

@@ -1,4 +1,4 @@
-"""How far apart two float results may be when both are right, where a format does not define floats to the last bit.
+"""Largest difference of two correct float results, where a format does not define floats to the last bit.
 
 TOSA and ONNX leave it open in which order sums are taken, and by how many units in the last place (ulps) functions are
 off. The original's kernels round, too. Allowed is what the roundings on the longest path to an output add up to on both
@@ -32,9 +32,9 @@ Step = tuple[Iterable[Hashable], Iterable[Hashable], int]
 def _along(steps: Iterable[Step]) -> int:
     """The ulps that two results of these operators may differ by."""
     ulps: dict[Hashable, int] = {}
-    for reads, results, own in steps:
+    for reads, results, added in steps:
         before = max((ulps.get(value, 0) for value in reads), default=0)
-        ulps.update(dict.fromkeys(results, before + own))
+        ulps.update(dict.fromkeys(results, before + added))
     return min(2 * max(ulps.values(), default=0), MOST)
 
 
@@ -68,7 +68,7 @@ def _of_tosa(op: Op) -> int:
 
 
 def _terms(op: Any, name: str) -> int | None:
-    """How many terms an operator adds up; None if it is not a sum."""
+    """Number of terms that an operator adds up; None if it is not a sum."""
     shapes = [[d or 1 for d in v.type.dims] if v is not None else [] for v in op.operands]
     if name in _WEIGHTED:
         return prod(shapes[1][1:]) + 1

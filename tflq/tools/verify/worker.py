@@ -91,9 +91,9 @@ def label(module: str) -> str:
     is beside it and lists it."""
     package = module.partition(".")[0]
     loaded = sys.modules[package]
-    stated = getattr(loaded, "__version__", "")
-    if stated:
-        return f"{package.replace('_', '-')} {stated}"
+    version = getattr(loaded, "__version__", "")
+    if version:
+        return f"{package.replace('_', '-')} {version}"
     beside = [os.path.dirname(folder) for folder in getattr(loaded, "__path__", ())]
     for distribution in distributions(path=beside):
         if f"\n{package}/" in "\n" + (distribution.read_text("RECORD") or ""):
@@ -168,7 +168,7 @@ class Opened:
     label: str
 
     def head(self) -> dict[str, Any]:
-        """What is said of it when it is opened."""
+        """Description of the model when it is opened."""
         return {"interpreter": self.label}
 
     def run(self, entry: str, inputs: list[np.ndarray], fed: dict[int, np.ndarray], follows: bool) -> list[np.ndarray]:
@@ -284,8 +284,10 @@ class Model(Opened):
             return []
 
     def view(self, place: tuple[int, int]) -> list[np.ndarray]:
-        """As `fetch`, without a copy where the interpreter gives its own memory: only until the next run, before which
-        nothing may hold it."""
+        """Fetches a tensor without a copy where the interpreter gives its own memory.
+
+        The array is valid only until the next run, before which nothing may hold it.
+        """
         subgraph, index = place
         if subgraph:
             return self.fetch([subgraph, index])
@@ -305,7 +307,7 @@ class Parts(Opened):
 
     def __init__(self, request: dict[str, Any]) -> None:
         self.label, interpreter, resolvers = load()
-        self._inputs, self._outputs, self._kept = request["inputs"], request["outputs"], set(request["kept"])
+        self._inputs, self._outputs, self._fetchable = request["inputs"], request["outputs"], set(request["kept"])
         self._parts: list[tuple[Any, dict[str, Any]]] = []
         for part in request["parts"]:
             resolver = getattr(resolvers, RESOLVERS[part["resolver"]])
@@ -329,23 +331,28 @@ class Parts(Opened):
         return [values[index] for index in self._outputs]
 
     def _run(
-        self, part: Any, told: dict[str, Any], values: dict[int, np.ndarray], fed: dict[int, np.ndarray], follows: bool
+        self,
+        part: Any,
+        request: dict[str, Any],
+        values: dict[int, np.ndarray],
+        fed: dict[int, np.ndarray],
+        follows: bool,
     ) -> None:
         details = part.get_input_details()
-        for detail, index in zip(details, told["inputs"], strict=True):
+        for detail, index in zip(details, request["inputs"], strict=True):
             if tuple(detail["shape"]) != values[index].shape:
                 part.resize_tensor_input(detail["index"], values[index].shape, strict=False)
         part.allocate_tensors()
         if not follows:
             part.reset_all_variables()
-        for detail, index in zip(details, told["inputs"], strict=True):
+        for detail, index in zip(details, request["inputs"], strict=True):
             part.set_tensor(detail["index"], values[index])
         part.invoke()
         described = {d["index"]: d for d in part.get_tensor_details()}
-        self._sizes |= {index: size_of(described[index]) for index in told["results"] if index in described}
-        for index in told["outputs"]:
+        self._sizes |= {index: size_of(described[index]) for index in request["results"] if index in described}
+        for index in request["outputs"]:
             value = _read(part, described[index])
-            if index in self._kept:
+            if index in self._fetchable:
                 self._values[index] = value
             values[index] = fed.get(index, value)
 
@@ -408,8 +415,8 @@ class _OnnxRuntime:
 
 
 class _OpenVino:
-    """The same in OpenVINO on a CPU, in float32, on one thread. It takes a state, an input with a first value, as a
-    constant, which is made an input again."""
+    """An ONNX file in OpenVINO on a CPU, in float32, on one thread. OpenVINO takes a state, an input with a first
+    value, as a constant, which is made an input again."""
 
     def __init__(self, path: str) -> None:
         import openvino
@@ -433,8 +440,8 @@ class _OpenVino:
         """Makes constants inputs, by name; their values."""
         first: dict[str, np.ndarray] = {}
         for constant in model.get_ops():
-            found = constant.get_type_name() == "Constant" and names & constant.output(0).get_names()
-            for name in found or ():
+            names_of_constant = constant.get_type_name() == "Constant" and names & constant.output(0).get_names()
+            for name in names_of_constant or ():
                 first[name] = np.array(constant.data)
                 port = constant.output(0)
                 state = library.opset13.parameter(port.get_shape(), port.get_element_type(), name=name)
@@ -454,21 +461,21 @@ class _OpenVino:
 
 
 RUNTIMES: dict[str, Any] = {"onnxruntime": _OnnxRuntime, "openvino": _OpenVino}
-"""What runs ONNX files, by the names of their packages."""
+"""Runtimes of ONNX files, by the names of their packages."""
 
 
-def _said(metadata: dict[str, str], key: str) -> dict[str, Any]:
-    """What metadata says of names. Nothing if it has another form: the parent process checks it, and refuses that."""
+def _names_in_metadata(metadata: dict[str, str], key: str) -> dict[str, Any]:
+    """Values by name in metadata. Empty if it has another form: the parent process checks it, and refuses that."""
     try:
-        said = json.loads(metadata.get(key, "{}"))
+        document = json.loads(metadata.get(key, "{}"))
     except (RecursionError, ValueError):
         return {}
-    return said if isinstance(said, dict) else {}
+    return document if isinstance(document, dict) else {}
 
 
 def _state(metadata: dict[str, str]) -> dict[str, str]:
     """By output, the input that its value is for in the next run."""
-    return {name: to for name, to in _said(metadata, "tflq.state").items() if isinstance(to, str)}
+    return {name: to for name, to in _names_in_metadata(metadata, "tflq.state").items() if isinstance(to, str)}
 
 
 class OnnxModel(Opened):
@@ -477,20 +484,20 @@ class OnnxModel(Opened):
 
     def __init__(self, path: str, runtime: str, outputs: int | None = None) -> None:
         try:
-            self._runtime = _told(RUNTIMES[runtime], path)
+            self._runtime = _call_runtime(RUNTIMES[runtime], path)
         except ImportError:
             raise LookupError(NO_RUNTIME + runtime) from None
         self.label = self._runtime.label
         self._state = _state(self._runtime.metadata)
-        self._kept: dict[str, np.ndarray] = {}
+        self._state_values: dict[str, np.ndarray] = {}
         self._shown = [name not in self._state for name, *_ in self._runtime.outputs]
         self._count = outputs
         self._results: list[np.ndarray] = []
 
     @cached_property
     def _start(self) -> dict[str, np.ndarray]:
-        """What states that have no initializer start as."""
-        start = _said(self._runtime.metadata, "tflq.start")
+        """First values of states that have no initializer."""
+        start = _names_in_metadata(self._runtime.metadata, "tflq.start")
         rows = {name: (dtype, shape) for name, dtype, shape in self._runtime.inputs if name in start}
         return {name: np.resize(np.asarray(start[name], dtype), shape) for name, (dtype, shape) in rows.items()}
 
@@ -506,10 +513,10 @@ class OnnxModel(Opened):
         """Outputs, in the file's order; a run that does not follow another starts with the file's initial values."""
         state = set(self._state.values())
         names = [name for name, *_ in self._runtime.inputs if name not in state]
-        values = dict(zip(names, inputs, strict=True)) | (self._kept if follows else self._start)
-        self._results = [np.asarray(array) for array in _told(self._runtime.run, values)]
+        values = dict(zip(names, inputs, strict=True)) | (self._state_values if follows else self._start)
+        self._results = [np.asarray(array) for array in _call_runtime(self._runtime.run, values)]
         rows = zip(self._runtime.outputs, self._results, strict=True)
-        self._kept = {self._state[name]: array for (name, *_), array in rows if name in self._state}
+        self._state_values = {self._state[name]: array for (name, *_), array in rows if name in self._state}
         shown = [array for array, shown in zip(self._results, self._shown, strict=True) if shown]
         return shown[: self._count]
 
@@ -550,8 +557,8 @@ class MicroModel(Opened):
         return [np.asarray(self._interpreter.GetTensor(place[1], place[0])["tensor_data"])]
 
 
-def _told(call: Any, *arguments: Any) -> Any:
-    """What a call answers. Runtimes have errors of classes of their own: RuntimeError stands for these."""
+def _call_runtime(call: Any, *arguments: Any) -> Any:
+    """Result of a runtime's call. Runtimes have errors of classes of their own: RuntimeError stands for these."""
     try:
         return call(*arguments)
     except ImportError:

@@ -50,7 +50,7 @@ Observer = Callable[[int, int | None], None]
 
 @dataclass(frozen=True)
 class Calibration:
-    """What a calibration saw.
+    """Statistics of a calibration.
 
     Attributes:
         statistics: Of each float tensor that is not a constant, by its name.
@@ -61,7 +61,7 @@ class Calibration:
     reused: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """What `tflq calibrate --json` prints: docs/json.md."""
+        """Output of `tflq calibrate --json`: docs/json.md."""
         return {
             "format": "tflq.calibration",
             "version": 1,
@@ -142,14 +142,14 @@ def calibrate(
         check_outputs([("the statistics", destination)], inputs=[source, data], force=force or resume)
     with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
         model = _Model(os.fspath(source), signature, folder, bins=histogram)
-        given = drawn(samples_of(data, model.entry, Images.of(mean, scale)), samples, seed)
+        chosen_samples = drawn(samples_of(data, model.entry, Images.of(mean, scale)), samples, seed)
         part = None if destination is None else _part(Path(destination))
         run = _Run(model, part, ignore_nonfinite=ignore_nonfinite, observer=observer)
         if resume and destination is not None and part is not None:
             earlier = next((place for place in (part, Path(destination)) if place.exists()), None)
             if earlier is not None:
                 run.resume(read_statistics(earlier))
-        statistics = run.all(given, workers)
+        statistics = run.all(chosen_samples, workers)
     if destination is not None and part is not None:
         write_in_form(destination, statistics, format, range, force=True)
         part.unlink(missing_ok=True)
@@ -177,8 +177,8 @@ class _Model:
         if points is not None:
             keys = {value: points[value.name] for value in keys if value.name in points}
         self.digests = {key: known[value] for value, key in keys.items()}
-        given, order = (tuple(own.name for own in side) for side in (entry.inputs, entry.in_run_order))
-        self.watched = Watched(path, entry.key, given, order, tuple(places[value] for value in keys), bins)
+        inputs, order = (tuple(input_.name for input_ in side) for side in (entry.inputs, entry.in_run_order))
+        self.watched = Watched(path, entry.key, inputs, order, tuple(places[value] for value in keys), bins)
 
     def only(self, keys: Sequence[str]) -> Watched:
         """These points alone."""
@@ -206,7 +206,7 @@ class _Run:
         self.before = Statistics(same, earlier.samples)
 
     def all(self, samples: Samples, workers: int) -> Statistics:
-        """What is seen on all samples, and what was taken over. OptionError if there are none."""
+        """Statistics of all samples, with the earlier ones that are still valid. OptionError if there are none."""
         batches, joining = Batches(samples), Joining()
         if count := len(self.before.samples):
             stale = [key for key in self.model.digests if key not in self.before.points]
@@ -223,7 +223,7 @@ class _Run:
         return joining.result()
 
     def _unchanged(self, parts: Iterable[Statistics]) -> Iterator[Statistics]:
-        """What is seen again on the first samples, which are those of the earlier statistics. OptionError if not."""
+        """Statistics of the first samples again, which are those of the earlier statistics. OptionError if not."""
         done = 0
         for part in parts:
             for digest in part.samples:
@@ -239,7 +239,7 @@ class _Run:
     def _seen(
         self, batches: Batches, keys: list[str], workers: int, count: int | None, most: int | None = None
     ) -> Iterator[Statistics]:
-        """What is seen at these points, batch by batch, in the order of the samples. most: of so many samples."""
+        """Statistics at these points, batch by batch, in the order of the samples. most: of so many samples."""
         watched = self.model.only(keys)
         for seen in in_order(observe, watched, batches.of(most), workers):
             yield self._statistics(seen, keys)
@@ -260,7 +260,7 @@ class _Run:
 
 
 def statistics_of(seen: Seen, digests: Sequence[str]) -> Iterator[PointStatistics]:
-    """What was seen of each watched tensor, as statistics of its point."""
+    """Statistics of the point of each watched tensor."""
     empty = np.isnan(seen.least)
     lows, highs = (side.astype(object) for side in (seen.least, seen.largest))
     lows[empty] = highs[empty] = None
@@ -291,11 +291,11 @@ def as_file(path: FilePath, folder: str) -> tuple[str, Mapping[str, str] | None]
     points = _points(module)
     drop_annotations(module)
     NameTensors().run(module)
-    made = os.path.join(folder, "instrumented.tflite")
-    write(module, made)
-    kept = {value for function in module.functions for value in function.values()}
-    names = {next(v for v in values if v in kept).name: key for key, values in points.items()}
-    return made, names or None
+    instrumented = os.path.join(folder, "instrumented.tflite")
+    write(module, instrumented)
+    remaining = {value for function in module.functions for value in function.values()}
+    names = {next(v for v in values if v in remaining).name: key for key, values in points.items()}
+    return instrumented, names or None
 
 
 def _points(module: Module) -> dict[str, list[Value]]:
@@ -331,7 +331,7 @@ def _of_results(op: Op, known: dict[Value, str]) -> list[str]:
             known[value] = _hash("constant", type_text(value.type), _plain(value.buffer))
     operands = [known[value] if value is not None else "" for value in op.operands]
     inside = [digests(Function(None, b.arguments, [], b.ops)) for region in op.regions for b in region.blocks]
-    nested = [list(found.values()) for found in inside]
+    nested = [list(digests_by_value.values()) for digests_by_value in inside]
     attributes = sorted((key, _plain(value)) for key, value in op.attributes.items())
     return [
         _hash(op.name, attributes, operands, nested, place, type_text(v.type)) for place, v in enumerate(op.results)
@@ -343,7 +343,7 @@ def _hash(*parts: object) -> str:
 
 
 def _plain(value: Any) -> object:
-    """What an attribute or a buffer is hashed by: long data by a hash of its own."""
+    """The object that stands for an attribute or a buffer in a hash: long data are hashed separately."""
     if isinstance(value, Buffer):
         return _plain(value.data)
     if isinstance(value, np.ndarray):

@@ -1,5 +1,7 @@
-"""What processes of their own see of a model on samples: of each point the least, the largest and a histogram; of what
-weights are multiplied with the second moments.
+"""Statistics of a model on samples, collected in child processes.
+
+Of each point: the least, the largest and a histogram. Of the numbers that weights are multiplied with: the second
+moments.
 
 A process opens the model once, with all tensors kept, on the default kernels, which are the fastest, and runs one
 sample after the other. What it has seen of some samples goes back as a few small arrays. The caller joins these in the
@@ -33,8 +35,10 @@ from tflq.tools.verify.worker import Model
 
 @dataclass(frozen=True)
 class Watched:
-    """A model's file, the entry that runs, its inputs' names in the model's order and in that of the entry's runner,
-    and the tensors that are watched: (subgraph, index) each. Without any the model does not run."""
+    """A model's file, the entry that runs, and its inputs' names in the order of the model and of the entry's runner.
+
+    places: the tensors that are watched, (subgraph, index) each. Without any the model does not run.
+    """
 
     path: str
     entry: str
@@ -45,9 +49,11 @@ class Watched:
 
 
 class Seen(NamedTuple):
-    """What some samples showed of each watched tensor: of shape [tensors, samples] least and largest finite elements,
-    NaN where there is none, and the numbers of finite, infinite and other elements; of each tensor its bins, where
-    they are asked for; and a hash of each sample."""
+    """Observations of each watched tensor on some samples.
+
+    Of shape [tensors, samples]: least and largest finite elements, NaN where there is none, and the numbers of finite,
+    infinite and other elements. Of each tensor its bins, where they are asked for. Of each sample a hash.
+    """
 
     least: np.ndarray
     largest: np.ndarray
@@ -56,19 +62,19 @@ class Seen(NamedTuple):
     samples: tuple[str, ...]
 
 
-Given = TypeVar("Given")
+Context = TypeVar("Context")
 Samples = TypeVar("Samples")
 Answer = TypeVar("Answer")
 
 
 def in_order(
-    work: Callable[[Given, Samples], Answer], given: Given, batches: Iterable[Samples], workers: int
+    work: Callable[[Context, Samples], Answer], context: Context, batches: Iterable[Samples], workers: int
 ) -> Iterator[Answer]:
-    """What processes of their own answer of each batch, in the order of the batches: the interpreter may abort. work: a
-    function of a module, of what is given and a batch. TflqError if it raises one, or if a process ends."""
+    """Answers of child processes for each batch, in the order of the batches: the interpreter may abort. work: a
+    function of a module, of a context and a batch. TflqError if it raises one, or if a process ends."""
     waiting: dict[int, Answer] = {}
     following = 0
-    for number, answer in in_processes(_answer, ((work, given, batch) for batch in batches), workers):
+    for number, answer in in_processes(_answer, ((work, context, batch) for batch in batches), workers):
         if isinstance(answer, Died):
             raise TflqError(f"the interpreter's process ended: {answer}", remedy="run one sample alone: tflq verify")
         if isinstance(answer, TflqError):
@@ -79,10 +85,10 @@ def in_order(
             following += 1
 
 
-def _answer(job: tuple[Callable[[Given, Samples], Answer], Given, Samples]) -> Answer | TflqError:
-    work, given, batch = job
+def _answer(job: tuple[Callable[[Context, Samples], Answer], Context, Samples]) -> Answer | TflqError:
+    work, context, batch = job
     try:
-        return work(given, batch)
+        return work(context, batch)
     except TflqError as error:
         return error
 
@@ -124,7 +130,7 @@ def observe(watched: Watched, samples: Batch) -> Seen:
 
 
 class _Watch:
-    """What is seen of each tensor in so many samples."""
+    """Observations of each tensor in so many samples."""
 
     def __init__(self, watched: Watched, count: int) -> None:
         self.watched = watched
@@ -168,9 +174,9 @@ def _hashed(samples: Iterable[Sample], names: Sequence[str]) -> Iterator[tuple[S
 
     with ThreadPoolExecutor(1) as thread:
         ahead = thread.submit(following)
-        while (found := ahead.result()) is not None:
+        while (hashed_sample := ahead.result()) is not None:
             ahead = thread.submit(following)
-            yield found
+            yield hashed_sample
 
 
 # Second moments of tensors, for `numerics.ranges`: of a batch a process answers the sums.
@@ -202,9 +208,9 @@ def second_moments(
     return reduce(_added, in_order(_sums, (os.fspath(path), entry, tuple(factors)), batches, 1))
 
 
-def _sums(given: tuple[str, str, tuple[Factor, ...]], samples: Sequence[Sequence[np.ndarray]]) -> list[np.ndarray]:
-    """The sums over some samples. given: the model, its entry and the factors."""
-    path, entry, factors = given
+def _sums(context: tuple[str, str, tuple[Factor, ...]], samples: Sequence[Sequence[np.ndarray]]) -> list[np.ndarray]:
+    """The sums over some samples. context: the model, its entry and the factors."""
+    path, entry, factors = context
 
     def sums(arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
         run(path, entry, list(arrays))
@@ -217,10 +223,10 @@ def _added(one: list[np.ndarray], other: list[np.ndarray]) -> list[np.ndarray]:
     return [a + b for a, b in zip(one, other, strict=True)]
 
 
-def _sum(factor: Factor, held: Sequence[np.ndarray]) -> np.ndarray:
+def _sum(factor: Factor, tensors: Sequence[np.ndarray]) -> np.ndarray:
     """Σ x xᵀ of one sample; zeros if the interpreter does not hold the tensor."""
     total = np.zeros((factor.columns, factor.columns))
-    for tensor in held:
+    for tensor in tensors:
         pixels = tensor[:, :: factor.strides[0], :: factor.strides[1]] if factor.strides != (1, 1) else tensor
         rows = pixels.reshape(-1, factor.columns).astype(np.float64)
         total += rows.T @ rows

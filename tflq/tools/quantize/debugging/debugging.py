@@ -116,9 +116,9 @@ def debug(
     check_outputs([("the CSV", csv), ("the page", html)], inputs=[floats, quantized, data], force=force)
     with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
         networks = _Networks(on_disk(floats, folder), on_disk(quantized, folder), signature)
-        given = drawn(samples_of(data, networks.entries[0], Images.of(mean, scale)), samples, seed)
+        chosen_samples = drawn(samples_of(data, networks.entries[0], Images.of(mean, scale)), samples, seed)
         plan = networks.plan(Path(folder, "alone.tflite"))
-        run = _Run(plan, given, workers, observer)
+        run = _Run(plan, chosen_samples, workers, observer)
         sums = run.compared()
         further = networks.with_errors(plan, sums, Path(folder, "injected.tflite"))
         powers = run.influences(further)
@@ -155,7 +155,7 @@ class _Networks:
             raise _unrelated("no operators of the two networks have results of the same name", quantized)
 
     def plan(self, path: Path) -> Plan:
-        """What a process does. path: where the file of float operators alone goes."""
+        """The plan of a process. path: where the file of float operators alone goes."""
         single = [pair for pair in self.pairing.pairs if pair.ops and not pair.obstacle]
         if single:
             write(alone(single), path)
@@ -176,7 +176,7 @@ class _Networks:
         )
         order = tuple((place, value.type) for place, value in enumerate(self.quantized.inputs))
         keys = self.entries[0].key, self.entries[1].key
-        names = tuple(own.name for own in self.inputs)
+        names = tuple(input_.name for input_ in self.inputs)
         return Plan(*self.paths, str(path) if single else "", keys, names, order, compared)
 
     def with_errors(self, plan: Plan, sums: Sums, path: Path) -> Plan:
@@ -191,8 +191,10 @@ class _Networks:
     def outcome(self, plan: Plan, sums: Sums, count: int, powers: np.ndarray) -> Debugging:
         rows = [_row(i, pair, plan.compared[i], sums) for i, pair in enumerate(self.pairing.pairs)]
         if plan.groups:
-            made = shares(plan.groups, powers, _noise(plan, sums))
-            rows = [row if row.own is None else replace(row, share=s) for row, s in zip(rows, made, strict=True)]
+            shares_of_pairs = shares(plan.groups, powers, _noise(plan, sums))
+            rows = [
+                row if row.own is None else replace(row, share=s) for row, s in zip(rows, shares_of_pairs, strict=True)
+            ]
         ends = list(self.pairing.outputs)
         outputs = sums.reached[ends].sum(axis=0)
         return Debugging(
@@ -239,10 +241,10 @@ def _side(module: Module, entry: Entry) -> Side:
 class _Run:
     """A run on samples, in processes. done: how many samples there were."""
 
-    def __init__(self, plan: Plan, given: Samples, workers: int, observer: Observer | None) -> None:
+    def __init__(self, plan: Plan, samples: Samples, workers: int, observer: Observer | None) -> None:
         self.plan = plan
-        self.batches = Batches(given)
-        self.count = given.count
+        self.batches = Batches(samples)
+        self.count = samples.count
         self.workers = workers
         self.observer = observer
         self.first: list[Batch] = []
@@ -294,10 +296,10 @@ def _error(sums: np.ndarray, step: float) -> TensorError:
 
 
 def _row(place: int, pair: Pair, compared: Compared, sums: Sums) -> DebugRow:
-    own, reached = sums.own[place], sums.reached[place]
+    pair_sums, reached = sums.own[place], sums.reached[place]
     low, high, step = compared.ends
     least, largest = sums.least[place], sums.largest[place]
-    clipped = (reached if compared.output == UNKNOWN else own)[CLIPPED] / max(reached[COUNT], 1)
+    clipped = (reached if compared.output == UNKNOWN else pair_sums)[CLIPPED] / max(reached[COUNT], 1)
     seen = bool(np.isfinite(least).all())
     unused = None
     if step and seen:
@@ -309,7 +311,7 @@ def _row(place: int, pair: Pair, compared: Compared, sums: Sums) -> DebugRow:
         pair.real.name,
         shape_text(pair.stored.type),
         len(pair.ops),
-        None if compared.output == UNKNOWN else _error(own, step),
+        None if compared.output == UNKNOWN else _error(pair_sums, step),
         _error(reached, step),
         int(reached[COUNT]),
         float(clipped),
@@ -336,8 +338,8 @@ _MOST: Final = 60.0
 
 
 def grouped(noise: Sequence[float], outputs: Sequence[int] = ()) -> list[tuple[int, ...]]:
-    """Which pairs' errors are added together: each of the outputs and of the worst alone, then the others. noise: of
-    each pair's own error, relative to its signal; those of which it is 0 are left out."""
+    """Groups of pairs whose errors are added together: each of the outputs and of the worst alone, then the others.
+    noise: of each pair's own error, relative to its signal; pairs of noise 0 are left out."""
     worst = [int(place) for place in np.argsort(noise, kind="stable")[::-1]]
     order = [place for place in dict.fromkeys((*outputs, *worst)) if noise[place] > 0]
     rest = tuple(sorted(order[ALONE:]))
@@ -350,9 +352,9 @@ def can_inject(side: Side) -> bool:
 
 
 def injected(side: Side, pairs: Sequence[Pair], groups: Sequence[Sequence[int]]) -> Module:
-    """A float network, and a copy of it for each group, in which an input is added to the float value of each of its
-    pairs. Inputs: those of the network, then those that are added, in the order of the groups. Outputs: the network's,
-    then those of each copy."""
+    """A float network, and a copy of it for each group. In a copy an input is added to the float value of each pair of
+    the group. Inputs: those of the network, then those that are added, in the order of the groups. Outputs: the
+    network's, then those of each copy."""
     inputs, outputs, ops = list(side.inputs), list(side.outputs), list(side.function.ops)
     for group in groups:
         errors: dict[Value, list[Value]] = {}
@@ -360,39 +362,39 @@ def injected(side: Side, pairs: Sequence[Pair], groups: Sequence[Sequence[int]])
             real = pairs[place].real
             errors.setdefault(real, []).append(Value(real.type))
             inputs.append(errors[real][-1])
-        made: dict[Value, Value] = {}
+        copies: dict[Value, Value] = {}
         for value in side.inputs:
-            _add(value, errors.get(value, ()), made, ops)
+            _add(value, errors.get(value, ()), copies, ops)
         for op in side.function.ops:
-            if any(value in made for value in op.present_operands):
-                ops += copied([op], made)
+            if any(value in copies for value in op.present_operands):
+                ops += copied([op], copies)
             for value in op.results:
-                _add(value, errors.get(value, ()), made, ops)
-        outputs += [made.get(value, value) for value in side.outputs]
+                _add(value, errors.get(value, ()), copies, ops)
+        outputs += [copies.get(value, value) for value in side.outputs]
     return Module([Function("main", inputs, outputs, ops)])
 
 
-def _add(value: Value, errors: Sequence[Value], made: dict[Value, Value], ops: list[Op]) -> None:
+def _add(value: Value, errors: Sequence[Value], copies: dict[Value, Value], ops: list[Op]) -> None:
     """Adds errors to a value of a copy."""
     for error in errors:
         total = Value(value.type)
-        ops.append(Op(Add.op_name, [made.get(value, value), error], [total], {"fused_activation_function": "NONE"}))
-        made[value] = total
+        ops.append(Op(Add.op_name, [copies.get(value, value), error], [total], {"fused_activation_function": "NONE"}))
+        copies[value] = total
 
 
 def shares(groups: Sequence[Sequence[int]], powers: np.ndarray, noise: Sequence[float]) -> list[float]:
     """The share of the outputs' error that each pair makes. powers: of the outputs' error by each group."""
-    made = [0.0] * len(noise)
+    result = [0.0] * len(noise)
     total = float(powers.sum())
     for group, power in zip(groups, powers, strict=True):
-        own = sum(noise[place] for place in group)
+        group_noise = sum(noise[place] for place in group)
         for place in group if total else ():
-            made[place] = float(power) / total * noise[place] / own
-    return made
+            result[place] = float(power) / total * noise[place] / group_noise
+    return result
 
 
 def advised(rows: Sequence[DebugRow]) -> list[Advice]:
-    """What to do with operators from which something is gained, the largest gain first."""
+    """Advice for operators from which something is gained, the largest gain first."""
     advice = []
     for row in rows:
         share = row.share or 0.0

@@ -36,7 +36,7 @@ class Tensor(NamedTuple):
 
 @dataclass(frozen=True)
 class Compared:
-    """What is compared of a pair.
+    """The tensors of a pair that are compared.
 
     Attributes:
         real: The float network's tensor.
@@ -59,7 +59,7 @@ UNKNOWN: Final = -2
 
 @dataclass(frozen=True)
 class Plan:
-    """What a process runs.
+    """The models and comparisons of a process.
 
     Attributes:
         floats: The file of the float network.
@@ -85,7 +85,7 @@ class Plan:
 
 
 class Sums(NamedTuple):
-    """What some samples showed of each pair.
+    """Sums over some samples for each pair.
 
     Attributes:
         samples: How many there were.
@@ -110,7 +110,10 @@ class Sums(NamedTuple):
             self.reached + other.reached,
             np.minimum(self.least, other.least),
             np.maximum(self.largest, other.largest),
-            [[a + b for a, b in zip(mine, own, strict=True)] for mine, own in zip(self.bins, other.bins, strict=True)],
+            [
+                [a + b for a, b in zip(mine, others, strict=True)]
+                for mine, others in zip(self.bins, other.bins, strict=True)
+            ],
         )
 
 
@@ -133,7 +136,7 @@ class _Running:
 
     def compare(self, samples: Batch) -> Sums:
         count = len(self.plan.compared)
-        own, reached = np.zeros((count, len(COLUMNS))), np.zeros((count, len(COLUMNS)))
+        pair_sums, reached = np.zeros((count, len(COLUMNS))), np.zeros((count, len(COLUMNS)))
         least, largest = np.full((count, 2), np.inf), np.full((count, 2), -np.inf)
         bins = [[histogram(np.zeros(0, np.float32)) for _ in range(2)] for _ in range(count)]
         for arrays in self._arrays(samples):
@@ -142,7 +145,7 @@ class _Running:
                 floats, numbers = _real(self.floats, compared.real), _real(self.quantized, compared.stored)
                 reached[row] += _sums(floats, numbers, compared.ends)
                 if compared.output != UNKNOWN:
-                    own[row] += _sums(self._wanted(compared, alone), numbers, compared.ends)
+                    pair_sums[row] += _sums(self._wanted(compared, alone), numbers, compared.ends)
                 for side, array in enumerate((floats, numbers)):
                     finite = array[np.isfinite(array)]
                     if finite.size:
@@ -150,7 +153,7 @@ class _Running:
                         largest[row, side] = max(largest[row, side], finite.max())
                         add_histogram(bins[row][side], finite)
         counters = [[Counter(finite_bins(counts)) for counts in row] for row in bins]
-        return Sums(len(samples), own, reached, least, largest, counters)
+        return Sums(len(samples), pair_sums, reached, least, largest, counters)
 
     def influence(self, samples: Batch) -> np.ndarray:
         places = [place for group in self.plan.groups for place in group]
@@ -184,7 +187,7 @@ class _Running:
         return run(plan.alone, "", [_real(self.quantized, tensor) for tensor in fed], plan.floats)
 
     def _wanted(self, compared: Compared, alone: Sequence[np.ndarray]) -> np.ndarray:
-        """What the quantized network's tensor would be without its own error."""
+        """The quantized network's tensor without its own error."""
         if compared.output >= 0:
             return alone[compared.output]
         return _real(self.quantized, compared.fed[0]) if compared.fed else _real(self.floats, compared.real)

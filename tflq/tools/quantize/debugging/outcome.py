@@ -1,6 +1,4 @@
-"""What debugging found: the errors of each operator, what to do about them, and how that is written down: as JSON, CSV
-and a page.
-"""
+"""The outcome of debugging: the errors of each operator, advice, and their forms as JSON, CSV and a page."""
 
 from __future__ import annotations
 
@@ -23,7 +21,7 @@ JSON_VERSION: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class TensorError:
-    """How far numbers q are from floats f, over all samples.
+    """Error of numbers q against floats f, over all samples.
 
     Attributes:
         snr_db: 10 log10(Σf² / Σ(f-q)²); infinite where they are equal.
@@ -81,7 +79,7 @@ class DebugRow:
 
     @property
     def badness(self) -> float:
-        """What rows are sorted by, the worst first: noise over signal, in decibels."""
+        """Noise-to-signal ratio in decibels; rows are sorted by it, the worst first."""
         return -math.inf if self.own is None else -self.own.snr_db
 
     def to_json(self) -> dict[str, Any]:
@@ -91,7 +89,7 @@ class DebugRow:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What to do with an operator.
+    """Advice for an operator.
 
     Attributes:
         operator: The kernel's name.
@@ -108,7 +106,7 @@ class Advice:
 
 @dataclass(frozen=True)
 class Debugging:
-    """How a quantized network differs from its float original.
+    """Differences of a quantized network from its float original.
 
     Attributes:
         floats: The path of the float network.
@@ -133,7 +131,7 @@ class Debugging:
     left_out: int = 0
 
     def to_json(self) -> dict[str, Any]:
-        """What `tflq debug --json` prints: docs/json.md."""
+        """Output of `tflq debug --json`: docs/json.md."""
         return {
             "format": "tflq.debugging",
             "version": JSON_VERSION,
@@ -206,19 +204,19 @@ def debug_page(result: Debugging) -> str:
 
 
 def _shown(row: DebugRow, worst: bool) -> dict[str, Any]:
-    """What the template has of a row: its texts, and its histograms if it is one of the worst."""
+    """Fields of a row for the template: its texts, and its histograms if it is one of the worst."""
     holds = "" if row.range is None else "{:.4g} to {:.4g}".format(*row.range)
     return {"row": row, **texts(row, "–"), "holds": holds, "picture": picture(row) if worst else None}
 
 
 def texts(row: DebugRow, nothing: str) -> dict[str, str]:
     """The numbers of a row for people. nothing: what stands for one that is not there."""
-    own, step = row.own, None if row.own is None else row.own.rmse_per_scale
+    error, step = row.own, None if row.own is None else row.own.rmse_per_scale
     return {
         "name": shortened(row.tensor),
-        "own": row.why if own is None else decibels(own.snr_db),
+        "own": row.why if error is None else decibels(error.snr_db),
         "step": nothing if step is None else f"{step:.3g}",
-        "cosine": nothing if own is None else f"{own.cosine:.6f}",
+        "cosine": nothing if error is None else f"{error.cosine:.6f}",
         "reached": decibels(row.reached.snr_db),
         "clipped": f"{row.clipped:.2%}" if row.range else nothing,
         "unused": nothing if row.bits_unused is None else f"{row.bits_unused:.1f}",
@@ -227,9 +225,12 @@ def texts(row: DebugRow, nothing: str) -> dict[str, str]:
 
 
 def picture(row: DebugRow) -> dict[str, Any] | None:
-    """The histograms of a row on one axis; None if it has no finite numbers: bars of both networks' numbers, in percent
-    of the highest; in percent of the width where the range of the quantized type begins and ends, None for floats; and
-    the places and texts of the float network's least and largest number, below the axis."""
+    """The histograms of a row on one axis; None if it has no finite numbers.
+
+    Bars of both networks' numbers, in percent of the highest. In percent of the width, where the range of the quantized
+    type begins and ends, None for floats. The places and texts of the float network's least and largest number, below
+    the axis.
+    """
     if row.float_range is None:
         return None
     ends = [*row.float_range, *chain.from_iterable(map(_ends, row.histograms)), *(row.range or ())]

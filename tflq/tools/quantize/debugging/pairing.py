@@ -1,4 +1,4 @@
-"""Which operators of a quantized network compute what operators of the float network compute: by the names of results.
+"""Pairs of operators of a float network and of a quantized one that compute the same, by the names of results.
 
 The two files can come from any tool. Inputs and outputs are matched by place, all other values by a name that is
 unique in both. Around an operator a quantizer puts casts, which have names of their own: a value stands for the tensor
@@ -21,7 +21,7 @@ from tflq.ir.types import TensorType
 
 Known = TypeVar("Known")
 INPUT: Final = "input"
-"""What a row is of that is not about an operator: an input that the network takes as stored integers."""
+"""The kernel's name in a row that is not about an operator: an input that the network takes as stored integers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +67,7 @@ class Unpaired:
 
 @dataclass(frozen=True, eq=False)
 class Pairing:
-    """What of two networks belongs together.
+    """Operators of two networks that belong together.
 
     Attributes:
         pairs: In the order of the quantized network's operators.
@@ -113,8 +113,8 @@ class _Pairing:
                 self.partners[real] = value
                 self.named[value] = real
         for real, value in list(self.partners.items()):
-            self.partners[real] = own = self._before_casts(value)
-            self.named[own] = real
+            self.partners[real] = source = self._before_casts(value)
+            self.named[source] = real
 
     def _before_casts(self, value: Value) -> Value:
         """The value that an operator makes, of which another is a cast."""
@@ -164,13 +164,13 @@ class _Pairing:
             return None
         ops, ends = _behind(real, lambda each: each in self.partners)
         _, others = _behind(value, lambda each: self.meaning(each) is not None)
-        given = {self.meaning(each): each for each in others}
-        fed = tuple((each, given.get(each, self.partners[each])) for each in ends)
+        inputs = {self.meaning(each): each for each in others}
+        fed = tuple((each, inputs.get(each, self.partners[each])) for each in ends)
         return Pair(op.short_name, place, real, value, ops, fed)
 
 
 def _through_casts(value: Value, known: Mapping[Value, Known]) -> Known | None:
-    """What is known of a value, or else of the nearest that it is a cast of; None if nothing is."""
+    """The known fact of a value, or else of the nearest that it is a cast of; None if there is none."""
     following: Value | None = value
     while following is not None and following not in known:
         following = _cast_from(following)
@@ -196,7 +196,7 @@ def _is_real(value: Value) -> bool:
 
 
 def _cast_from(value: Value) -> Value | None:
-    """What a value is a cast of; None if it is not a cast, or one of a constant."""
+    """The source of a cast; None if the value is not a cast, or is one of a constant."""
     if not isinstance(value.producer, (Quantize, Dequantize)):
         return None
     source = value.producer.input
@@ -226,8 +226,8 @@ def _behind(value: Value, stops: Callable[[Value], bool]) -> tuple[tuple[Op, ...
 
 def _unpaired(function: Function, has_partner: Callable[[Value], bool]) -> list[Unpaired]:
     """The results of operators without a partner, except casts."""
-    kept = [op for op in function.ops if not isinstance(op, (Quantize, Dequantize))]
-    return [Unpaired(op.short_name, v.name) for op in kept for v in op.results if not has_partner(v)]
+    ops = [op for op in function.ops if not isinstance(op, (Quantize, Dequantize))]
+    return [Unpaired(op.short_name, v.name) for op in ops for v in op.results if not has_partner(v)]
 
 
 def alone(pairs: Sequence[Pair]) -> Module:
@@ -235,8 +235,8 @@ def alone(pairs: Sequence[Pair]) -> Module:
     it makes an output."""
     inputs, outputs, ops = list[Value](), list[Value](), list[Op]()
     for pair in pairs:
-        made = {value: Value(value.type) for value, _ in pair.fed}
-        inputs += made.values()
-        ops += copied(pair.ops, made)
-        outputs.append(made[pair.real])
+        copies = {value: Value(value.type) for value, _ in pair.fed}
+        inputs += copies.values()
+        ops += copied(pair.ops, copies)
+        outputs.append(copies[pair.real])
     return Module([Function("main", inputs, outputs, ops)])

@@ -1,5 +1,5 @@
-"""What joins kernels: a `quant.rescale` on an edge whose two ends have different parameters, chains of one scale,
-points that are coupled, calls, and the order of the graph.
+"""Connections of kernels: a `quant.rescale` on an edge whose two ends have different parameters, chains of one scale,
+coupled points, calls, and the order of the graph.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from tflq.ir.types import (
 from tflq.targets.constraints import quant_functions
 from tflq.targets.signature import Port as Kind
 from tflq.tools.quantize.regions.lookup import Match, Port, ports, regions_of, sides_of, stored_as
-from tflq.tools.quantize.regions.ranges import faked_type, is_dequantizing, same_value, source_of, stated_before
+from tflq.tools.quantize.regions.ranges import faked_type, is_dequantizing, same_value, source_of, statement_before
 
 # Edges.
 
 
 @dataclass(frozen=True)
 class Edges:
-    """Edges by the types of all ports. made_at: the ports that result in values. overridden: what was annotated at
-    ports to which a constraint gave something else."""
+    """Edges by the types of all ports. output_ports: the ports that result in values. overridden: annotations of ports
+    to which a constraint gave something else."""
 
     types: Mapping[Port, ElementType]
-    made_at: Mapping[Value, Port]
+    output_ports: Mapping[Value, Port]
     overridden: Mapping[Port, ElementType]
 
     def rescale(self, function: Function) -> bool:
@@ -58,7 +58,7 @@ class Edges:
             ops.append(op)
         outputs = list(function.outputs)
         for place, value in enumerate(outputs):
-            output = self.made_at.get(same_value(value))
+            output = self.output_ports.get(same_value(value))
             if output is not None and output in self.overridden:
                 rescale = _rescaled(value, self.types[output], self.overridden[output], output.region)
                 if rescale is not None:
@@ -79,14 +79,14 @@ class Edges:
     def _source(self, port: Port) -> ElementType | None:
         """The parameters that a value has when it comes to a port, if it is quantized before."""
         value = same_value(port.value)
-        if value in self.made_at:
-            return self.types[self.made_at[value]]
+        if value in self.output_ports:
+            return self.types[self.output_ports[value]]
         if isinstance(value.producer, Rescale):
             return value.producer.target
         op = value.producer
         if op is not None and (faked_type(op) is not None or (is_dequantizing(op) and source_of(op).is_constant)):
             return None  # reals, and constants are quantized for each
-        return stated_before(value).spec or self.overridden.get(port)
+        return statement_before(value).spec or self.overridden.get(port)
 
 
 def _rescaled(value: Value, source: ElementType | None, target: ElementType, op: Op) -> Op | None:
@@ -112,24 +112,24 @@ class OneRange:
     def __init__(
         self,
         order: Sequence[Region],
-        stated: Mapping[Port, ElementType],
+        initial: Mapping[Port, ElementType],
         types: Mapping[Port, ElementType],
         matches: Mapping[Region, Match | None],
         of_value: Callable[[Port], Sequence[Port]],
         is_free: Callable[[Value], bool],
     ) -> None:
-        """order: the regions, each after those that it needs; stated: what was said of all ports; types: what is known
+        """order: the regions, each after those that it needs; initial: annotations of all ports; types: what is known
         of them since constraints were applied; matches: the signatures of the regions; of_value: the ports that have
         the value of one; is_free: whether only regions use a value."""
-        self.stated = stated
+        self.initial = initial
         self.types = types
         self.matches = matches
         self.of_value = of_value
         self.is_free = is_free
         self.yielding: set[Port] = set()
         self.apart: set[Port] = set()
-        """Those of them that only their kernel's constraint gives parameters, not what other kernels make of the same
-        reals."""
+        """Yielding ports that get parameters by their kernel's constraint alone, not by other kernels' results of the
+        same reals."""
         self._demanded: set[Port] = set()  # results that take what their consumers bind them to
         for region in reversed(order):
             self._demand(region)
@@ -141,8 +141,8 @@ class OneRange:
 
     def _demand(self, region: Region) -> None:
         """Results whose consumers all bind them, as far as these are this region's: consumers come before it."""
-        made = [port for port in ports(region) if port.is_output and self._is_range(port)]
-        for port in made:
+        outputs = [port for port in ports(region) if port.is_output and self._is_range(port)]
+        for port in outputs:
             consumers = [other for other in self.of_value(port) if other != port]
             if not consumers or any(other.is_output for other in consumers) or not self.is_free(port.value):
                 continue
@@ -159,16 +159,16 @@ class OneRange:
     def _is_of_reals(self, port: Port) -> bool:
         """Whether an operand is computed, but by no kernel."""
         makers = [other.region for other in self.of_value(port) if other.is_output]
-        made = any(self.matches[region] is not None for region in makers)
-        return not made and self._is_range(port) and not same_value(port.value).is_constant
+        by_kernel = any(self.matches[region] is not None for region in makers)
+        return not by_kernel and self._is_range(port) and not same_value(port.value).is_constant
 
     def _give(self, region: Region) -> None:
         """Results that the region's own constraint binds."""
         bound = self._bound(region, self.yielding)
         for port in (port for port in ports(region) if port.is_output and port not in self._demanded):
-            spec = self.stated[port]
-            given = port in bound or self.types[port] != spec
-            if given and isinstance(spec, CalibratedQuantizedType):
+            spec = self.initial[port]
+            changed = port in bound or self.types[port] != spec
+            if changed and isinstance(spec, CalibratedQuantizedType):
                 self.yielding.update(other for other in self.of_value(port) if self.types[other] == spec)
 
     def _bound(self, region: Region, yielding: Set[Port] | None = None) -> Set[Port]:
@@ -196,7 +196,7 @@ class OneRange:
         return not port.is_output and (yielding is None or port in yielding)
 
     def _view(self, port: Port, kind: Kind, place: int, *, open_range: bool) -> ElementType:
-        """What a constraint's function sees: parameters that no other port has where some will be, else the storage."""
+        """The type that a constraint's function sees: unique parameters where there will be some, else the storage."""
         spec = self.types[port]
         stored = stored_as(kind, spec)
         if is_quantized(spec):
@@ -253,8 +253,8 @@ class Coupling:
 
 
 def common(kinds: Iterable[ElementType]) -> ElementType | None:
-    """What coupled values have in common, of what is said about each: parameters, else a range that holds all ranges;
-    None if nothing is said."""
+    """Common annotation of coupled values, from that of each: parameters, else a range that holds all ranges;
+    None without annotations."""
     kinds = list(kinds)
     known = next((kind for kind in kinds if is_quantized(kind)), None)
     if known is not None:
@@ -275,9 +275,9 @@ def _shown(kind: ElementType) -> str:
 
 
 def inline_calls(module: Module) -> bool:
-    """Inlines every `func.call` of a function that holds regions, or calls one that does, since each call may have
-    other parameters; private functions that nothing refers to any more go. Returns whether there were any.
-    UnsupportedError if one calls itself."""
+    """Inlines every `func.call` of a function that holds regions, or calls one that does: each call may have other
+    parameters. Private functions that nothing refers to any more go. Returns whether there were any. UnsupportedError
+    if one calls itself."""
     by_name = {str(function.name): function for function in module.functions}
     holding = {name for name, function in by_name.items() if any(isinstance(op, Region) for op in function.ops)}
     calls = {name: {str(op.callee) for op in walk(f.ops) if isinstance(op, Call)} for name, f in by_name.items()}
@@ -332,17 +332,17 @@ def _inline(
 def _drop_unused(module: Module, holding: set[str]) -> None:
     """Drops private functions that were inlined and that nothing names any more."""
     named = {str(item) for op in walk(list(module.ops())) for item in op.attributes.values() if isinstance(item, str)}
-    kept = [
+    remaining = [
         f
         for f in module.functions
         if f.info.get("visibility") != "private" or str(f.name) in named or str(f.name) not in holding
     ]
-    if not module.signatures and len(kept) < len(module.functions):
-        module.functions = kept
+    if not module.signatures and len(remaining) < len(module.functions):
+        module.functions = remaining
 
 
 def topological(function: Function) -> Sequence[Region]:
-    """The regions, each after those that it needs, in the order in which the results need them; those that no result
+    """The regions, each after those that it needs, in the order in which the results need them. Regions that no result
     needs are last, ordered by their descriptions."""
     order: list[Region] = []
     seen: set[Op] = set()
@@ -375,9 +375,9 @@ def _descriptions(function: Function) -> dict[Op, tuple[str, str]]:
     known = {value: f"argument {place}" for place, value in enumerate(function.inputs)}
     descriptions = {}
     for op in function.ops:
-        said = f"{op.name} {[str(op.attributes.get(key)) for key in ('kernel', 'input_specs', 'output_specs')]}"
+        text = f"{op.name} {[str(op.attributes.get(key)) for key in ('kernel', 'input_specs', 'output_specs')]}"
         needed = [known.get(v, f"{v.name} {v.type}") if v is not None else "" for v in op.operands]
-        total = hashlib.sha256(f"{said} {needed}".encode()).hexdigest()
-        descriptions[op] = said, total
+        total = hashlib.sha256(f"{text} {needed}".encode()).hexdigest()
+        descriptions[op] = text, total
         known |= {value: f"{total} {place}" for place, value in enumerate(op.results)}
     return descriptions

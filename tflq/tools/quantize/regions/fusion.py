@@ -41,10 +41,10 @@ from tflq.tools.quantize.regions.ranges import (
     is_dequantizing,
     is_quantizing,
     is_statement,
-    made_plain,
     same_value,
-    stated_after,
-    stated_before,
+    set_plain_types,
+    statement_after,
+    statement_before,
 )
 from tflq.transforms.pass_manager import Pass, PassResult
 
@@ -67,7 +67,7 @@ class KernelFusion(Pass):
         fused = [f for index, f in enumerate(module.functions) if index not in whole]
         groups = {f: _Grouping(module, f, kernels, reals=self.reals).groups() for f in fused}
         touched = {v for chains in groups.values() for _, ops in chains for op in ops for v in op.tensors}
-        plain = made_plain(touched)
+        plain = set_plain_types(touched)
         real: dict[Value, Value] = {}
         for function, chains in groups.items():
             if chains:
@@ -81,9 +81,9 @@ class KernelFusion(Pass):
 
 def _label(module: Module, real: Mapping[Value, Value]) -> None:
     """Gives reals the names and ranges of the quantized tensors that they replace."""
-    kept = {value for function in module.functions for value in function.values()}
+    remaining = {value for function in module.functions for value in function.values()}
     for value, quantized in real.items():
-        if quantized not in kept:
+        if quantized not in remaining:
             value.name = quantized.name
             value.info = {key: quantized.info[key] for key in ("min", "max") if key in quantized.info}
 
@@ -92,7 +92,7 @@ _Group = tuple[str, list[Op]]
 
 
 class _Grouping:
-    """Which ops of a function become kernels."""
+    """Grouping of a function's ops into kernels."""
 
     def __init__(self, module: Module, function: Function, kernels: Kernels | None, *, reals: bool) -> None:
         self.module = module
@@ -101,7 +101,7 @@ class _Grouping:
         self.reals = reals
         self.users = function.users()
         self.outputs = frozenset(function.outputs)
-        self.taken: set[Op] = set()
+        self.grouped: set[Op] = set()
 
     def groups(self) -> list[_Group]:
         """Kernels and their ops, each in the order of the function."""
@@ -111,14 +111,14 @@ class _Grouping:
                 if op.name_ and self._lists(op.name_) and _is_plain(op, self.module.functions):
                     groups.append((op.name_, [op]))
             elif self.free(op) and (group := self._of(op)) is not None:
-                self.taken.update(group[1])
+                self.grouped.update(group[1])
                 groups.append(group)
         return groups
 
     def free(self, op: Op) -> bool:
         if self.reals and any(value.type.quantized for value in op.tensors):
             return False
-        return op not in self.taken and _is_quantizable(op)
+        return op not in self.grouped and _is_quantizable(op)
 
     def _of(self, op: Op) -> _Group | None:
         chains = ((p, p.match(op, self.following, self.free)) for p in patterns())
@@ -221,9 +221,9 @@ class _Wrapping:
                 copies += copied(function.ops, inner)
                 known |= {r: inner.get(v, v) for r, v in zip(op.results, function.outputs, strict=True)}
                 continue
-            made = _copied(op, inner_operands, is_last=op is ops[-1])
-            copies += made
-            known |= zip(op.results, made[-1].results, strict=True)
+            inner_ops = _copied(op, inner_operands, is_last=op is ops[-1])
+            copies += inner_ops
+            known |= zip(op.results, inner_ops[-1].results, strict=True)
             if op is not ops[-1] and not is_statement(op):  # keeps what the model says about a tensor inside
                 known |= {v: _cast(copies, Qcast, known[v], v.type) for v in op.results if v.type.quantized}
         finals = list(ops[-1].results)
@@ -245,21 +245,21 @@ class _Wrapping:
             if isinstance(cast, Qcast) and isinstance(cast.input.producer, Region):
                 return cast.input, value.type.element
             return b.emit(Dcast, [value], expressed(value.type)), value.type.element
-        stated = stated_before(value)
-        return stated.value, stated.spec or self.plain.get(stated.value) or stated.value.type.element
+        statement = statement_before(value)
+        return statement.value, statement.spec or self.plain.get(statement.value) or statement.value.type.element
 
     def _output(self, value: Value) -> ElementType:
         """The spec of a result. Values that stand for it after casts and statistics are replaced by it."""
         if value.type.quantized:
             return value.type.element
-        spec, same = stated_after(value, self.users, self.outputs)
+        spec, same = statement_after(value, self.users, self.outputs)
         if spec is None:
             return self.plain.get(value, value.type.element)
         self.replacements |= same
-        for kept in dict.fromkeys(same.values()):
-            ends = [v for v, before in same.items() if before is kept]
+        for replacement in dict.fromkeys(same.values()):
+            ends = [v for v, before in same.items() if before is replacement]
             returned = [v.name for v in ends if v in self.outputs]
-            kept.name = next(filter(None, (*returned, kept.name, *(v.name for v in ends))), "")
+            replacement.name = next(filter(None, (*returned, replacement.name, *(v.name for v in ends))), "")
         return spec
 
 
@@ -302,8 +302,11 @@ def _weights(product: _Product) -> tuple[Value, int]:
 
 
 def is_foldable(op: Op, chained: Value | None) -> bool:
-    """Whether an op multiplies by or adds a constant per channel, directly after a product whose weights and bias are
-    constant, or after such a multiplication. `chained`: the operand by which the chain comes to the op."""
+    """Whether an op multiplies by or adds a constant per channel, after a product whose weights and bias are constant.
+
+    The op follows the product directly, or follows such a multiplication. `chained`: the operand by which the chain
+    comes to the op.
+    """
     product = None if chained is None else chained.producer
     if product is None or not isinstance(op, (Mul, Add)):
         return False

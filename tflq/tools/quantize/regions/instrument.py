@@ -1,6 +1,7 @@
-"""What of a network has no parameters: of each operator, and as the points at which runs tell the ranges of values.
-These are where they must be, so that a target's kernels can be used (quant-instrument); what runs saw becomes
-statistics in the model (quant-apply-stats).
+"""Values of a network without parameters: of each operator, and as the points at which runs tell the ranges.
+
+Points are where ranges are needed so that a target's kernels can be used (quant-instrument). The observations of runs
+become statistics in the model (quant-apply-stats).
 
 Kernels are fused and parameters propagated on a copy of each function. Where a port of a kernel has no parameters then,
 a `quant.stats_ref` is put behind the value in the model itself, whose computation stays as it is.
@@ -54,29 +55,31 @@ class QuantInstrument(Pass):
     def run(self, module: Module) -> PassResult:
         target = self.target or _DEFAULT
         lacking = _lacking(module, target, self.annotations)
-        taken = {op.stats_key for op in walk(module.ops()) if isinstance(op, StatsRef)}
+        used_keys = {op.stats_key for op in walk(module.ops()) if isinstance(op, StatsRef)}
         for function, values in lacking.items():
-            insert_after(module, function, {v: _point(v, key) for v, key in keys_of(function, values, taken).items()})
+            insert_after(
+                module, function, {v: _point(v, key) for v, key in keys_of(function, values, used_keys).items()}
+            )
         return PassResult(module, bool(lacking))
 
 
 def _lacking(module: Module, target: str, annotations: str) -> dict[Function, list[Value]]:
-    """The values of each function that lack parameters for a kernel of a target, in the order in which they are made,
-    and that no point observes yet."""
+    """The values of each function that lack parameters for a kernel of a target, in the order of their ops. Values that
+    a point observes are left out."""
     kernels = load_kernels(target)
     copy, origins = _copied(module)
     KernelFusion(target).run(copy)
     if annotations:
         constrain_by_file(copy, Path(annotations))
-    found: dict[Function, list[Value]] = {}
+    values_of_function: dict[Function, list[Value]] = {}
     propagate(copy.functions, kernels)
     for function, twin in zip(module.functions, copy.functions, strict=True):
         lacking = {origins.get(value) for value in _open(twin, kernels)}
         observed = {v for op in function.ops if isinstance(op, StatsRef) for v in op.tensors}
         values = [value for value in function.values() if value in lacking and value not in observed]
         if values:
-            found[function] = values
-    return found
+            values_of_function[function] = values
+    return values_of_function
 
 
 def _copied(module: Module) -> tuple[Module, dict[Value, Value]]:
@@ -145,8 +148,8 @@ def apply_statistics(module: Module, statistics: Statistics, source: str = "") -
         remedy = nearest(missing[0], statistics.points) or _AGAIN
         raise OptionError(Reason(what, source, value=missing[0], remedy=remedy))
     seen = {op: statistics.points[op.stats_key] for op in points}
-    made: dict[Op, list[Op]] = {op: [_stats(op, found, source)] for op, found in seen.items() if found.count}
-    return rewrite_all_ops(module, made.get)
+    replacements: dict[Op, list[Op]] = {op: [_stats(op, point, source)] for op, point in seen.items() if point.count}
+    return rewrite_all_ops(module, replacements.get)
 
 
 def _stats(op: StatsRef, seen: PointStatistics, source: str) -> Op:
@@ -192,7 +195,7 @@ class Unquantized:
 
 @dataclass(frozen=True, slots=True)
 class QuantizationState:
-    """How far a network is quantized.
+    """Quantized and unquantized operators of a network.
 
     operators: how many compute reals, quantized or not; several that are one kernel count once. quantized: of these,
     how many have parameters for all that is real. unquantized: what the others lack, in order.
@@ -218,10 +221,10 @@ def quantization_state(module: Module) -> QuantizationState:
     operators, quantized, missing = 0, 0, list[Unquantized]()
     for index, function in enumerate(module.functions):
         for place, op in enumerate(function.ops):
-            found = list(_ports(op))
-            lacking = [(port, tensor) for port, tensor, known in found if not known]
-            operators += bool(found)
-            quantized += bool(found) and not lacking
+            real_ports = list(_ports(op))
+            lacking = [(port, tensor) for port, tensor, known in real_ports if not known]
+            operators += bool(real_ports)
+            quantized += bool(real_ports) and not lacking
             where = place if op.location is None else op.location.operator
             missing += [Unquantized(index, where, _opcode(op), port, tensor) for port, tensor in lacking]
     return QuantizationState(operators, quantized, tuple(missing))

@@ -1,5 +1,5 @@
-"""What the passes on `quant.region` share: the look-up of a kernel in a target's table, ports, constants, and a
-report.
+"""Common functions of the passes on `quant.region`: the look-up of a kernel in a target's table, ports, constants,
+and a report.
 
 The key of the table is a kernel by its name and the specs of its ports. A spec may leave the type open: a plain one, a
 range (calibrated) or a width (any). The first signature that fits supplies the rest; what it leaves open as well (`q`)
@@ -71,14 +71,14 @@ def _holds(signature: Signature, region: Region) -> bool:
 
 
 def _assigned(slots: Sequence[Slot], specs: Sequence[ElementType]) -> tuple[Kind, ...] | None:
-    """What one side of a signature says about each port; None if a port does not fit."""
+    """The kinds that one side of a signature declares for each port; None if a port does not fit."""
     kinds = _spread(slots, len(specs))
     return tuple(kinds) if len(kinds) == len(specs) and all(map(admits, kinds, specs)) else None
 
 
 def _spread(slots: Sequence[Slot], count: int) -> list[Kind]:
-    """What one side of a signature says about so many ports; fewer if it has none for the last, more if it asks for
-    more."""
+    """The kinds that one side of a signature declares for so many ports. Fewer if it has none for the last, more if it
+    asks for more."""
     places: list[tuple[Kind, str]] = [(slot.ports[0], slot.many) for slot in slots]
     if places and places[-1][1] in ("*", "..."):
         places = [*places[:-1], *places[-1:] * max(count - len(places) + 1, 0)]
@@ -214,9 +214,11 @@ def is_quantizable(spec: ElementType) -> bool:
 
 
 def quantized_constant(value: Value, kind: ElementType) -> Value | None:
-    """A float32 constant, quantized as TensorFlow Lite's converter does it: round(x / scale) + zero point, or
-    round(x · (1 / scale)) for biases, which are stored in 32 bits or more; half away from zero, in float32. None if it
-    is not such a constant."""
+    """A float32 constant, quantized as by TensorFlow Lite's converter: round(x / scale) + zero point.
+
+    Biases, which are stored in 32 bits or more: round(x · (1 / scale)). Half away from zero, in float32. None if it is
+    not such a constant.
+    """
     if not value.is_constant or value.type.element != f32 or value.type.shape is None:
         return None
     if not isinstance(kind, (UniformQuantizedType, UniformQuantizedPerAxisType)) or kind.storage.bits < 8:
@@ -274,8 +276,8 @@ def _misfits(kernels: Kernels, region: Region) -> dict[Port | None, str]:
     if not sides:
         listed = "takes its fused activation" if kernels.get(region.kernel) else "is listed"
         return {None: f"no kernel '{region.kernel}' {listed} in the target"}
-    found = [(_refused(region, each), signature) for signature, each in sides]
-    refused, signature = min(found, key=lambda pair: len(pair[0]))
+    refusals = [(_refused(region, each), signature) for signature, each in sides]
+    refused, signature = min(refusals, key=lambda pair: len(pair[0]))
     return refused or {None: f"it has other ports than the kernel: {signature.text}"}
 
 
@@ -298,9 +300,11 @@ def _refused(region: Region, sides: Sequence[Sequence[Slot]]) -> dict[Port | Non
 
 @dataclass(frozen=True, slots=True)
 class PortReport:
-    """A port of a kernel, by the place of its region in its function, and where its parameters come from: "none" if the
-    port has no parameters. `lacks`: why its region is not a quantized kernel of a target, if the port is what keeps it
-    from being one, or the region is kept by none of its ports."""
+    """A port of a kernel, by the place of its region in its function.
+
+    origin: where its parameters come from; "none" if it has no parameters. lacks: why its region is not a quantized
+    kernel of a target, if the port, or none of the region's ports, is the reason.
+    """
 
     function: str
     region: int
@@ -311,8 +315,11 @@ class PortReport:
 
 
 def report(module: Module, kernels: Kernels | None = None) -> list[PortReport]:
-    """All ports that can have parameters, in order. kernels: those of a target; then `lacks` says of every region that
-    is no kernel of it which ports keep it from being one, and why, so that it is computed in floats."""
+    """All ports that can have parameters, in order. kernels: those of a target.
+
+    With kernels, `lacks` says of every region that is no kernel of the target, and so is computed in floats, which
+    ports keep it from being one, and why.
+    """
     rows = []
     for function in module.functions:
         for place, region in enumerate(regions_of(function.ops)):
@@ -327,7 +334,7 @@ def report(module: Module, kernels: Kernels | None = None) -> list[PortReport]:
 
 @dataclass(frozen=True, slots=True)
 class Fallbacks:
-    """What `quant-materialize` left in floats, noted in the module's record: the rows of the report that say why."""
+    """Regions that `quant-materialize` left in floats, in the module's record: the rows of the report that say why."""
 
     rows: Sequence[PortReport]
 
@@ -336,8 +343,8 @@ def _origins(region: Region) -> Iterator[tuple[Port, str]]:
     origins = region.origins
     for index, port in enumerate(ports(region)):
         if is_quantizable(port.spec):
-            stated = origins[index] if index < len(origins) else "annotation"
-            yield port, stated if is_quantized(port.spec) else "none"
+            origin = origins[index] if index < len(origins) else "annotation"
+            yield port, origin if is_quantized(port.spec) else "none"
 
 
 def is_fully_quantized(module: Module) -> bool:

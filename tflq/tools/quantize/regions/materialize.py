@@ -184,8 +184,10 @@ def _report(module: Module, kernels: Kernels) -> None:
 
 
 def of_tflite(module: Module) -> bool:
-    """Makes casts between reals and quantized values operators of TFLite, and drops the bounds of constants, which
-    these are within and a file has no place for. Returns whether there are any."""
+    """Makes casts between reals and quantized values operators of TFLite, and drops the bounds of constants.
+
+    Constants are within their bounds, for which a file has no place. Returns whether there are any.
+    """
     modified = False
     for function in module.functions:
         for value in function.values():
@@ -325,7 +327,7 @@ class _Kernel:
         )
 
     def results(self) -> dict[Value, Value]:
-        """What the region's results become."""
+        """The values that replace the region's results."""
         region = self.region
         arguments = [Value(value.type) for value in region.inputs]
         known: dict[Value, ElementType] = dict(zip(arguments, region.input_specs, strict=True))
@@ -352,8 +354,8 @@ class _Kernel:
             for value in op.results
         ]
         emitted = self.b.op(op.name, operands, results, op.attributes, op.info)
-        for value, made in zip(op.results, emitted.results, strict=True):
-            made.name = value.name
+        for value, result in zip(op.results, emitted.results, strict=True):
+            result.name = value.name
         now |= zip(op.results, emitted.results, strict=True)
 
     def _real(self, value: Value, result: Value) -> Value:
@@ -373,7 +375,7 @@ def without_statistics(
     """A region's ops and what it returns without statistics, and the ranges that these give values."""
     known: dict[Value, Value] = {}
     ranges: dict[Value, CalibratedQuantizedType] = {}
-    kept = []
+    other_ops = []
     for op in ops:
         op.operands = [value and known.get(value, value) for value in op.operands]
         if isinstance(op, Stats):
@@ -381,17 +383,17 @@ def without_statistics(
             if (seen := range_of(op)) is not None:
                 ranges.setdefault(op.arg, seen)
         else:
-            kept.append(op)
-    return kept, [known.get(value, value) for value in returned], ranges
+            other_ops.append(op)
+    return other_ops, [known.get(value, value) for value in returned], ranges
 
 
-def joined(ops: Sequence[Op], kept: frozenset[Value]) -> list[Op]:
-    """The ops with biases and activations put into the op before, if that has none. The values in `kept` stay."""
+def joined(ops: Sequence[Op], results: frozenset[Value]) -> list[Op]:
+    """The ops with biases and activations put into the op before, if that has none. The values in `results` stay."""
     merged: list[Op] = []
     for op in ops:
         last = merged[-1] if merged else None
         users = [other for other in ops if last is not None and last.result in other.operands]
-        if last is None or last.result in kept or users != [op] or not _join(last, op):
+        if last is None or last.result in results or users != [op] or not _join(last, op):
             merged.append(op)
     return merged
 
@@ -423,8 +425,9 @@ def inner_types(
     ranges: Mapping[Value, CalibratedQuantizedType],
     same_scale: frozenset[str],
 ) -> dict[Value, ElementType]:
-    """The quantized types of all values of reals: those of ports (`known`), else those of casts inside of the region,
-    else those on the other side of an op of one scale, else those for the range that was seen, on the storage of the
+    """The quantized types of all values of reals: those of ports (`known`), else those of casts inside of the region.
+
+    Else those on the other side of an op of one scale, else those for the range that was seen, on the storage of the
     first port. `same_scale`: further ops of one scale, by name.
 
     UnsupportedError names the first value whose type nothing tells.

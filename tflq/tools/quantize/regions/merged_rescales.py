@@ -29,7 +29,7 @@ from tflq.ir.types import ScalarType, i32
 _BITS: Final = (21, 20, 22)
 """Of the larger of A and B: two products of 9 bits by 22, and their sum, fit 32 bits."""
 _SHIFTS: Final = range(2, 63)
-"""Those of tosa.rescale."""
+"""The shifts of tosa.rescale."""
 
 
 class _Leaf(NamedTuple):
@@ -134,7 +134,7 @@ def _leaves(value: Value, zero: int, alone: Callable[[Value], bool]) -> list[_Le
 
 
 def _merged(op: Rescale, inputs: _Sum, *, step: bool) -> _Form | None:
-    """The first merged form that computes the same as the ops, for all values of the operands; with `step`, else the
+    """The first merged form that computes the same as the ops, for all values of the operands. With `step`, else the
     first that is at most one off."""
     arrays = _all_values(inputs.leaves)
     wanted = _computed(op, inputs, arrays)
@@ -185,7 +185,7 @@ def _rescaled(op: Rescale, form: _Form, total: np.ndarray) -> np.ndarray:
 
 def _forms(op: Rescale, inputs: _Sum) -> Iterator[_Form]:
     """Merged forms: with ratios of the factors that are more or less exact, with small and with large integers, and
-    with both ways to round, of which the double is half away from zero only if the integers are large."""
+    with both ways to round. Double rounding is half away from zero only if the integers are large."""
     factors = [leaf.factor * _factor(op) for leaf in inputs.leaves]
     largest = max(factors)
     if not largest or min(factors) < 0:
@@ -213,9 +213,9 @@ def _multiplier(factor: Fraction) -> tuple[int, int]:
 
 
 def _attributes(op: Rescale, form: _Form, zero: int) -> dict[str, object]:
-    kept = {key: value for key, value in op.attributes.items() if key != "input_range"}
+    others = {key: value for key, value in op.attributes.items() if key != "input_range"}
     return {
-        **kept,
+        **others,
         "multiplier": np.asarray([form.multiplier], np.int32),
         "shift": np.asarray([form.shift], np.int8),
         "input_zp": zero,

@@ -64,8 +64,8 @@ from tflq.tools.quantize.regions.ranges import (
     range_of,
     ranges_along,
     same_value,
-    stated_after,
-    stated_before,
+    statement_after,
+    statement_before,
     storages,
     stored_by,
     uniform,
@@ -125,7 +125,7 @@ class _Propagation:
         self.overridden: dict[Port, ElementType] = {}
         self.coupling = Coupling(functions)
         self.of_value: dict[Value, list[Port]] = {}
-        self.made_at: dict[Value, Port] = {}
+        self.output_ports: dict[Value, Port] = {}
         self.apart: Set[Port] = frozenset()
         self.listed = storages(kernels)
         self.users = {value: ops for function in functions for value, ops in function.users().items()}
@@ -134,7 +134,7 @@ class _Propagation:
     def run(self) -> bool:
         self._annotations()
         self._couple()
-        self.stated = dict(self.types)
+        self.initial = dict(self.types)
         for region in self.order:
             self._settle(region)
         self._calibrations()
@@ -143,7 +143,7 @@ class _Propagation:
             self._fit_bias(region)
         self.coupling.check(self._type_of)
         modified = self._write()
-        edges = Edges(self.types, self.made_at, self.overridden)
+        edges = Edges(self.types, self.output_ports, self.overridden)
         for function in self.functions:
             modified |= edges.rescale(function)
         return modified
@@ -158,21 +158,21 @@ class _Propagation:
                 if place < len(known) and is_quantized(spec):
                     origin = known[place]
                 if isinstance(spec, ScalarType):
-                    spec = self._stated(port) or spec
+                    spec = self._annotated(port) or spec
                 self.types[port] = stored_by(self.listed, spec)
                 self.origins[port] = origin if is_quantized(spec) else ""
                 self.of_value.setdefault(self.coupling.shared(port.value), []).append(port)
                 if port.is_output:
-                    self.made_at[port.value] = port
+                    self.output_ports[port.value] = port
 
-    def _stated(self, port: Port) -> ElementType | None:
-        """What casts and statistics say about the value of a port whose spec says nothing."""
+    def _annotated(self, port: Port) -> ElementType | None:
+        """Type by casts and statistics of the value of a port whose spec says nothing."""
         if not is_quantizable(port.spec):
             return None
         if not port.is_output:
-            return stated_before(port.value).spec
+            return statement_before(port.value).spec
         casts = (op.result.type.element for op in self.users.get(port.value, ()) if is_quantizing(op))
-        return next(casts, None) or stated_after(port.value, self.users, self.returned)[0]
+        return next(casts, None) or statement_after(port.value, self.users, self.returned)[0]
 
     def _match(self, region: Region, assumed: dict[Port, ElementType]) -> Match | None:
         sides = ([assumed.get(p, self.types[p]) for p in side] for side in sides_of(region))
@@ -195,8 +195,8 @@ class _Propagation:
             ports = self.of_value.get(self.coupling.shared(values[0]), [])
             kind = common([*(self.types[port] for port in ports), *(value.type.element for value in values)])
             for port in ports if kind is not None else ():
-                stated = self.types[port]
-                plain = is_quantizable(stated) and isinstance(stated, (ScalarType, CalibratedQuantizedType))
+                known = self.types[port]
+                plain = is_quantizable(known) and isinstance(known, (ScalarType, CalibratedQuantizedType))
                 if plain and kind is not None and self._takes(port, kind):
                     self._set(port, kind, COUPLED)
 
@@ -217,20 +217,20 @@ class _Propagation:
                 for side, kinds in zip(sides, (match.inputs, match.outputs), strict=True)
             ]
             updated = function(*views, *numbers)
-            given = {
+            updates = {
                 side[place]: view[place]
                 for side, view, places in zip(sides, views, updated, strict=True)
                 for place in places
             }
-            if given and self._match(region, given) is None:
+            if updates and self._match(region, updates) is None:
                 continue  # the target has no such kernel
-            for port, kind in given.items():
+            for port, kind in updates.items():
                 self._set(port, kind, name)
-            changed += given
+            changed += updates
         return changed
 
     def _view(self, port: Port, kind: Kind) -> ElementType:
-        """What a constraint's function sees of a port: its parameters, or the storage that these will have."""
+        """The type of a port that a constraint's function sees: its parameters, or the storage that these will have."""
         spec = self.types[port]
         return spec if is_quantized(spec) else stored_as(kind, spec) or spec
 
@@ -238,23 +238,23 @@ class _Propagation:
         """Gives ports the parameters for their ranges, but those whose ranges yield to others: these take their own
         only if nothing else came to them."""
         matches = {region: self._match(region, {}) for region in self.order}
-        ranges = OneRange(self.order, self.stated, self.types, matches, self._same, self._is_free)
+        ranges = OneRange(self.order, self.initial, self.types, matches, self._same, self._is_free)
         yielding, self.apart = ranges.yielding, ranges.apart
-        for held in (yielding, frozenset[Port]()):
+        for waiting in (yielding, frozenset[Port]()):
             for region in self.order:
-                self._calibrate(region, held)
+                self._calibrate(region, waiting)
             self._neighbours()
 
-    def _calibrate(self, region: Region, held: Set[Port]) -> None:
+    def _calibrate(self, region: Region, waiting: Set[Port]) -> None:
         match = self._match(region, {})
         kinds = (*match.inputs, *match.outputs) if match else ()
-        given = {}
+        updates = {}
         for port, kind in zip(ports(region), kinds, strict=False):
-            if port not in held and (seen := self._range(port, kind)) is not None:
-                given[port] = self._parameters(port, kind, seen)
-        for port, made in given.items():
-            self._set(port, made, "calibration")
-        if given:
+            if port not in waiting and (seen := self._range(port, kind)) is not None:
+                updates[port] = self._parameters(port, kind, seen)
+        for port, calibrated in updates.items():
+            self._set(port, calibrated, "calibration")
+        if updates:
             self._settle(region)
 
     def _range(self, port: Port, kind: Kind) -> Range | None:
@@ -265,8 +265,8 @@ class _Propagation:
         seen = Range.of(spec, exact=same_value(port.value).is_constant)
         if not kind.wants_axis:
             return seen if kind.takes_one_scale else None
-        found = ranges_along(port.value, self.users if port.is_output else None)
-        known = [along for stats, along in found if range_of(stats) == spec]
+        ranges = ranges_along(port.value, self.users if port.is_output else None)
+        known = [along for stats, along in ranges if range_of(stats) == spec]
         axis = next((along.axis for along in known), 0) if kind.axis is None else kind.axis
         shape = port.value.type.shape
         size = shape[axis] if shape is not None and axis is not None and axis < len(shape) else None
@@ -326,8 +326,8 @@ class _Propagation:
             return []
         changed = []
         for port, kind in offered.items():
-            asked = (match.outputs if port.is_output else match.inputs)[port.index]
-            if asked.kinds and admits(asked, kind):
+            slot = (match.outputs if port.is_output else match.inputs)[port.index]
+            if slot.kinds and admits(slot, kind):
                 self._set(port, kind, "neighbour")
                 changed.append(port)
         return changed + self._settle(region)
@@ -390,7 +390,7 @@ class _Propagation:
     def _type_of(self, value: Value) -> ElementType | None:
         """The parameters that a value has: those of the port that makes it, else of its type, else of its first user's
         port; None if it has none."""
-        port = self.made_at.get(value)
+        port = self.output_ports.get(value)
         if port is None and not is_quantized(value.type.element):
             users = (p for p in self.of_value.get(self.coupling.shared(value), ()) if same_value(p.value) is value)
             port = next(users, None)
@@ -409,8 +409,11 @@ result where its multiplier is below 2^-32, which kernels take for 0 (`fixed_poi
 def fitted(
     x: ElementType, weights: ElementType, bias: ElementType, values: np.ndarray
 ) -> tuple[ElementType, ElementType] | None:
-    """Wider scales of weights of 8 bits and of a constant bias, of 32 bits or of 64 for 16 bits of input, under which
-    the bias fits its storage, with room for the accumulator; None if they are wide enough, or of other types.
+    """Wider scales of weights and of a constant bias, under which the bias fits its storage, with room for the
+    accumulator.
+
+    Weights are of 8 bits; the bias of 32 bits, or of 64 for 16 bits of input. None if the scales are wide enough, or
+    the types are others.
 
     If a bias would exceed half of the largest int32, or 2^34, under its scale, the product of the two others, its scale
     becomes |b| / that, and that of the weights follows: scale of the bias / scale of the input. `values`: the

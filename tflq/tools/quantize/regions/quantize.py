@@ -45,7 +45,7 @@ from tflq.transforms.canonicalize import Fold
 from tflq.transforms.pass_manager import Pass, PassResult, Pipeline
 
 _SCHEME: Final = "int8"
-_STATED: Final = frozenset({"annotation", "calibration", COUPLED})
+_USER_ORIGINS: Final = frozenset({"annotation", "calibration", COUPLED})
 """Where parameters come from that the model or the user states."""
 _BINDING: Final = frozenset({"same_scale", "fixed_scale"})
 """Constraints by which a kernel's result cannot have any parameters."""
@@ -100,17 +100,17 @@ def _leave_in_floats(function: Function, kernels: Kernels) -> bool:
     supported = _supported(function, kernels)
     modified = False
     for region in [region for region in regions_of(function.ops) if region not in supported]:
-        modified |= leave_real(region, _STATED)
+        modified |= leave_real(region, _USER_ORIGINS)
     rewrite_ops(function, _casts)
     return modified
 
 
-def leave_real(region: Region, stated: Collection[str] = ()) -> bool:
-    """Takes away the parameters of a region's ports, but those of a stated origin, and the rescales before it. Returns
+def leave_real(region: Region, user_origins: Collection[str] = ()) -> bool:
+    """Takes away the parameters of a region's ports, but those of `user_origins`, and the rescales before it. Returns
     whether there were any."""
     modified, origins = False, origins_of(region)
     for place, port in enumerate(ports(region)):
-        if not is_quantized(port.spec) or origins[place] in stated:
+        if not is_quantized(port.spec) or origins[place] in user_origins:
             continue
         port.set(port.value.type.element)
         origins[place] = "none"
@@ -135,8 +135,8 @@ def _casts(op: Op) -> list[Op] | None:
 
 
 def _supported(function: Function, kernels: Kernels) -> set[Region]:
-    """The regions that are kernels and have a port of which parameters are stated, or are joined by values with such
-    ports, by way of other kernels."""
+    """The regions that are kernels and have a port of which parameters are stated. Regions that are joined with such
+    ports by values, by way of other kernels, count, too."""
     regions = list(regions_of(function.ops))
     free = {region for region in regions if not lacks(kernels, region)}
     at: dict[Value, list[Port]] = {}
@@ -146,7 +146,7 @@ def _supported(function: Function, kernels: Kernels) -> set[Region]:
             value = _before_rescale(port.value)
             if not value.is_constant:
                 at.setdefault(value, []).append(port)
-                waiting += [value] if origin in _STATED and is_quantized(port.spec) else []
+                waiting += [value] if origin in _USER_ORIGINS and is_quantized(port.spec) else []
     supported: set[Region] = set()
     while waiting:
         for region in {port.region for port in at.pop(waiting.pop(), ())} & free - supported:
@@ -162,9 +162,12 @@ def _before_rescale(value: Value) -> Value:
 def _join_rescales(
     module: Module, function: Function, kernels: Kernels, annotated: Callable[[str], bool] | None
 ) -> bool:
-    """Lets kernels result in what the only use of a result takes, in place of the parameters that training simulated
-    between, as TensorFlow Lite's converter does it: CONV_2D before a concatenation. What the user annotated stays.
-    Returns whether there were any."""
+    """Gives results of kernels the parameters that their only use takes, as TensorFlow Lite's converter does it:
+    CONV_2D before a concatenation.
+
+    They replace the parameters that training simulated between. Annotations of the user stay. Returns whether there
+    were any.
+    """
     users, replacements = function.users(), dict[Value, Value]()
     for op in function.ops:
         region = source_of(op).producer if isinstance(op, Rescale) else None

@@ -1,4 +1,4 @@
-"""What is known of a value before a port: parameters or a range, as a model states them around it.
+"""Known types of a value before a port: parameters or a range, as a model states them around it.
 
 Parameters are stated by casts (`quant.qcast` and `quant.dcast`, or QUANTIZE and DEQUANTIZE of a file) and by fake
 quantization; a range by statistics; all of these by element types. Parameters are preferred to a range. The points that
@@ -122,8 +122,8 @@ def uniform(
 
 
 def other_sign(kind: QuantizedType) -> QuantizedType:
-    """The same numbers on storage with the other sign: 128 less or more for 8 bits. A type as it is if its storage has
-    none of the other sign, or it has blocks."""
+    """A type of equal numbers on storage with the other sign: 128 less or more for 8 bits. The type itself if its
+    storage has none of the other sign, or it has blocks."""
     storage = _OTHER_SIGN.get(kind.storage)
     if storage is None or isinstance(kind, UniformQuantizedSubChannelType):
         return kind
@@ -155,9 +155,9 @@ _OTHER_SIGN: Final = {i8: ui8, ui8: i8, i16: ui16, ui16: i16}
 _CONSTRAINTS = (AnyQuantizedType, CalibratedQuantizedType, NoQuantizedType)
 
 
-def made_plain(values: Iterable[Value]) -> dict[Value, ElementType]:
+def set_plain_types(values: Iterable[Value]) -> dict[Value, ElementType]:
     """Gives values whose element type only constrains them (any, calibrated, none) the type that it expresses. Returns
-    what they were."""
+    the former types."""
     constraints: dict[Value, ElementType] = {}
     for value in values:
         element = value.type.element
@@ -175,23 +175,23 @@ ACCUMULATED: Final = 32
 
 
 def same_value(value: Value) -> Value:
-    """What a value is before statistics and points, which are the identity."""
+    """The value before statistics and points, which are the identity."""
     while isinstance(value.producer, (Stats, *POINTS)):
         value = source_of(value.producer)
     return value
 
 
 @dataclass(frozen=True, slots=True)
-class Stated:
-    """What is stated of a value: `value` is what it is about, before the ops that only state it, and `spec` the
-    strongest of it; None if there is nothing."""
+class Statement:
+    """Statement on a value. `value`: its subject, before the ops that only make statements. `spec`: the strongest
+    statement; None if there is none."""
 
     value: Value
     spec: ElementType | None
 
 
-def stated_before(value: Value) -> Stated:
-    """What is stated by the ops before a use."""
+def statement_before(value: Value) -> Statement:
+    """The statement by the ops before a use."""
     spec: ElementType | None = None
     about, marked = value, False  # behind a mark a value is looked at, but has to stay
     while (op := value.producer) is not None:
@@ -215,7 +215,7 @@ def stated_before(value: Value) -> Stated:
         else:
             break
         about = about if marked else value
-    return Stated(about, spec)
+    return Statement(about, spec)
 
 
 def _adds_nothing(kind: QuantizedType, spec: ElementType | None, value: Value) -> bool:
@@ -231,11 +231,13 @@ def _stands_for(source: TensorType, result: TensorType) -> bool:
     return source.element == result.element and result.shape in (None, source.shape)
 
 
-def stated_after(
+def statement_after(
     value: Value, users: Mapping[Value, Sequence[Op]], returned: frozenset[Value]
 ) -> tuple[ElementType | None, dict[Value, Value]]:
-    """The strongest that the ops after a value state, if every use of it is one; and the values that stand for it after
-    them, each with the value that it could be replaced by: this one, or the last that is marked."""
+    """The strongest statement by the ops after a value, if every use of it is one; and the values that stand for it.
+
+    Each of these comes with the value that it could be replaced by: this one, or the last that is marked.
+    """
     spec: ElementType | None = None
     same: dict[Value, Value] = {}
     marked = value
@@ -258,7 +260,7 @@ def stated_after(
 
 
 def _reals(op: Op, users: Mapping[Value, Sequence[Op]]) -> list[Value]:
-    """What a cast or a fake quantization makes of a value, as reals; also by casts to the same steps behind it."""
+    """Real results of a cast or a fake quantization of a value; also by casts to the same steps behind it."""
     if is_quantizing(op):
         return [user.result for user in users.get(op.result, ()) if is_dequantizing(user)]
     kind = faked_type(op)
@@ -286,8 +288,8 @@ def range_of(stats: Stats) -> CalibratedQuantizedType | None:
 
 
 def widened(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Ranges that are wide enough: one of `LEAST_WIDTH` or less is widened to contain half of that on either side of 0,
-    as in TensorFlow Lite's converter, so that a tensor that is always 0 has a scale."""
+    """Ranges that are wide enough, so that a tensor that is always 0 has a scale. A range of `LEAST_WIDTH` or less is
+    widened to contain half of that on either side of 0, as in TensorFlow Lite's converter."""
     narrow = high - low <= LEAST_WIDTH
     half = LEAST_WIDTH / 2
     return np.where(narrow, np.minimum(low, -half), low), np.where(narrow, np.maximum(high, half), high)
@@ -316,18 +318,18 @@ class Range:
 
 
 def ranges_along(value: Value, users: Mapping[Value, Sequence[Op]] | None = None) -> list[tuple[Stats, Range]]:
-    """The statistics of an axis that stand before a value is used, the last first, and behind it if `users` are given,
-    with the ranges that they state."""
-    found: list[Op] = []
+    """The statistics of an axis that stand before a value is used, the last first, with their ranges. If `users` are
+    given, also those behind the value."""
+    ops: list[Op] = []
     before = value
     while isinstance(before.producer, (Stats, *POINTS)):
-        found.append(before.producer)
+        ops.append(before.producer)
         before = source_of(before.producer)
     while users is not None and len(uses := users.get(value, ())) == 1 and isinstance(uses[0], (Stats, *POINTS)):
-        found.append(uses[0])
+        ops.append(uses[0])
         value = uses[0].result
     exact = before.is_constant
-    return [(op, _along(op, exact=exact)) for op in found if isinstance(op, Stats) and op.axis is not None]
+    return [(op, _along(op, exact=exact)) for op in ops if isinstance(op, Stats) and op.axis is not None]
 
 
 def _along(stats: Stats, *, exact: bool) -> Range:
@@ -375,9 +377,9 @@ def parameters(seen: Range, stored: AnyQuantizedType, zero_point: int | None) ->
         scale = np.maximum.reduce(reach)
     scale = np.maximum(scale, np.finfo(np.float32).tiny)
     more = {"expressed": seen.expressed, "storage_min": qmin, "storage_max": qmax}
-    made = uniform(stored.storage, seen.axis, scale, zero_point or 0, **more)
+    scaled = uniform(stored.storage, seen.axis, scale, zero_point or 0, **more)
     if zero_point is not None:
-        return made
-    rounded = np.asarray(made.scale if isinstance(made, UniformQuantizedType) else made.scales, np.float64)
+        return scaled
+    rounded = np.asarray(scaled.scale if isinstance(scaled, UniformQuantizedType) else scaled.scales, np.float64)
     zeros = np.clip(np.rint(qmin - low / rounded), qmin, qmax).astype(np.int64)
     return uniform(stored.storage, seen.axis, scale, zeros, **more)

@@ -94,14 +94,14 @@ def _type(file: RulesFile, pattern: str, text: Any) -> ElementType | None:
         return None
     parser = TypeParser(text, file.path)
     try:
-        stated = parser.type()
+        constraint = parser.type()
         parser.skip()
     except ParseError as error:
         file.fail(f"'{pattern}': {error.reasons[0].what}", _SECTION, pattern)
-    if parser.pos < len(text) or not isinstance(stated, (*SPECS, ScalarType)):
+    if parser.pos < len(text) or not isinstance(constraint, (*SPECS, ScalarType)):
         known = ("!quant.uniform<...>", "!quant.calibrated<f32<min:max>>", "!quant.any<i16:f32>", _NONE)
         file.fail(f"'{pattern}': '{text}' is not a constraint", _SECTION, pattern, known=known)
-    return stated
+    return constraint
 
 
 def _constrain(module: Module, constraints: Constraints, file: RulesFile | None) -> bool:
@@ -193,8 +193,8 @@ def take_ranges(module: Module, *, all_ports: bool) -> bool:
 
 def _range(value: Value) -> tuple[float, float] | None:
     """The min and max that a file has for a tensor; None if there is not exactly one of each."""
-    said = {**(value.info.get("quantization") or {}), **value.info}
-    ends = [np.asarray(() if said.get(key) is None else said[key], np.float64).reshape(-1) for key in ("min", "max")]
+    info = {**(value.info.get("quantization") or {}), **value.info}
+    ends = [np.asarray(() if info.get(key) is None else info[key], np.float64).reshape(-1) for key in ("min", "max")]
     if any(end.size != 1 for end in ends):
         return None
     low, high = (float(end[0]) for end in ends)
@@ -222,6 +222,6 @@ def matcher(pattern: str) -> Callable[[str], object]:
 
 
 def near(pattern: str, names: Iterable[str]) -> str:
-    """What to do about a pattern that fits none of the names: those near it."""
-    found = difflib.get_close_matches(pattern, list(names), 3, 0.4)
-    return f"near are {', '.join(map(repr, found))}" if found else "see `tflq inspect` for names"
+    """The remedy for a pattern that fits none of the names: the names near it."""
+    matches = difflib.get_close_matches(pattern, list(names), 3, 0.4)
+    return f"near are {', '.join(map(repr, matches))}" if matches else "see `tflq inspect` for names"

@@ -1,4 +1,4 @@
-"""What the values of a function hold, whatever their form.
+"""Contents of the values of a function, independent of their form.
 
 A content is a tensor of numbers: reals that an op computes, or stored integers that a quantized type, its grid, makes
 reals of. The values of a program are forms of contents, and casts lead from form to form:
@@ -37,7 +37,7 @@ from tflq.transforms.canonicalize import Fold, gives_back
 
 @dataclass(frozen=True, slots=True)
 class Rounding:
-    """How reals become stored integers: the cast, its grid and its attributes."""
+    """Rounding of reals to stored integers: the cast, its grid and its attributes."""
 
     kind: type[Operator]
     grid: ElementType
@@ -102,16 +102,16 @@ STORED: Final = "stored"
 
 @dataclass(eq=False, slots=True)
 class Content:
-    """What a value holds. `type` is that of its reals.
+    """Content of a value. `type` is that of its reals.
 
-    made: the form in which its op makes it. grid: the type whose stored integers it is; None: reals of any kind. moves:
+    form: the form in which its op makes it. grid: the type whose stored integers it is; None: reals of any kind. moves:
     the op that makes it, if that moves elements. value: what it is made as, unless an op that is moved makes it.
     rounded_from, rounding: it is that content, rounded so. exact: what else leaves it as it is. values: those of the
     source, by form.
     """
 
     type: TensorType
-    made: Form
+    form: Form
     grid: ElementType | None = None
     moves: Moves | None = None
     value: Value | None = None
@@ -131,13 +131,13 @@ class Content:
         if value is None or not value.is_constant or not value.type.is_static or value.type.storage.bits < 8:
             return False
         size = self.type.size * self.type.storage.bits // 8
-        return bool(self.type.storage.numpy) and (self.made == REAL or size <= Fold.limit)
+        return bool(self.type.storage.numpy) and (self.form == REAL or size <= Fold.limit)
 
     def stays(self, rounding: Rounding) -> bool:
         """Whether a rounding leaves it as it is."""
         if self.grid != rounding.grid:
             return False
-        reals = self.made == REAL and self.moves is None
+        reals = self.form == REAL and self.moves is None
         return rounding == self.exact or (rounding.usual and (reals or gives_back(rounding.grid)))
 
     def type_as(self, form: Form) -> TensorType:
@@ -177,13 +177,13 @@ class Moves:
 
     @property
     def roundings(self) -> list[Rounding]:
-        """Those that its operands go through before they are moved, instead of its results after."""
+        """Roundings that its operands go through before they are moved, instead of its results after."""
         return [step for step in self.steps[: max(self.level - 1, 0)] if step is not None]
 
 
 Steps: TypeAlias = tuple[Rounding | None, ...]
 Reader: TypeAlias = Literal["real", "quantized", "stored"] | Moves | Rounding
-"""What reads a content: an op that needs a form, one that moves it, or a rounding of it."""
+"""Reader of a content: an op that needs a form, one that moves it, or a rounding of it."""
 
 
 class Contents:
@@ -224,7 +224,7 @@ class Contents:
         self._ask()
 
     def _casts(self) -> tuple[type[Operator], type[Operator]]:
-        """What new casts are called: as those that are there."""
+        """Classes of new casts: those of casts that are there."""
         for op in self.function.ops:
             if isinstance(op, (Quantize, Dequantize)):
                 return Dequantize, Quantize
@@ -233,7 +233,7 @@ class Contents:
         return Dcast, Qcast
 
     def look(self, value: Value) -> tuple[Content, Form] | None:
-        """What a value is a form of: None if it is neither real nor quantized."""
+        """The content that a value is a form of: None if it is neither real nor quantized."""
         if value not in self.of:
             element = value.type.element
             if is_variable(value):
@@ -245,11 +245,11 @@ class Contents:
             else:
                 return None
             content.value = value
-            self._set(value, content, content.made)
+            self._set(value, content, content.form)
         return self.of[value]
 
-    def _new(self, type: TensorType, made: Form, grid: ElementType | None = None) -> Content:
-        content = Content(type, made, grid)
+    def _new(self, type: TensorType, form: Form, grid: ElementType | None = None) -> Content:
+        content = Content(type, form, grid)
         self.all.append(content)
         return content
 
@@ -305,9 +305,9 @@ class Contents:
         if content.stays(rounding):
             return content
         if rounding not in content.rounded:
-            made = self._new(content.type, QUANTIZED, rounding.grid)
-            made.rounded_from, made.rounding = content, rounding
-            content.rounded[rounding] = made
+            result = self._new(content.type, QUANTIZED, rounding.grid)
+            result.rounded_from, result.rounding = content, rounding
+            content.rounded[rounding] = result
         return content.rounded[rounding]
 
     def _express(self, op: Dcast | Dequantize) -> bool:
@@ -339,7 +339,7 @@ class Contents:
         """Takes a cast's result for a form of a content. False, so that the cast stays, if the result is one that users
         know by its name, and another value is in its place."""
         if value in self.apart:
-            known = content.value if content.made == form else None
+            known = content.value if content.form == form else None
             first = self._returned.setdefault((content, form), known or value)
             if first is not value:
                 free = known is first and known.producer is not None and not known.name and known not in self.apart
@@ -414,7 +414,7 @@ class Contents:
         """Whether its constant operands of reals are on the grid of the others."""
         grid = moves.grid
         for content in moves.sources.values():
-            if content.value is not None and content.value.is_constant and content.made == REAL and grid is not None:
+            if content.value is not None and content.value.is_constant and content.form == REAL and grid is not None:
                 if not content.folds or not isinstance(grid, UniformQuantizedType):
                     return False
                 if not same_bits(on_grid(content.value.array, grid), content.value.array):
@@ -460,7 +460,7 @@ class Contents:
                 seen[0].readers.append(seen[1])
 
     def read_as(self, value: Value, op: Op | None) -> tuple[Content, Form] | None:
-        """What an op that stays, or None for what returns a value, reads of a value."""
+        """The content and form of a value that an op that stays reads; op: None where the value is returned."""
         seen = self.look(value)
         if seen is None or op is None:
             return seen
@@ -480,10 +480,10 @@ _MOST: Final = 6
 
 def steps_of(contents: Iterable[Content]) -> Steps:
     """The steps that all readers of the reals of contents take."""
-    return _common(_taken(reader, content) for content in contents for reader in content.readers)
+    return _common(_steps_from(reader, content) for content in contents for reader in content.readers)
 
 
-def _taken(reader: Reader, content: Content) -> Steps:
+def _steps_from(reader: Reader, content: Content) -> Steps:
     """The steps that a reader takes from the reals of a content."""
     if isinstance(reader, Moves):
         return reader.steps
@@ -498,12 +498,12 @@ def _expressed(reader: Reader, rounded: Content) -> Steps:
     """The steps that a reader of stored integers takes; the first is to read their reals."""
     if reader in (QUANTIZED, STORED) or (isinstance(reader, Moves) and reader.integers):
         return ()
-    return (None, *_taken(reader, rounded))
+    return (None, *_steps_from(reader, rounded))
 
 
-def _common(taken: Iterable[Steps]) -> Steps:
+def _common(paths: Iterable[Steps]) -> Steps:
     """The steps with which all begin."""
-    first, *others = dict.fromkeys(taken) or [()]
+    first, *others = dict.fromkeys(paths) or [()]
     for steps in others:
         same = [a == b for a, b in zip(first, steps, strict=False)]
         first = first[: same.index(False) if False in same else len(same)]

@@ -41,7 +41,7 @@ from tflq.transforms.pass_manager import Pass, PassResult, Summaries
 
 @dataclass(frozen=True, slots=True)
 class Solved:
-    """What a mode of the solver did to a module; the last one is in its record.
+    """Effect of a mode of the solver on a module; that of the last one is in its record.
 
     before, after: the cost of casts (`tflq.analysis.cast_cost`). to_integers, to_reals: ops that moved elements of one
     kind and now move those of the other. typed: ops that now take quantized types. encased: ops on quantized types that
@@ -80,7 +80,7 @@ class _Solver:
         self.functions = [function for function in module.functions if not function.info.get("declaration")]
 
     def apart(self, function: Function) -> dict[Value, None]:
-        """What users know of a function by name: what it returns, and what its signatures return."""
+        """Values of a function that users know by name: the results of the function and of its signatures."""
         values = dict.fromkeys(function.outputs)
         for signature in self.module.signatures or ():
             if self.module.functions[signature.function] is function:
@@ -101,8 +101,11 @@ class _Solver:
         return self._commit(self._solved(function, {}, "unrounded" if unrounded else "simplified"))
 
     def transform(self, function: Function, takes: Callable[[Op], bool]) -> bool:
-        """The same, with ops on quantized types that can be: if casts would cost more then, only those whose operands
-        are dequantized straight before."""
+        """Puts casts where they cost least, with ops on quantized types where possible. Returns whether that changes
+        the function.
+
+        If casts would cost more then, only ops whose operands are dequantized straight before take quantized types.
+        """
         typed = _typed(self._contents(function, {}, "transformed"), takes)
         rewriting = self._solved(function, typed, "transformed")
         if typed and rewriting.cost > sum(map(cost_of_op, function.ops)):
@@ -142,7 +145,7 @@ def _typed(contents: Contents, takes: Callable[[Op], bool]) -> dict[Op, Rounding
 
 
 def _rounding(contents: Contents, op: Op) -> Rounding | None:
-    """What the results of an op are rounded to, if all are, alike, and all its real operands are on grids."""
+    """The rounding of an op's results, if all are rounded alike, and all its real operands are on grids."""
     operands = [contents.look(value) for value in op.present_operands]
     results = [contents.look(value) for value in op.results]
     reals = [seen for seen in operands if seen is not None]
@@ -258,7 +261,7 @@ class _Step:
         pairs = (*zip(op.operands, self.operands, strict=True), *zip(op.results, self.results, strict=True))
         return all(a is b for a, b in pairs) and self.attributes is op.attributes
 
-    def made(self) -> Op:
+    def build(self) -> Op:
         """The op."""
         op = self.op
         if op is None or self.name != op.name:
@@ -297,11 +300,11 @@ class Rewriting:
         replacements: dict[Value, Value] = {}
         for content in self.contents.all:
             for form, values in content.values.items():
-                kept = self.values.get((content, form))
-                if kept is not None:
-                    replacements |= {value: kept for value in values if value is not kept}
+                replacement = self.values.get((content, form))
+                if replacement is not None:
+                    replacements |= {value: replacement for value in values if value is not replacement}
         before = {value for op in function.ops for value in op.results}
-        function.ops = [step.made() for step in self.steps]
+        function.ops = [step.build() for step in self.steps]
         replace_values(module, function, replacements)
         gone = before.difference(value for op in function.ops for value in op.results)
         function.tensors = [value for value in function.tensors if value not in gone]
@@ -330,8 +333,8 @@ class Rewriting:
         content, form = seen
         if content.rounded_from is not None:
             content, form = content.rounded_from, REAL
-        elif content.made != form:
-            form = content.made
+        elif content.form != form:
+            form = content.form
         elif content.value is value:
             return self._claimed(content, form, value)
         return self._new(content, form)
@@ -351,7 +354,7 @@ class Rewriting:
         self.steps.append(_Step(op, name, operands, results, attributes))
 
     def _rounded(self, moves: Moves, content: Content) -> Content:
-        """What an op moves in the place of a content: that, or its rounding."""
+        """The content that an op moves in the place of another: that one, or its rounding."""
         if moves.level == 0 and content.grid is None:  # a constant, which is on the grid
             return self.contents.rounded(content, Rounding(Qcast, self._grid(moves)))
         for rounding in moves.roundings:
@@ -397,17 +400,17 @@ class Rewriting:
         known = self.values.get((content, form))
         if known is not None:
             return known
-        if content.value is not None and content.made == form:
+        if content.value is not None and content.form == form:
             return self._set(content, form, content.value)
         if content.rounded_from is not None and content.rounded_from.folds:
             return self._folded(content, form)
         if form == REAL and content.folds:
-            return self._expressed_constant(content, self._get(content, content.made))
+            return self._expressed_constant(content, self._get(content, content.form))
         if form == REAL:
             return self._cast(self.contents.dequantize, self._get(content, QUANTIZED), content, REAL)
         if form == STORED:
             return self._cast(Scast, self._get(content, QUANTIZED), content, STORED)
-        if (content, STORED) in self.values or (content.value is not None and content.made == STORED):
+        if (content, STORED) in self.values or (content.value is not None and content.form == STORED):
             return self._cast(Scast, self._get(content, STORED), content, QUANTIZED)
         source, rounding = self._get(content.rounded_from or content, REAL), content.rounding
         if rounding is None:
@@ -441,16 +444,16 @@ class Rewriting:
             if type(op) is kind and op.operands == [source] and op.attributes == attributes:  # it is there already
                 self.steps.append(_Step(op, op.name, op.operands, op.results, op.attributes))
                 return self._set(content, form, value)
-        made = self._new(content, form)
-        before = made.producer
+        result = self._new(content, form)
+        before = result.producer
         location = before.location if isinstance(before, RealCast | Scast) else None  # no other operator's
-        self.steps.append(_Step(None, kind.op_name, [source], [made], attributes, location))
-        return made
+        self.steps.append(_Step(None, kind.op_name, [source], [result], attributes, location))
+        return result
 
     def _new(self, content: Content, form: Form) -> Value:
         """The value that a form of a content will be: one of the source, if there is one."""
-        made = next(iter(self._choices(content, form)), None) or Value(content.type_as(form))
-        return self._set(content, form, made)
+        value = next(iter(self._choices(content, form)), None) or Value(content.type_as(form))
+        return self._set(content, form, value)
 
     def _choices(self, content: Content, form: Form) -> Sequence[Value]:
         """The values of the source in a form: only the one that keeps its name, else all, those with a name first."""

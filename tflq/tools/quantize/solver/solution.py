@@ -1,4 +1,4 @@
-"""Which ops that move elements move reals, and which move integers, so that casts cost the least.
+"""The choice for each op that moves elements, reals or integers, so that casts cost the least.
 
 The forms of a tensor are in order: the integers of its grid, reals, the integers that these are rounded to, the reals
 of those, and so on. Each is one cast from the next, and from reals one can go back to the grid that they are on. An op
@@ -43,7 +43,7 @@ class Cut:
         self._to: list[int] = []
         self._room: list[int] = []
         self.least = 0
-        """What the assignment that was found costs."""
+        """Cost of the solved assignment."""
 
     def variable(self) -> int:
         """A new variable."""
@@ -67,7 +67,7 @@ class Cut:
             self._block(level)
 
     def _levels(self) -> list[int]:
-        """How many edges with room lie between `ONE` and each variable; -1 if there is no way."""
+        """Number of edges with room between `ONE` and each variable; -1 if there is no way."""
         level = [-1] * len(self._out)
         level[ONE] = 0
         reached = [ONE]
@@ -202,7 +202,7 @@ class _Levels(NamedTuple):
         return self.variables[level - 1] if level <= len(self.variables) else ZERO
 
     def behind(self) -> _Levels:
-        """The same, seen from reals that are rounded by its first step."""
+        """The levels as seen from reals that are rounded by the first step."""
         return _Levels(self.variables[2:], self.steps[2:])
 
 
@@ -222,10 +222,10 @@ class _Try:
             for level in range(1, len(at.variables) + 1, 2):
                 cut.cost(at.least(level), at.least(level + 1), sum(content.type.size for content in op.results))
         for content in part.contents:
-            made = _REALS if content.made == REAL else _INTEGERS
-            made = made if content.moves is None else self.levels[content.moves]
+            form = _REALS if content.form == REAL else _INTEGERS
+            form = form if content.moves is None else self.levels[content.moves]
             if not content.folds:
-                _Casts(cut, self.levels, made, unit * content.type.size).state(content, [], 0)
+                _Casts(cut, self.levels, form, unit * content.type.size).state(content, [], 0)
         self.solved = cut.solve()
         self.cost = cut.least
 
@@ -249,12 +249,12 @@ class _Try:
 
 
 class _Casts:
-    """What the casts of one content and of its roundings cost, each `price`. `made`: the form in which it is made."""
+    """Cost of the casts of one content and of its roundings, each `price`. `form`: the form in which it is made."""
 
-    def __init__(self, cut: Cut, levels: Mapping[Moves, _Levels], made: _Levels, price: int) -> None:
+    def __init__(self, cut: Cut, levels: Mapping[Moves, _Levels], form: _Levels, price: int) -> None:
         self.cut = cut
         self.levels = levels
-        self.made = made
+        self.form = form
         self.price = price
 
     def state(self, content: Content | None, inherited: list[_Levels], base: int) -> None:
@@ -263,12 +263,12 @@ class _Casts:
         cut = self.cut
         readers = [] if content is None else [self._reader(content, reader) for reader in content.readers]
         reals, back = cut.variable(), cut.variable()
-        cut.cost(reals, self.made.least(base + 1), self.price)
-        cut.cost(self.made.least(base + 1), back, self.price if self._goes_back(content) else _NEVER)
+        cut.cost(reals, self.form.least(base + 1), self.price)
+        cut.cost(self.form.least(base + 1), back, self.price if self._goes_back(content) else _NEVER)
         for reader in (*readers, *inherited):
             cut.cost(reader.least(1), reals, _NEVER)
             cut.cost(back, reader.least(1), _NEVER)
-            cut.cost(self.made.least(base + 2), reader.least(2), _NEVER)
+            cut.cost(self.form.least(base + 2), reader.least(2), _NEVER)
         going = (*readers, *inherited)
         roundings = [reader.steps[0] for reader in going if reader.steps]
         for rounding in dict.fromkeys(step for step in roundings if step is not None):
@@ -278,7 +278,7 @@ class _Casts:
         """A cast to stored integers, for those that read them or go on behind."""
         cut = self.cut
         stored = cut.variable()
-        cut.cost(stored, self.made.least(base + 2), self.price)
+        cut.cost(stored, self.form.least(base + 2), self.price)
         for reader in readers:
             cut.cost(reader.least(2), stored, _NEVER)
         known = None if content is None else content.rounded.get(rounding)
