@@ -52,7 +52,6 @@ class Canonicalize(Pass):
     """
 
     name: ClassVar[str] = "canonicalize"
-    in_step: ClassVar[bool] = True
     runs_on: ClassVar[tuple[type, ...]] = (Qcast, Dcast, Scast, casts.Cast, tosa.Cast, Identity)
     semantics: Literal["real", "interpreter"] = "real"
 
@@ -145,7 +144,6 @@ class Fold(Pass):
     interpreter does not take a tensor without bytes for a constant."""
 
     name: ClassVar[str] = "fold"
-    in_step: ClassVar[bool] = True
     limit: int = 1 << 16
 
     def run(self, module: Module) -> PassResult:
@@ -225,7 +223,6 @@ class DeadCodeElimination(Pass):
     a quant.region."""
 
     name: ClassVar[str] = "dce"
-    in_step: ClassVar[bool] = True
 
     def run(self, module: Module) -> PassResult:
         inside = [_inside(function) for function in module.functions]
@@ -260,7 +257,6 @@ class CommonSubexpressionElimination(Pass):
     """
 
     name: ClassVar[str] = "cse"
-    in_step: ClassVar[bool] = True
     keep_names: bool = True
 
     def run(self, module: Module) -> PassResult:
