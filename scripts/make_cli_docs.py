@@ -29,11 +29,12 @@ HEAD = """# The command line
 Made by `scripts/make_cli_docs.py` of what `tflq --help` and `tflq COMMAND --help` say.
 
 - **Exit codes**: 0 done; 2 wrong usage, or a file that cannot be read or written; 3 not a valid model; 4 not supported;
-  5 results differ, or a model does not run (`verify`); 70 a bug of tflq's own, with a file to report it by; 128 + n
-  ended by signal n (130 by Ctrl-C, 143 by SIGTERM). Of many models the highest counts.
+  5 results differ, or the second model does not run (`verify`); 6 nothing comparable: the first does not run
+  (`verify`); 70 a bug of tflq's own, with a file to report it by; 128 + n ended by signal n (130 by Ctrl-C, 143 by
+  SIGTERM). Of many models the highest counts.
 - **Streams**: results and summaries go to stdout; errors, progress and what `-v` says go to stderr. `-` as IN is
   standard input, as OUT standard output: then the summary goes to stderr, and `--format` says the format. A closed
-  pipe (`| head`) ends a command quietly with 0; one that should have taken a model ends it with 141.
+  pipe (`| head`) ends a command quietly with 141.
 - **Files**: OUT and what else a command writes are there whole or not at all, whatever ends the process. On Linux a
   file has no name until it is whole; elsewhere it is `.tflq-HOST-PROCESS-...` in the folder of OUT until then, as for a
   moment where a file is replaced. The next command that writes there removes those of processes that are gone. Nothing

@@ -114,7 +114,7 @@ def table_2d(op: Table2D, t: Onnx) -> OnnxTensor:
     entries = op.table.array.reshape(256, 256).astype(np.int64)
     least, most = int(entries.min()), int(entries.max())
     layout = t.layout([op.input1, op.input2], op.result)
-    if product_of(entries - least) is not None:
+    if t.searched(1, product_of, entries - least) is not None:
         fit = t.searched(1, fit_product_table, entries - least, "either")
         y = None if fit is None else _product(op, t, fit, layout)
     else:
