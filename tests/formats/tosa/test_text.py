@@ -19,6 +19,7 @@ from tflq.formats.tosa.rules import Target
 from tflq.formats.tosa.text import elements, mlir_text
 from tflq.ir.attributes import TypedArray, TypedFloat
 from tflq.ir.core import Function, Module, Signature, Value, constant
+from tflq.ir.text.parser import parse_module
 from tflq.ir.text.print_types import LISTED, AttributePrinter, TypePrinter
 from tflq.ir.types import SCALARS, ScalarType, TensorType, UniformQuantizedType, i1, i4, i8, i32, i64, named_scalar, ui8
 
@@ -198,3 +199,12 @@ def test_speed() -> None:
     text = mlir_text(made)
     assert time.perf_counter() - start < 5  # less than one second on an idle machine
     assert len(text) > 80 << 20
+
+
+def test_elements_of_unsigned_constants_are_those_of_signless_types() -> None:
+    b = TosaBuilder()
+    module = Module([Function("f", [], [b.identity(constant(np.array([0, 255], np.uint8), ui8))], b.ops)])
+    text = mlir_text(module)
+    assert "dense<[0, -1]> : tensor<2xi8>" in text
+    parsed = parse_module(text)
+    assert parsed.main.ops[0].attributes["values"].array.tolist() == [0, -1]

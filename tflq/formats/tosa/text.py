@@ -215,7 +215,8 @@ def elements(value: Value) -> TypedArray:
     if storage.bits < 8:
         array = value.array
     else:
-        dtype = storage.dtype if storage.numpy else np.dtype(f"u{storage.bits // 8}")
+        shown = signless(storage)
+        dtype = shown.dtype if shown.numpy else np.dtype(f"u{storage.bits // 8}")
         array = value.buffer.data.view(dtype).reshape(value.type.sizes)
     type = _type(value.type)
     return TypedArray.of(array, type.element, type)
