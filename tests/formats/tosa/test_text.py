@@ -206,5 +206,6 @@ def test_elements_of_unsigned_constants_are_those_of_signless_types() -> None:
     module = Module([Function("f", [], [b.identity(constant(np.array([0, 255], np.uint8), ui8))], b.ops)])
     text = mlir_text(module)
     assert "dense<[0, -1]> : tensor<2xi8>" in text
-    parsed = parse_module(text)
-    assert parsed.main.ops[0].attributes["values"].array.tolist() == [0, -1]
+    (value,) = parse_module(text).main.ops[0].operands
+    assert value is not None
+    assert value.array.tolist() == [0, -1]
