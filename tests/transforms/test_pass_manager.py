@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 
 from tflq.base.errors import VerificationError
@@ -148,7 +149,8 @@ def facts(function: Function) -> tuple[Any, ...]:
     "name", ["cnn_int8", "cnn_uint8", "lstm_float", "residual_float", "two_signatures", "mul_per_axis"]
 )
 def test_what_is_kept_is_true_after_each_pass(models: Path, name: str, format: str) -> None:
-    """Passes that say that nothing changed, or labels alone, leave nothing else behind."""
+    """Passes that say that nothing changed, or labels alone, leave nothing else behind; those that change ops in step
+    leave the truth behind."""
     module = read(str(models / f"{name}.tflite"))
     options = options_from_arguments(format, None, batch=1 if name == "two_signatures" else None)
     form = form_of(module)
@@ -158,6 +160,41 @@ def test_what_is_kept_is_true_after_each_pass(models: Path, name: str, format: s
             kept = facts(function)
             function.changed()
             assert kept == facts(function), f"{step.item.name} changed {function}, and says that it did not"
+
+
+NESTED = """func.func @f(%a: tensor<4xi32>, %b: tensor<4xi32>) -> tensor<4xi32> {
+  %0 = tosa.add %a, %b : (tensor<4xi32>, tensor<4xi32>) -> tensor<4xi32>
+  %1 = tosa.sub %0, %0 : (tensor<4xi32>, tensor<4xi32>) -> tensor<4xi32>
+  %2 = "test.wrap"(%1) ({
+  ^bb0(%x: tensor<4xi32>):
+    %4 = tosa.add %x, %0 : (tensor<4xi32>, tensor<4xi32>) -> tensor<4xi32>
+    %5 = tosa.sub %4, %1 : (tensor<4xi32>, tensor<4xi32>) -> tensor<4xi32>
+    "test.end"(%5) : (tensor<4xi32>) -> ()
+  }) : (tensor<4xi32>) -> tensor<4xi32>
+  %3 = tosa.add %2, %1 : (tensor<4xi32>, tensor<4xi32>) -> tensor<4xi32>
+  return %3 : tensor<4xi32>
+}"""
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_is_kept_in_step_is_true_after_each_edit(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    function = parse_module(NESTED).main
+    function.keep_facts(in_step=True)
+    assert not function.is_flat()
+    for _ in range(4):
+        ops = [op for op in function.ops_with(*function.places()) if op.results]
+        gone, kept = rng.choice(len(ops) + 1, 2, replace=False)
+        values = [function.inputs[0], *(op.result for op in ops)]
+        index = function.users()
+        if gone and rng.integers(2):
+            function.take_out({ops[gone - 1]})
+        else:
+            function.replace({values[gone]: values[kept]})
+        assert function.users() is index, "nothing is computed again"
+        known = facts(function)
+        function.changed()
+        assert known == facts(function)
 
 
 def test_undeclared_ops_have_no_trait() -> None:

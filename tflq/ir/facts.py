@@ -1,7 +1,8 @@
 """Facts of a function that passes need: users, values, ops by class, element types.
 
 The answers are computed by a walk. While passes run, the pass manager keeps them until a pass has changed something;
-`convert`, until the result is written.
+`convert`, until the result is written. Two of them, users and ops by class, outlive a pass that changes ops by
+`Function.replace` and `take_out` alone (`Pass.in_step`): these keep them true, which costs as much as what they change.
 """
 
 from __future__ import annotations
@@ -87,9 +88,12 @@ class Facts:
     outputs: list[Value]
     ops: list[Op]
     _facts: dict[str, object] | None = None
+    _in_step: bool = False
 
-    def keep_facts(self, keep: bool = True) -> None:
-        """Keeps answers from now on, or drops them and keeps none."""
+    def keep_facts(self, keep: bool = True, *, in_step: bool = False) -> None:
+        """Keeps what is asked of it from now on, or nothing any more. in_step: until that is said again, ops, and which
+        values they read, are changed by `replace` and `take_out` alone."""
+        self._in_step = in_step
         if not keep:
             self._facts = None
         elif self._facts is None:
@@ -104,9 +108,10 @@ class Facts:
         return cast("Fact", self._facts[key])
 
     def changed(self) -> None:
-        """Drops the answers: operands or results are others now."""
+        """Drops what was kept: operands or results are others now. In step users and ops by class stay."""
         if self._facts:
-            self._facts = {}
+            index = self._index_in_step()
+            self._facts = {} if index is None else {_INDEX: index}
 
     def forget_users(self) -> None:
         """Drops what was kept of users."""
@@ -123,7 +128,8 @@ class Facts:
         if not replacements:
             return
         replacements = ends(replacements)
-        for op in walk(self.ops):
+        index = self._index_in_step()
+        for op in walk(self.ops) if index is None or index.users is None else index.replace(replacements):
             if not replacements.keys().isdisjoint(op.operands):
                 op.operands = [v and replacements.get(v, v) for v in op.operands]
         self.outputs = [replacements.get(v, v) for v in self.outputs]
@@ -131,7 +137,14 @@ class Facts:
     def take_out(self, dead: Set[Op], stay: list[Op] | None = None) -> None:
         """Take ops out, also those inside of others. stay: the other ops of the function, if they are known and hold
         none of these."""
+        index = self._index_in_step()
+        if index is not None:
+            index.take_out(dead)
         self.ops = _without(self.ops, dead) if stay is None else stay
+
+    def _index_in_step(self) -> _Index | None:
+        """The index that `replace` and `take_out` update, if it is known."""
+        return cast("_Index | None", self._facts.get(_INDEX)) if self._in_step and self._facts else None
 
     def users(self) -> Mapping[Value, Sequence[Op]]:
         """The ops that read each value, also those inside of others, in order; one that reads it twice is there
@@ -219,6 +232,38 @@ class _Index:
 
     def place(self, op: Op) -> int:
         return self.places[op.__class__][op]
+
+    def replace(self, replacements: Mapping[Value, Value]) -> Sequence[Op]:
+        """The ops that read replaced values; they are users of what replaces them, in the end, from now on."""
+        users = self.users
+        assert users is not None
+        changed: dict[Op, None] = {}
+        joined: dict[Value, list[Op]] = {}
+        for value, end in replacements.items():
+            if readers := users.pop(value, None):
+                changed.update(dict.fromkeys(readers))
+                joined.setdefault(end, []).extend(readers)
+        for end, readers in joined.items():
+            users[end] = sorted((*users.get(end, ()), *readers), key=self.place)
+        return list(changed)
+
+    def take_out(self, dead: Set[Op]) -> None:
+        """Takes out ops, with those inside of them."""
+        users, places = self.users, self.places
+        gone = set(walk(dead))
+        for op in gone:
+            of_class = places[op.__class__]
+            del of_class[op]
+            if not of_class:
+                del places[op.__class__]
+        if users is None:
+            return
+        for value in {value for op in gone for value in op.operands if value is not None}:
+            left = [op for op in users.get(value, ()) if op not in gone]
+            if left:
+                users[value] = left
+            else:
+                users.pop(value, None)
 
 
 def _without(ops: Iterable[Op], dead: Set[Op]) -> list[Op]:

@@ -52,6 +52,7 @@ class Canonicalize(Pass):
     """
 
     name: ClassVar[str] = "canonicalize"
+    in_step: ClassVar[bool] = True
     runs_on: ClassVar[tuple[type, ...]] = (Qcast, Dcast, Scast, casts.Cast, tosa.Cast, Identity)
     semantics: Literal["real", "interpreter"] = "real"
 
@@ -144,6 +145,7 @@ class Fold(Pass):
     interpreter does not take a tensor without bytes for a constant."""
 
     name: ClassVar[str] = "fold"
+    in_step: ClassVar[bool] = True
     limit: int = 1 << 16
 
     def run(self, module: Module) -> PassResult:
@@ -223,6 +225,7 @@ class DeadCodeElimination(Pass):
     a quant.region."""
 
     name: ClassVar[str] = "dce"
+    in_step: ClassVar[bool] = True
 
     def run(self, module: Module) -> PassResult:
         inside = [_inside(function) for function in module.functions]
@@ -257,6 +260,7 @@ class CommonSubexpressionElimination(Pass):
     """
 
     name: ClassVar[str] = "cse"
+    in_step: ClassVar[bool] = True
     keep_names: bool = True
 
     def run(self, module: Module) -> PassResult:

@@ -53,6 +53,8 @@ class Pass(ABC):
     relies: what it asks of ops holds only of valid IR in the form that it takes, so this is verified before it runs.
     title: what users call a step of every conversion. The log has a line for it, and its errors, which are about the
     model, do not name the pass. labels: it changes only names and metadata, so nothing needs to be verified.
+    in_step: of functions it changes ops and operands by `Function.replace` and `take_out` alone, and values by
+    `move_name`, so users and ops by class stay known.
     """
 
     name: ClassVar[str]
@@ -62,6 +64,7 @@ class Pass(ABC):
     runs_on: ClassVar[tuple[type, ...]] = ()
     relies: ClassVar[bool] = False
     labels: ClassVar[bool] = False
+    in_step: ClassVar[bool] = False
 
     @abstractmethod
     def run(self, module: Module) -> PassResult:
@@ -122,6 +125,7 @@ class Pipeline:
                 _verify_after(unverified, module, form)
                 unverified = []
             start = time.perf_counter()
+            facts.before(item)
             try:
                 result = _result(item, module)
             except TflqError:
@@ -176,6 +180,10 @@ class _Facts:
             for function in self._functions:
                 function.forget_users()
 
+    def before(self, item: Pass) -> None:
+        """Keeps them while a pass runs; users and ops by class also of what it changes in step."""
+        self._keep(True, in_step=item.in_step and _is_builtin(item))
+
     def after(self, item: Pass, result: PassResult) -> None:
         """Drops those of what a pass changed. A user's pass is not taken at its word."""
         functions = result.module.functions
@@ -187,9 +195,9 @@ class _Facts:
                 function.changed()
         self._keep(True)
 
-    def _keep(self, keep: bool) -> None:
+    def _keep(self, keep: bool, *, in_step: bool = False) -> None:
         for function in self._functions:
-            function.keep_facts(keep)
+            function.keep_facts(keep, in_step=in_step)
 
 
 def _is_builtin(item: Pass) -> bool:

@@ -284,6 +284,7 @@ class TrimEdges(Pass):
 
     name: ClassVar[str] = "trim-edges"
     takes: ClassVar[Form] = "kernels"
+    in_step: ClassVar[bool] = True
 
     def run(self, module: Module) -> PassResult:
         return PassResult.of(module, _trim)
