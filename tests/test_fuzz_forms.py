@@ -61,6 +61,7 @@ def constant(name: str, value: str, kind: str) -> str:
 AXES = "tensor<2x3x!quant.uniform<i8:f32:0, {0.5, 0.25}>>"
 PAIR = "tensor<2xi32>"
 INT8 = "tensor<3x!quant.uniform<i8:f32, 0.5>>"
+INT16 = "tensor<3x!quant.uniform<i16:f32, 0.5>>"
 FLOATS, Q5 = "tensor<2x3xf32>", "tensor<2x3x!quant.uniform<i5:f32, 0.5>>"
 BLOCKS = "tensor<2x2x!quant.uniform<i8:f32:{0:1, 1:2}, {{0.5}, {0.25}}>>"
 REFUSED = {
@@ -73,6 +74,16 @@ REFUSED = {
     "float paddings": (
         text("tfl.pad", {"a": FLOATS, "c": "tensor<2x2xf32>"}, FLOATS, "", constant("c", "0.0", "tensor<2x2xf32>")),
         "not an integer",
+    ),
+    "a matrix of dims": (
+        text(
+            "tfl.fill",
+            {"c": "tensor<1x1xi32>", "a": "tensor<i32>"},
+            "tensor<3xi32>",
+            "",
+            constant("c", "3", "tensor<1x1xi32>"),
+        ),
+        r"is \[1, 1\], not of rank 1",
     ),
     "packed indices": (
         text("tfl.tile", {"a": FLOATS, "b": "tensor<2x!quant.uniform<u4:f32, 0.5>>"}, FLOATS),
@@ -134,6 +145,7 @@ HANDLED = {
     "uint64": text(
         "tfl.abs", {"a": "tensor<3x!quant.uniform<u64:f32, 0.25>>"}, "tensor<3x!quant.uniform<u64:f32, 0.5>>"
     ),
+    "minimum without a scale": text("tfl.minimum", dict.fromkeys("ab", INT16), "tensor<3xi16>"),
     "bfloat16 zeros": text("tfl.zeros_like", {"a": "tensor<3xbf16>"}, "tensor<3xbf16>"),
     "diagonal of another type": text(
         "tfl.matrix_set_diag",

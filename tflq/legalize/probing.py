@@ -223,6 +223,8 @@ def distance(rule: Rule, op: Op) -> Distance | None:
     types = [v.type.element for v in op.tensors if v.type.quantized]
     if function is None or not all(isinstance(element, UniformQuantizedType) for element in types):
         return None
+    if not op.result.type.quantized and op.result.type.storage is not i1:  # a plain result has no scale to count in
+        return None
     probe = _rows(op) if name in _OF_ROWS else _elements(op)
     if probe is None:
         return None

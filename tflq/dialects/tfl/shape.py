@@ -94,6 +94,7 @@ class Fill(Operator, name="tfl.fill", newest=5):
     versions = (Needs(3, value, i8), Needs(3, value, i16), Needs(2, value, i1))
 
     def infer(self, site: DeclaredShapes) -> Dims:
+        site.dims(self.dims, 1)
         return tuple(site.ints(self.dims))
 
 
