@@ -75,16 +75,6 @@ REFUSED = {
         text("tfl.pad", {"a": FLOATS, "c": "tensor<2x2xf32>"}, FLOATS, "", constant("c", "0.0", "tensor<2x2xf32>")),
         "not an integer",
     ),
-    "a matrix of dims": (
-        text(
-            "tfl.fill",
-            {"c": "tensor<1x1xi32>", "a": "tensor<i32>"},
-            "tensor<3xi32>",
-            "",
-            constant("c", "3", "tensor<1x1xi32>"),
-        ),
-        r"is \[1, 1\], not of rank 1",
-    ),
     "packed indices": (
         text("tfl.tile", {"a": FLOATS, "b": "tensor<2x!quant.uniform<u4:f32, 0.5>>"}, FLOATS),
         "not an integer of whole bytes",
@@ -234,3 +224,10 @@ def test_unusual_types_are_converted_or_refused(name: str) -> None:
     ends, findings = convert_all(HANDLED[name])
     assert findings == []
     assert ends["read converted"] == 1
+
+
+def test_dims_of_fill_are_a_vector() -> None:
+    operands = {"c": "tensor<1x1xi32>", "a": "tensor<i32>"}
+    data = text("tfl.fill", operands, "tensor<3xi32>", "", constant("c", "3", "tensor<1x1xi32>"))
+    with pytest.raises(tflq.TflqError, match=r"is \[1, 1\], not of rank 1"):
+        tflq.convert(data)
