@@ -428,8 +428,8 @@ class Operator(Op):
             shapes = self.infer(DECLARED_SHAPES)
         except NotInferred:
             return None
-        if shapes.__class__ is tuple:
-            check_sizes(shapes)
+        for dims in shapes if isinstance(shapes, list) else (shapes,):
+            check_sizes(dims)
         return shapes
 
     @property

@@ -25,13 +25,13 @@ DEFAULT: Final = "tflite"
 
 _GROUP: Final = "tflq.backends"
 _BACKENDS: Final = {
-    "tflite": "tflq.formats.tflite.backend:Tflite",
-    "tosa": "tflq.formats.tosa.backend:TosaFlatbuffer",
-    "mlir": "tflq.formats.tosa.backend:TosaText",
-    "onnx": "tflq.formats.onnx.backend:Onnx",
-    "qdq": "tflq.formats.onnx.backend:Qdq",
+    "tflite": ("tflite", "Tflite"),
+    "tosa": ("tosa", "TosaFlatbuffer"),
+    "mlir": ("tosa", "TosaText"),
+    "onnx": ("onnx", "Onnx"),
+    "qdq": ("onnx", "Qdq"),
 }
-"""The class of each format of tflq's own."""
+"""The folder of each format of tflq's own, and its class in `backend.py` there."""
 
 
 class Backend:
@@ -137,8 +137,8 @@ def suffixes() -> dict[str, str]:
 @cache
 def _loaded(name: str) -> Backend:
     if name in _BACKENDS:
-        module, _, kind = _BACKENDS[name].partition(":")
-        result: Backend = getattr(import_module(module), kind)()
+        folder, kind = _BACKENDS[name]
+        result: Backend = getattr(import_module(f"tflq.formats.{folder}.backend"), kind)()
         return result
     entry = _outside()[name]
     named, remedy = f"the entry point '{name}' of group {_GROUP}", "mend or uninstall the package that has it"

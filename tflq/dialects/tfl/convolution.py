@@ -24,6 +24,12 @@ BIAS: Final = Types(f32, i32, i64, QUANTIZED)
 """Element types of biases: of floats, of plain accumulators, and quantized."""
 
 
+def _check_biases(site: DeclaredShapes, bias: Value | None, count: int | None, what: str) -> None:
+    """Misfit if there is not a bias for each channel or unit. The kernels count elements, whatever the rank is."""
+    if bias is not None:
+        agree(count, product(site.dims(bias)), f"{what} and biases")
+
+
 class Windowed2D(Operator):
     """Windows of height and width times a filter, plus a bias."""
 
@@ -158,8 +164,7 @@ class Conv3D(Windowed3D, name="tfl.conv_3d"):
         """[N, D, H, W, I] with [KD, KH, KW, I, O]."""
         n, *sizes, _ = site.dims(self.input, 5)
         *kernel, _, outputs = site.dims(self.filter, 5)
-        if self.bias is not None:
-            agree(outputs, product(site.dims(self.bias)), "channels and biases")
+        _check_biases(site, self.bias, outputs, "channels")
         strides = self.stride_d, self.stride_h, self.stride_w
         dilations = self.dilation_d_factor, self.dilation_h_factor, self.dilation_w_factor
         return (n, *slide(sizes, kernel, strides, self.padding, dilations), outputs)
@@ -178,9 +183,9 @@ class Conv3DTranspose(Windowed3D, name="tfl.conv_3d_transpose"):
     def infer(self, site: DeclaredShapes) -> Dims:
         n, d, h, w, c = site.ints(self.output_shape, 5)
         batch = agree(n, site.dims(self.input, 5)[0], "output_shape and input have batches that")
-        if self.bias is not None:
-            agree(site.dims(self.filter, 5)[3], product(site.dims(self.bias)), "channels and biases")
-        return (batch, d, h, w, agree(c, site.dims(self.filter, 5)[3], "output_shape and filter have channels that"))
+        channels = site.dims(self.filter, 5)[3]
+        _check_biases(site, self.bias, channels, "channels")
+        return (batch, d, h, w, agree(c, channels, "output_shape and filter have channels that"))
 
 
 # Products of matrices.
@@ -211,8 +216,7 @@ class FullyConnected(Operator, name="tfl.fully_connected", newest=14):
         elements that do not fill the last row."""
         dims = site.dims(self.input)
         units, length = site.dims(self.weights, 2)
-        if self.bias is not None:
-            agree(units, product(site.dims(self.bias)), "units and biases")
+        _check_biases(site, self.bias, units, "units")
         spare = [v.type.shape for v in self.results[1:]]
         if self.keep_num_dims:
             agree(dims[-1] if dims else None, length, "the input's last dim and the weights' length")

@@ -60,10 +60,9 @@ class Entry:
         return self.id, self.target
 
     def to_json(self) -> dict[str, Any]:
-        """Its fields, without those that say nothing. `static`, of three values, says something if it is False."""
-        return {
-            name: value for name, value in asdict(self).items() if value or (name == "static" and value is not None)
-        }
+        """Its fields, without those that have their default."""
+        usual = asdict(Entry("", "", ""))
+        return {name: value for name, value in asdict(self).items() if value != usual[name]}
 
 
 def entry_of(result: Result) -> Entry:

@@ -404,8 +404,7 @@ def _run(job: str, task: dict[str, Any], folder: Path, pipe: int) -> NoReturn:
     try:
         _settle(folder)
         try:
-            module, _, name = job.partition(":")
-            function: Job = getattr(import_module(module), name)
+            function: Job = pkgutil.resolve_name(job)
             tell({"answer": function(task, folder, lambda stage: tell({"stage": stage}))})
             code = 0
         except MemoryError:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
+import pkgutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, TypeVar, get_args
 
@@ -190,8 +190,7 @@ class _Comparison:
         format = opening(path)
         if not format.runner:
             raise OptionError(Reason(f"there is nothing that runs .{format.name} files", path))
-        module, _, name = format.runner.partition(":")
-        kind: type[AnyRunner] = getattr(import_module(module), name)
+        kind: type[AnyRunner] = pkgutil.resolve_name(format.runner)
         runner = kind.open_file(path, options.timeout, resolver or options.resolver)
         self._stack.callback(runner.close)
         return runner
