@@ -89,10 +89,10 @@ def test_convert_writes_the_model_and_the_report(cli: Cli, model: Path, tmp_path
     assert "PAD" in printed
     assert tflq.read(out).main.inputs[0].name == "x"
     document = json.loads(report.read_text())
-    assert (document["format"], document["version"]) == ("tflq.report", 2)
+    assert (document["format"], document["version"]) == ("tflq.report", 3)
     row = document["rows"][0]
     assert (row["opcode"], row["path"], row["operands"], row["results"]) == ("PAD", "integer", ["qi8", "i32"], ["qi8"])
-    assert row["made"] >= 1
+    assert row["emitted"] >= 1
 
 
 def test_convert_prints_json(cli: Cli, model: Path, tmp_path: Path) -> None:
@@ -100,7 +100,13 @@ def test_convert_prints_json(cli: Cli, model: Path, tmp_path: Path) -> None:
     document = json.loads(printed)
     assert code == 0
     assert (document["format"], document["version"], document["options"]["mac"]) == ("tflq.conversion", 2, "float32")
-    assert document["report"]["operators"] | {"made": 1} == {"integer": 1, "float": 0, "kept": 0, "total": 1, "made": 1}
+    assert document["report"]["operators"] | {"emitted": 1} == {
+        "integer": 1,
+        "float": 0,
+        "kept": 0,
+        "total": 1,
+        "emitted": 1,
+    }
     assert document["bytes_in"] == model.stat().st_size
 
 

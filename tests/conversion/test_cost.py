@@ -143,7 +143,7 @@ def test_kernels_beside_operators_that_have_none() -> None:
     y, z = Value(TensorType((4,), i32), "y"), Value(TensorType((4, 4), qi(i16)), "z")
     ops = [Op("tfl.arg_max", [x, const(np.array(1), i32)], [y]), Op("tfl.atan2", [u, u], [z])]
     found = tflq.convert(tflq.write(Module([Function("main", [x, u], [y, z], ops)])))
-    assert [row.made > 1 for row in found.report.rows] == [False, True]
+    assert [row.emitted > 1 for row in found.report.rows] == [False, True]
     assert found.cost.slower == ""
 
 

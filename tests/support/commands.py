@@ -51,7 +51,7 @@ CASES: Final = {
     "inspect": Case(("inspect model.tflite",), "fully, 9 operator"),
     "why": Case(("inspect model.tflite --why --json",), '"CONV_2D"'),
     "ops": Case(("ops --operator abs --json",), '"ABS"'),
-    "opt": Case(("opt model.tflite -p settle-shapes,legalize,canonicalize,dce",), "tosa.conv2d"),
+    "opt": Case(("opt model.tflite -p infer-shapes,legalize,canonicalize,dce",), "tosa.conv2d"),
     "passes": Case(("opt --list-passes",), "canonicalize"),
     "verify": Case(
         ("verify model.tflite integer.tflite --layers --html out.html",), "EQUAL", needs=(*_INTERPRETER, "jinja2")

@@ -100,7 +100,7 @@ def print_why(report: Report) -> None:
             row.name,
             types(row.operands, row.results),
             (row.path, COLOURS[row.outcome]),
-            str(row.made or "-"),
+            str(row.emitted or "-"),
             "; ".join(filter(None, (row.reason or row.note, _declined(row), row.not_rule))),
         ]
         for row in report.rows

@@ -111,7 +111,7 @@ EXAMPLES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "opt": (
         ("the whole model as text", "tflq opt model.tflite > model.mlir"),
         ("some passes", "tflq opt model.mlir -p lower-quant-ops,canonicalize"),
-        ("a conversion up to the integer form", "tflq opt model.tflite -p settle-shapes,legalize,canonicalize,dce"),
+        ("a conversion up to the integer form", "tflq opt model.tflite -p infer-shapes,legalize,canonicalize,dce"),
     ),
 }
 """Per command: what for, and the line. They run in a folder with model.tflite, integer.tflite, models/, npu.toml,

@@ -109,7 +109,7 @@ def _sum(arenas: Sequence[Arena]) -> Arena | None:
 def slower_than_source(module: Module, rows: Sequence[Row], options: Options) -> tuple[str, str]:
     """`Cost.slower` and `Cost.instead` of a converted module, from its report and the options of its conversion."""
     decided = zip(Decisions.of(module), rows, strict=True)
-    spread = [decision.op for decision, row in decided if row.path != "kept" and row.made > 1]
+    spread = [decision.op for decision, row in decided if row.path != "kept" and row.emitted > 1]
     if not options.backend.interpreted or not _had_kernels(spread, options):
         return "", ""
     which = f"{len(spread)} of {len(rows)} operators" if len(rows) > 1 else "its one operator"

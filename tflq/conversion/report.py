@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tflq.formats.tosa.check import Requirements
     from tflq.transforms.pass_manager import Decision, Note
 
-JSON_VERSION = 2
+JSON_VERSION = 3
 PATHS = ("integer", "float", "kept")
 Outcome = Literal["integer", "float", "kept", "kernel", "unquantized"]
 
@@ -52,7 +52,7 @@ class Row:
         reason: Why it was computed in float or kept.
         note: How it was lowered, if there is more than one way.
         warning: How its result may surprise you.
-        made: Number of operators in the converted model that compute it. 0 if it was folded away or shares those of
+        emitted: Number of operators in the converted model that compute it. 0 if it was folded away or shares those of
             another.
         exception: Which of the exceptions in docs/exceptions.md the warning is about.
         custom_code: The name of a custom operator, whose opcode is "CUSTOM".
@@ -79,7 +79,7 @@ class Row:
     reason: str
     note: str
     warning: str
-    made: int
+    emitted: int
     exception: str = ""
     custom_code: str = ""
     not_kernel: str = ""
@@ -218,7 +218,7 @@ class Report:
             "format": "tflq.report",
             "version": JSON_VERSION,
             "source": self.source,
-            "operators": {**self.counts, "total": len(self.rows), "made": sum(row.made for row in self.rows)},
+            "operators": {**self.counts, "total": len(self.rows), "emitted": sum(row.emitted for row in self.rows)},
             "warnings": self.warnings,
             "remarks": self.remarks,
             "rows": [asdict(row) for row in self.rows],

@@ -64,7 +64,7 @@ def details(report: Report) -> Blocks:
     """Operators by path, why some are not integer, remarks, and the warnings."""
     opcodes: dict[str, Counter[str]] = {}
     for row in sorted(report.rows, key=lambda row: row.name):
-        opcodes.setdefault(row.name, Counter()).update({row.path: 1, "ops": row.made})
+        opcodes.setdefault(row.name, Counter()).update({row.path: 1, "ops": row.emitted})
     parts: list[Line | Table] = []
     if report.rows:
         rows = [_counted(name, counts) for name, counts in opcodes.items()]

@@ -66,13 +66,13 @@ def to_integer_form(options: Options, form: Form) -> list[Pass]:
         return [CheckLaws(), RaiseTosa(), *_simplification("interpreter")]
     from tflq.formats.mlir.passes import CoreToInteger
     from tflq.legalize.engine import BuiltinsOfText, Legalize
-    from tflq.transforms.shape_settling import SettleShapes
+    from tflq.transforms.shape_settling import InferShapes
 
     state = "lowered" if options.state == "inputs" or not options.backend.builtins else options.state
     close = options.backend.close
     legalize = Legalize(options.kernels, options.fallback, options.semantics, state, options.rules, close)
     of_text = BuiltinsOfText(keep_weights=options.backend.builtins)
-    settle = SettleShapes(resizable=options.backend.builtins)
+    settle = InferShapes(resizable=options.backend.builtins)
     return [CoreToInteger(), of_text, settle, legalize, *_simplification(options.semantics)]
 
 

@@ -405,7 +405,7 @@ PASSES: Final[dict[str, str]] = {
     "formats.onnx.qdq": "lower-to-qdq",
     "formats.tflite.lowering.engine": "check-legality select",
     "formats.tflite.lowering.movement": "declare-variables",
-    "formats.tflite.lowering.naming": "keep-apart merge-views name-tensors trim-edges",
+    "formats.tflite.lowering.naming": "copy-before-overwrite merge-views name-tensors trim-edges",
     "formats.tflite.lowering.strips": "split-rows",
     "formats.tflite.lowering.tables": "share-tables",
     "formats.tosa.check": "check-laws check-tosa",
@@ -425,8 +425,8 @@ PASSES: Final[dict[str, str]] = {
     "transforms.floats": "dequantize-fallback row-updates spectra tabulate-floats",
     "transforms.lower_rounding": "lower-rounding",
     "transforms.shape_binding": "bind-shapes",
-    "transforms.shape_settling": "restate-results settle-shapes state-shapes",
-    "transforms.source": "cut cut-before-custom extract-signature record-names state-runtime",
+    "transforms.shape_settling": "close-dims infer-shapes restore-declared-shapes",
+    "transforms.source": "cut cut-before-custom extract-signature record-names set-min-runtime",
     "transforms.tabulate": "tabulate",
 }
 """The passes of each module of `tflq`."""

@@ -9,7 +9,7 @@ The first dim of an input can be resized even where the file states a number. Lo
 to be inferred, whatever its number. That is not enough where the batch shows up in another dim of a result (transposed,
 folded into the rows), or together with an open one: there all dims that follow from the batch are open. We find them
 with a second batch, in numbers, which says more than an unknown one would. In the file they are closed again, but for
-those that the source opens (`StateShapes`). Weights keep the size that is stated: what a kernel computes with them is
+those that the source opens (`CloseDims`). Weights keep the size that is stated: what a kernel computes with them is
 known exactly for that size only.
 """
 
@@ -76,10 +76,10 @@ class EntryShapes:
         return modified
 
 
-class RestateResults(Pass):
-    """States of an entry's inputs and results what the source did, as `settle-shapes` noted it."""
+class RestoreDeclaredShapes(Pass):
+    """Restores the shapes that the source declares for inputs and results of its entries (`EntryShapes`)."""
 
-    name: ClassVar[str] = "restate-results"
+    name: ClassVar[str] = "restore-declared-shapes"
     takes: ClassVar[Form] = "kernels"
 
     def run(self, module: Module) -> PassResult:
@@ -91,15 +91,15 @@ def _edges(function: Function) -> Sequence[Value]:
     return *function.inputs, *function.outputs
 
 
-class StateShapes(Pass):
-    """Has tensors with open dims state the shape that they are allocated with. It closes the dims that are open
-    only so that the model can be resized: its source states none of them open.
+class CloseDims(Pass):
+    """Gives tensors with open dims the shape that they are allocated with. The dims were open only so that the model
+    can be resized: its source declares none of them open.
 
-    An entry point's results are left to `restate-results`, and tensors whose shape cannot be inferred as they are. So
-    are results of SLICE, whose kernel goes by the shape that is stated, if that is closed (kernels/slice.cc).
+    An entry point's results are left to `restore-declared-shapes`, and tensors whose shape cannot be inferred stay as
+    they are. So do results of SLICE with a closed shape: its kernel goes by that shape (kernels/slice.cc).
     """
 
-    name: ClassVar[str] = "state-shapes"
+    name: ClassVar[str] = "close-dims"
     takes: ClassVar[Form] = "kernels"
 
     def run(self, module: Module) -> PassResult:
@@ -153,12 +153,12 @@ def _fits(value: Value, shape: Shape) -> bool:
 
 
 @dataclass(frozen=True)
-class SettleShapes(Pass):
+class InferShapes(Pass):
     """Gives every result the shape that an interpreter computes. The declared shapes of inputs and results are
     noted (`EntryShapes`). `resizable`: the result can be run with other batches than the declared one. Else a value
     that is read from a variable has its shape, too."""
 
-    name: ClassVar[str] = "settle-shapes"
+    name: ClassVar[str] = "infer-shapes"
     title: ClassVar[str] = "inference of shapes"
     takes: ClassVar[Form] = "tfl"
     resizable: bool = True

@@ -331,10 +331,10 @@ def _name(function: Function) -> None:
                 value.name = f"{value.name or kind}/{number}"
 
 
-class StateRuntime(Pass):
+class SetMinRuntime(Pass):
     """States in the metadata which release of the runtime the operators need, if the source names one."""
 
-    name: ClassVar[str] = "state-runtime"
+    name: ClassVar[str] = "set-min-runtime"
     takes: ClassVar[Form] = "kernels"
     labels: ClassVar[bool] = True
 

@@ -52,10 +52,10 @@ def to_kernels(options: Options, form: Form) -> list[Pass]:
     from tflq.formats.tflite.lowering.cost import table_pays
     from tflq.formats.tflite.lowering.engine import CheckLegality, Select
     from tflq.formats.tflite.lowering.movement import DeclareVariables
-    from tflq.formats.tflite.lowering.naming import KeepApart, MergeViews, NameTensors, TrimEdges
+    from tflq.formats.tflite.lowering.naming import CopyBeforeOverwrite, MergeViews, NameTensors, TrimEdges
     from tflq.formats.tflite.lowering.tables import ShareTables
-    from tflq.transforms.shape_settling import RestateResults, StateShapes
-    from tflq.transforms.source import StateRuntime
+    from tflq.transforms.shape_settling import CloseDims, RestoreDeclaredShapes
+    from tflq.transforms.source import SetMinRuntime
     from tflq.transforms.tabulate import Tabulate
 
     return [
@@ -64,8 +64,14 @@ def to_kernels(options: Options, form: Form) -> list[Pass]:
         *_strips(options),
         *(Select(options.mac, options.cache, options.kernels), TrimEdges(), MergeViews(), ShareTables()),
         *(CommonSubexpressionElimination(), DeadCodeElimination()),
-        *(KeepApart(), StateShapes(), NameTensors(), StateRuntime(), CheckLegality(options.kernels, options.mac)),
-        *((RestateResults(),) if form == "tfl" else ()),
+        *(
+            CopyBeforeOverwrite(),
+            CloseDims(),
+            NameTensors(),
+            SetMinRuntime(),
+            CheckLegality(options.kernels, options.mac),
+        ),
+        *((RestoreDeclaredShapes(),) if form == "tfl" else ()),
     ]
 
 

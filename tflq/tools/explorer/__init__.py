@@ -266,7 +266,7 @@ def _of_report(rows: tuple[Row, ...]) -> _Known:
                 "tflq: reason": row.reason,
                 "tflq: note": row.note,
                 "tflq: warning": row.advice,
-                "tflq: operators made": str(row.made),
+                "tflq: operators emitted": str(row.emitted),
             },
             COLOURS[row.path],
         )

@@ -60,7 +60,7 @@ def verified(
     contents = f"{COMPARING} {original} {converted['sha256']} {report} {shapes} {task.settings.tolerance} {options}"
     one = _Verifier(task, original, f"{contents} {batch}", places, folder, {"batch": batch, "interface": batch is None})
     timed: dict[str, Any] = {"time": True} if task.settings.time and of_target(task.target).interpreted else {}
-    result: dict[str, Any] = {"verification": one("made", seeds=task.settings.seeds, **timed)}
+    result: dict[str, Any] = {"verification": one("random", seeds=task.settings.seeds, **timed)}
     if timed:
         result["run_time"] = result["verification"].pop("time")
     if task.inputs:

@@ -294,4 +294,4 @@ def test_the_report_has_a_row_for_each_op_of_the_text() -> None:
     }"""
     rows = tflq.convert(text.encode()).report.rows
     assert [row.opcode for row in rows] == ["MATH.ROUNDEVEN", "ARITH.FPTOSI"]
-    assert all(row.made > 1 for row in rows)
+    assert all(row.emitted > 1 for row in rows)

@@ -9,7 +9,7 @@ import pytest
 from support.harness import argument, const, interpret, one_op
 
 import tflq
-from tflq.formats.tflite.lowering.naming import KeepApart, MergeViews
+from tflq.formats.tflite.lowering.naming import CopyBeforeOverwrite, MergeViews
 from tflq.formats.tflite.writer import write
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import TensorType, UniformQuantizedType, f32, i32, resource, ui8
@@ -65,7 +65,7 @@ def test_a_view_of_a_view_is_one() -> None:
     module = views_of_views("")
     MergeViews().run(module)
     assert [op.name for op in module.ops()] == ["tfl.neg", "tfl.reshape", "tfl.mul", "tfl.neg", "tfl.neg"]
-    KeepApart().run(module)
+    CopyBeforeOverwrite().run(module)
     assert "tfl.cast" not in [op.name for op in module.ops()]
     assert_right(module, 2, 1)
 
@@ -73,7 +73,7 @@ def test_a_view_of_a_view_is_one() -> None:
 def test_a_view_with_a_name_stays_and_a_copy_keeps_it() -> None:
     module = views_of_views("seen by users")
     MergeViews().run(module)
-    KeepApart().run(module)
+    CopyBeforeOverwrite().run(module)
     assert [op.name for op in module.ops()].count("tfl.cast") == 1
     assert_right(module, 2, 1)
 
@@ -83,7 +83,7 @@ def test_a_result_written_over_its_operand_has_views_of_its_own() -> None:
     kept = g.op("tfl.mul", g.op("tfl.neg", g.x), two(), **PLAIN)
     doubled = g.op("tfl.mul", g.reshape(kept, 24), two(), shape=(24,), **PLAIN)
     module = g.module(g.op("tfl.neg", doubled, shape=(24,)), g.op("tfl.neg", kept))
-    KeepApart().run(module)
+    CopyBeforeOverwrite().run(module)
     assert [op.name for op in module.ops()].count("tfl.cast") == 1
     assert_right(module, 4, 2)
 
@@ -95,7 +95,7 @@ def test_nothing_is_copied_that_nobody_reads_or_that_has_readers_of_its_own(read
     doubled = g.op("tfl.mul", g.reshape(source, 24), two(), shape=(24,), **PLAIN)
     outputs = [g.op("tfl.neg", doubled, shape=(24,)), *[g.op("tfl.neg", source) for _ in range(readers - 1)]]
     module = g.module(*outputs)
-    KeepApart().run(module)
+    CopyBeforeOverwrite().run(module)
     assert "tfl.cast" not in [op.name for op in module.ops()]
     assert_right(module, *(2, 1)[:readers])
 
@@ -114,4 +114,4 @@ def test_operators_without_results_are_passed_over() -> None:
     view = g.reshape(g.op("tfl.neg", g.x), 24)
     g.ops.append(Op("tfl.var_handle", [], [handle], {"container": "", "shared_name": "v"}))
     g.ops.append(Op("tfl.assign_variable", [handle, view], []))
-    assert not KeepApart().run(g.module(g.op("tfl.neg", view, shape=(24,)))).modified
+    assert not CopyBeforeOverwrite().run(g.module(g.op("tfl.neg", view, shape=(24,)))).modified

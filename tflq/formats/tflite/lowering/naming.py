@@ -156,10 +156,10 @@ class MergeViews(Pass):
         return PassResult(module, modified)
 
 
-class KeepApart(Pass):
+class CopyBeforeOverwrite(Pass):
     """Copies a tensor whose memory the interpreter would overwrite while it is still to be read."""
 
-    name: ClassVar[str] = "keep-apart"
+    name: ClassVar[str] = "copy-before-overwrite"
     takes: ClassVar[Form] = "kernels"
     runs_on: ClassVar[tuple[type, ...]] = (View,)
 

@@ -163,7 +163,7 @@ function layersPlot(own, last, integers, what, label) {
   });
 }
 
-const PARTS = [["verification", "made inputs"], ["given", "given inputs"], ["xnnpack", "made inputs, default kernels"]];
+const PARTS = [["verification", "random inputs"], ["given", "your inputs"], ["xnnpack", "random inputs, default kernels"]];
 
 function outputsOf(found) {
   const lines = [], shownParts = [];
