@@ -17,17 +17,11 @@ sys.path.insert(0, str(ROOT))
 
 from scripts.short_text import shortened  # noqa: E402
 from tflq.analysis.evaluate.registry import evaluate_function  # noqa: E402
-from tflq.formats.backend import backend  # noqa: E402
-from tflq.formats.options import options_from_arguments  # noqa: E402
-from tflq.formats.pipeline import narrowing, passes_of  # noqa: E402
-from tflq.formats.sources import read, read_any_form  # noqa: E402
+from tflq.conversion.convert import convert_with_dump  # noqa: E402
+from tflq.formats.sources import read_any_form  # noqa: E402
 from tflq.formats.tflite.writer import write  # noqa: E402
 from tflq.ir.core import Function, Module, Op, Value  # noqa: E402
 from tflq.ir.types import TensorType, UniformQuantizedType, i8  # noqa: E402
-from tflq.transforms.pass_manager import (  # noqa: E402
-    Dump,
-    Pipeline,
-)
 
 PAGE = ROOT / "docs" / "tour.md"
 HEAD = """# A tour: one ADD from bytes to bytes
@@ -53,13 +47,15 @@ reference kernel computes: `z + m (((x - z1) << 20) m1 + ((y - z2) << 20) m2)`, 
 Multipliers and shifts come from `numerics/elementwise.py`. `y` has the larger scale, and its multiplier m2 is
 exactly one half: with the shift by 20, `y` is multiplied by 2^19, which rounds nothing. The fused RELU is a clamp
 from the zero point of the result up. `quant.scast` stands where the model's quantized tensors meet plain integers.""",
-    "tabulate": """Written out, the sum is {ops} ops. Both operands have 256 values, so the result has 65,536: the
-evaluator computes them all, and one table takes the place of the ops. The index is 256 x + y of the stored bytes.
-For a file as small as this one `tflq convert` begins anew without the table: a result is at most 20 times as large as a
-source below 100 KB, if arithmetic instead of tables achieves that.""",
+    "tabulate": """What is multiplied by m1 and rounded depends on `x` alone: one table of 256 numbers takes its place.
+A table of both operands would have 65,536 entries and take the place of all {ops} ops. It is left out of this result:
+tables may make the result of a source below 100 KB at most 20 times as large. `y` needs no table, since a subtraction
+and a product are as quick.""",
     "dce": """What nothing reads any more is removed.""",
     "select": """Each op has one lowering to builtins that the interpreter gets right on plain integers
-(`rules/integer.toml` lists them). A table is a GATHER. `quant.scast` at the model's inputs and outputs becomes a CAST,
+(`rules/integer.toml` lists them). A table is a GATHER. The rescale by m with two roundings is a division of integers
+whose constants are proven for all sums that `x` and `y` can give: subtractions with RELU limit the sum to that range.
+`quant.scast` at the model's inputs and outputs becomes a CAST,
 whose kernel copies the stored integers.""",
     "trim-edges": """Kernels that disregard quantization parameters read the inputs and write the outputs directly.""",
     "name-tensors": """The last tensor of an operator keeps its name; the others are named after it, and by what they
@@ -95,7 +91,7 @@ def page() -> str:
 def passes(source: bytes, format: str) -> Iterator[str]:
     """A section for each pass that changed the text of the model, on the way to a format."""
     with TemporaryDirectory() as folder:
-        module, passed = converted(source, format, folder)
+        conversion = convert_with_dump(source, format=format, dump_ir=folder)
         texts = {path.stem: path.read_text(encoding="utf-8") for path in sorted(Path(folder).glob("*.mlir"))}
     first = texts.pop("00-read")
     last, ops = shortened(first), 0
@@ -111,20 +107,9 @@ def passes(source: bytes, format: str) -> Iterator[str]:
             if short != last:
                 yield from ("```mlir", short, "```", "", evaluated(text), "")
         last, ops = short, text.count('"tosa.') - text.count('"tosa.const"')
-    yield f"Passes, in order: {', '.join(f'`{name}`' for name in passed)}."
-    yield f"The file is {sum(memoryview(piece).nbytes for piece in backend(format).pieces(module, 0, None)):,} bytes."
+    yield f"Passes, in order: {', '.join(f'`{timing.name}`' for timing in conversion.timings)}."
+    yield f"The file is {len(conversion.data):,} bytes."
     yield ""
-
-
-def converted(source: bytes, format: str, folder: str) -> tuple[Module, list[str]]:
-    """A model converted with every table that pays, whatever its size: the module and the names of the passes."""
-    options, module, passed = options_from_arguments(format, None), read(source), []
-    dump = Dump(folder, module)
-    for step in Pipeline([*narrowing(options, "tfl"), *passes_of(options, "tfl")], "tfl").steps(module):
-        module = step.module
-        passed.append(step.item.name)
-        dump.after(step)
-    return module, passed
 
 
 def evaluated(text: str) -> str:

@@ -21,7 +21,7 @@ PARTICIPLES: Final = frozenset(
 )
 OPENINGS: Final = re.compile(r"(What|The same|Those|That|As|How|Which)\b")
 MOST_WORDS: Final = 25
-LIMITS: Final = {"participle": 16, "opening": 0, "sentence": 1}
+LIMITS: Final = {"participle": 15, "opening": 0, "sentence": 1}
 Place = tuple[str, int, str]
 """A file, a line, and the name or the docstring."""
 

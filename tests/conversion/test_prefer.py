@@ -50,7 +50,7 @@ def test_the_tables_kept_save_most() -> None:
     assert kept.output.name == "z1"
 
 
-def test_a_source_that_is_read_once_is_read_again(tmp_path: Path) -> None:
+def test_the_size_of_a_stream_counts(tmp_path: Path) -> None:
     model = sums(*TWO)
     path = tmp_path / "sums.tflite"
     path.write_bytes(model)
@@ -63,9 +63,9 @@ def test_a_source_that_is_read_once_is_read_again(tmp_path: Path) -> None:
 
 
 def test_the_dump_is_of_the_conversion_that_counts(tmp_path: Path) -> None:
-    from tflq.conversion.convert import observed
+    from tflq.conversion.convert import convert_with_dump
 
-    observed(sums(*TWO), dump_ir=tmp_path / "ir")
+    convert_with_dump(sums(*TWO), dump_ir=tmp_path / "ir")
     texts = [path.read_text() for path in sorted((tmp_path / "ir").glob("*.mlir"))]
     assert not any("ext.table_2d" in text for text in texts)
 

@@ -140,13 +140,17 @@ def convert(
     source, destination = _model(context, paths[0]), paths[1]
     _check(source, destination, report_path, dump_ir, options, force=force, as_json=as_json)
     from tflq import convert
-    from tflq.conversion.convert import destinations, observed, report_file
+    from tflq.conversion.convert import convert_with_dump, destinations, report_file
 
     place = None if is_stream(destination) else destination
     with output.progress(f"converting {output.name_of(source)}", silent=as_json):
         start = time.perf_counter()
         of_file = None if place is None else report_path
-        run = convert if dump_ir is None and of_file is None else partial(observed, dump_ir=dump_ir, report=of_file)
+        run = (
+            convert
+            if dump_ir is None and of_file is None
+            else partial(convert_with_dump, dump_ir=dump_ir, report=of_file)
+        )
         conversion = run(output.source(source), place, force=force, **options)
         seconds = time.perf_counter() - start
     if place is None:

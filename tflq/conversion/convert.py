@@ -13,7 +13,7 @@ from tflq.base.collector import collected_rarely, expect
 from tflq.base.errors import FileError, OptionError, Reason, TflqError, check_flags, check_path
 from tflq.base.files import FilePath, Pieces, check_outputs, replace_files, tidy
 from tflq.base.light import dataclass, replace
-from tflq.base.logs import INFO, WARNING, log, stage
+from tflq.base.logs import WARNING, log, stage
 from tflq.conversion.remarks import of_model, of_rules, of_target
 from tflq.conversion.report import Report
 from tflq.dialects.tfl.state import Custom
@@ -31,7 +31,7 @@ from tflq.formats.options import (
 from tflq.formats.pipeline import form_of, narrowing, passes_of, to_integer_form
 from tflq.formats.sources import Source, read, reusable_source, size_of
 from tflq.ir.core import Module
-from tflq.transforms.pass_manager import Decisions, Dump, LargeTables, Pipeline, Step, check_folder, forget
+from tflq.transforms.pass_manager import Decisions, Dump, Pipeline, Step, check_folder, forget
 
 if TYPE_CHECKING:
     from tflq.analysis.arena import Arena
@@ -44,8 +44,6 @@ if TYPE_CHECKING:
 
 SMALL, MOST_GROWTH = 100_000, 20
 """The result of a source of fewer than `SMALL` bytes is at most `MOST_GROWTH` times as large, if tables decide it."""
-_TABLE, _INSTEAD = 1 << 16, 1 << 12
-"""Bytes of a table of two operands, and roughly of the arithmetic that replaces it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,7 +297,7 @@ def convert(
         print(conversion.report.counts)
         ```
     """
-    return observed(
+    return convert_with_dump(
         source,
         destination,
         format=format,
@@ -322,7 +320,7 @@ def convert(
 
 
 @collected_rarely()
-def observed(
+def convert_with_dump(
     source: Source,
     destination: FilePath | None = None,
     *,
@@ -361,14 +359,11 @@ def observed(
         from tflq.conversion.extensions import rules_for
 
         options = replace(options, rules=rules_for(module, rules))
-    if options.backend.builtins and MOST_GROWTH * size_of(source) < _TABLE:  # one table would be too large
-        options = replace(options, most_tables=0)
+    bytes_in = size_of(source)
+    if options.size_limit is None and bytes_in < SMALL:
+        options = replace(options, size_limit=MOST_GROWTH * bytes_in)
     conversion = _lowered(module, options, form, format, dump_ir)
-    while (smaller := _with_fewer_tables(conversion, options, source)) is not None:
-        log(INFO, "%s: the result is over %d times as large: fewer tables", module.source or "a model", MOST_GROWTH)
-        options = smaller
-        conversion = _lowered(read(source), options, form, format, dump_ir)
-    conversion._bytes_in = size_of(source)
+    conversion._bytes_in = bytes_in
     for text in dict.fromkeys(conversion.report.warnings):
         log(WARNING, "%s: %s", module.source or "a model", text)
     try:
@@ -390,27 +385,6 @@ def _lowered(module: Module, options: Options, form: Form, format: str, dump_ir:
         if dump is not None:
             dump.after(step)
     return Conversion(module, report_of(module, options), format, options.target, timings, options)
-
-
-def _with_fewer_tables(conversion: Conversion, options: Options, source: Source) -> Options | None:
-    """Options that leave out tables of two operands, if the result of a small source is too large. The first time those
-    that save least are left out, the second time all of them."""
-    if not options.backend.builtins or options.most_tables == 0:
-        return None
-    tables = conversion.module.record.find(LargeTables)
-    if tables is None or not tables.gains or (size := size_of(source)) >= SMALL:
-        return None
-    if options.backend.interpreted:
-        result = conversion._size(0)
-    else:  # the limit is for TFLite's file, whatever is written of the same operators
-        pieces = backend(DEFAULT).pieces(conversion.module, 0, None)
-        result = sum(memoryview(piece).nbytes for piece in pieces)
-    if result <= MOST_GROWTH * size:
-        return None
-    gains = sorted(tables.gains, reverse=True)
-    room = MOST_GROWTH * size - (result - _TABLE * len(gains)) - _INSTEAD * len(gains)
-    most_tables = 0 if options.most_tables is not None else max(0, min(room // _TABLE, len(gains) - 1))
-    return replace(options, least_table=gains[most_tables - 1] if most_tables else 0.0, most_tables=most_tables)
 
 
 def _entries(module: Module, format: str) -> Iterator[tuple[str, int]]:

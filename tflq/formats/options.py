@@ -40,9 +40,9 @@ class Options:
     """The options of a conversion: see `tflq.convert`.
 
     backend: the format of the result. kernels: the target of a TFLite file. target: the target of another format.
-    least_table: what a table of two operands must save, in nanoseconds a run; most_tables: how many of them there may
-    be. fallback: an operator without an integer rule is computed in float. cache: a folder of proofs, "" for none.
-    rules: those of a user (`tflq.Extension`).
+    size_limit: bytes of the result up to which tables of two operands are used; None for no limit. fallback: an
+    operator without an integer rule is computed in float. cache: a folder of proofs, "" for none. rules: those of a
+    user (`tflq.Extension`).
     """
 
     backend: Backend = field(default_factory=lambda: backend(DEFAULT))
@@ -50,8 +50,7 @@ class Options:
     target: Any = None
     mac: Mac = "integer"
     prefer: Prefer = "speed"
-    least_table: float = 0.0
-    most_tables: int | None = None
+    size_limit: int | None = None
     fallback: bool = True
     semantics: Semantics = "interpreter"
     state: State | None = None
@@ -107,7 +106,7 @@ def options_from_arguments(
         target=None if isinstance(allowed, Kernels) else allowed,
         mac=mac,
         prefer=prefer,
-        most_tables=0 if prefer == "size" else None,
+        size_limit=0 if prefer == "size" else None,
         fallback=fallback == "float",
         semantics=semantics,
         state=state,

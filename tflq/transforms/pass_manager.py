@@ -336,13 +336,6 @@ class Summaries:
 
 
 @dataclass(frozen=True, slots=True)
-class LargeTables:
-    """The time that each table of two operands saves in a run, in nanoseconds."""
-
-    gains: tuple[float, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class SourceNames:
     """The names of the source's tensors, which no other tensor gets."""
 

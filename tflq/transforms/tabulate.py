@@ -10,9 +10,10 @@ are the evaluator's. Equal tables are one constant, in whichever function.
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from collections.abc import Callable, Container, Sequence
-from typing import ClassVar
+from typing import ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -25,7 +26,7 @@ from tflq.dialects.tosa.movement import Rescale, Table
 from tflq.dialects.traits import Tabulable
 from tflq.ir.core import Buffer, Function, Module, Op, Value, constant
 from tflq.numerics.unary import distinct
-from tflq.transforms.pass_manager import LargeTables, Pass, PassResult
+from tflq.transforms.pass_manager import Pass, PassResult
 
 _SOURCES = 2
 _PALETTE_ELEMENTS = 1 << 16
@@ -37,6 +38,11 @@ _MOST_PLANES = 64
 """Planes of 256 by 256 numbers that are kept while ops of the same sources are looked at."""
 _MOST_FOLLOWED = 256
 """Tensors through which it is followed whether one depends on others alone."""
+_LARGE_TABLE = 1 << 16
+"""Bytes of a table of two sources."""
+_BYTES_PER_OP = 400
+"""Bytes of an op in the result, its tensors and small constants: three quarters of 700 models below 100 KB take at most
+930, half of them 400, and large ones less."""
 
 
 @dataclass(frozen=True)
@@ -44,22 +50,42 @@ class Tabulate(Pass):
     """Puts tables in the place of elementwise arithmetic on 8-bit tensors, where `worth` says so.
 
     worth: the time that a table saves for each element (or 1 for true), given the ops that it would replace, in order,
-    and the number of its sources; 0 or less: none. least: a table of two sources must save so much over all elements;
-    most: so many are made, None for any number. What those that are made save is noted (`LargeTables`).
+    and the number of its sources; 0 or less: none. size_limit: bytes of the result up to which tables of two sources
+    are used, the ones that save most time first; None for no limit, 0 for no such table.
     """
 
     name: ClassVar[str] = "tabulate"
     worth: Callable[[Sequence[Op], int], float]
-    least: float = 0.0
-    most: int | None = None
+    size_limit: int | None = None
 
     def run(self, module: Module) -> PassResult:
-        modified, gains = False, list[float]()
         buffers: dict[tuple[np.dtype, bytes], Buffer] = {}
-        for function in module.functions:
-            modified |= _Tabulation(function, self, buffers, gains).run()
-        module.record.note(LargeTables(tuple(gains)))
-        return PassResult(module, modified)
+        walks = [_Tabulation(function, i, self.worth, buffers) for i, function in enumerate(module.functions)]
+        most = self._most_large_tables(module)
+        threshold: _Gain = (0.0 if most else np.inf, 0, 0)
+        while len(gains := [gain for walk in walks for gain in walk.decide(threshold)]) > most:
+            threshold = sorted(gains, reverse=True)[most]
+        return PassResult(module, sum(walk.apply() for walk in walks) > 0)
+
+    def _most_large_tables(self, module: Module) -> int:
+        """Number of tables of two sources that there is room for."""
+        if self.size_limit is None:
+            return sys.maxsize
+        buffers = {v.buffer for f in module.functions for v in f.values() if v.buffer is not None}
+        others = sum(b.data.nbytes for b in buffers) + _BYTES_PER_OP * sum(len(f.ops) for f in module.functions)
+        return max(0, self.size_limit - others) // _LARGE_TABLE
+
+
+_Gain: TypeAlias = tuple[float, int, int]
+"""The time that a table saves over all elements, and its place (minus the function's number, the op's), which orders
+equal ones."""
+
+
+class _Lookup(NamedTuple):
+    """A decision: an op is a table of operands, with these entries."""
+
+    operands: tuple[Value, ...]
+    entries: np.ndarray
 
 
 class _Tabulation:
@@ -68,39 +94,54 @@ class _Tabulation:
     def __init__(
         self,
         function: Function,
-        options: Tabulate,
+        number: int,
+        worth: Callable[[Sequence[Op], int], float],
         buffers: dict[tuple[np.dtype, bytes], Buffer],
-        gains: list[float],
     ) -> None:
         self.function = function
-        self.options = options
+        self.number = number
+        self.worth = worth
         self.buffers = buffers
-        self.gains = gains
         self.place = {op: i for i, op in enumerate(function.ops)}
         self.sources: dict[Value, tuple[Value, ...]] = {}
         self.tables: dict[tuple[np.dtype, bytes], Value] = {}
         self.evaluated: dict[tuple[Value, ...], dict[Value, np.ndarray | None]] = {}
         self.returned = frozenset(function.outputs)
-
-    def run(self) -> bool:
-        for op in self.function.ops:
+        for op in function.ops:
             if (sources := self._sources_of(op)) is not None:
                 self.sources[op.result] = sources
+        self.lookups: dict[int, _Lookup] = {}
+
+    def decide(self, threshold: _Gain) -> list[_Gain]:
+        """Finds the ops that become lookups, and returns the gains of the tables of two sources among them. Such a
+        table must save more than the threshold."""
+        self.lookups.clear()
+        gains = list[_Gain]()
         if not self.sources:
-            return False
-        needed, changed = set(self.returned), False
-        ops = self.function.ops
-        for i in range(len(ops) - 1, -1, -1):
-            op = ops[i]
-            tabulated = None
+            return gains
+        needed = set(self.returned)
+        for i in range(len(self.function.ops) - 1, -1, -1):
+            op = self.function.ops[i]
+            operands: Sequence[Value | None] = op.operands
             if op.results and op.result in self.sources:
                 if op.result not in needed and not op.result.name:
                     continue
-                tabulated = self._table(op)
-            if tabulated is not None:
-                ops[i], changed = tabulated, True
-            needed.update(v for v in ops[i].operands if v is not None)
-        return changed
+                gain, lookup = self._lookup(op, i, threshold)
+                if lookup is not None:
+                    self.lookups[i] = lookup
+                    operands = lookup.operands
+                    if len(operands) == 2:
+                        gains.append((gain, -self.number, i))
+            needed.update(v for v in operands if v is not None)
+        return gains
+
+    def apply(self) -> int:
+        """Puts the lookups in the place of the ops, and returns how many there are."""
+        for i, (operands, entries) in self.lookups.items():
+            op = self.function.ops[i]
+            kind = Table if len(operands) == 1 else Table2D
+            self.function.ops[i] = Op(kind.op_name, [*operands, self._shared(entries)], [op.result], {}, op.location)
+        return len(self.lookups)
 
     def _sources_of(self, op: Op) -> tuple[Value, ...] | None:
         """The 8-bit tensors that the op's result is an elementwise function of."""
@@ -177,29 +218,26 @@ class _Tabulation:
         than show that it saves some."""
         if len(sources) == 2:
             cone = self._cone(op, sources, _MOST_OPS + 1)
-            return self.options.worth(cone, 2) * op.result.type.size if len(cone) <= _MOST_OPS else 0.0
-        gain = self.options.worth(self._cone(op, sources, _ENOUGH_OPS), 1) * op.result.type.size
+            return self.worth(cone, 2) * op.result.type.size if len(cone) <= _MOST_OPS else 0.0
+        gain = self.worth(self._cone(op, sources, _ENOUGH_OPS), 1) * op.result.type.size
         if gain > 0:
             return gain
-        return self.options.worth(self._cone(op, sources, len(self.place)), 1) * op.result.type.size
+        return self.worth(self._cone(op, sources, len(self.place)), 1) * op.result.type.size
 
-    def _table(self, op: Op) -> Op | None:
-        """The op as a lookup, if that is worth it and its result type can be an entry."""
+    def _lookup(self, op: Op, place: int, threshold: _Gain) -> tuple[float, _Lookup | None]:
+        """The op as a lookup and what that saves, if it is worth it and its result type can be an entry."""
         sources, storage = self.sources[op.result], op.result.type.storage
-        if not storage.is_integer or (len(sources) == 2 and storage.bits != 8) or all(v.is_constant for v in sources):
-            return None
+        large = len(sources) == 2
+        if not storage.is_integer or (large and storage.bits != 8) or all(v.is_constant for v in sources):
+            return 0.0, None
         gain = self._gain(op, sources)
-        if gain <= 0 or (len(sources) == 2 and not self._has_room(gain)):
-            return None
+        if gain <= 0 or (large and (gain, -self.number, place) <= threshold):
+            return gain, None
         operands, grids = zip(*map(_indexed, sources), strict=True)
         planes = self._evaluated(op, sources, grids)
         if planes is None:
-            return None
-        entries = np.broadcast_to(planes, [256] * len(sources)).reshape(-1)
-        if len(sources) == 2:
-            self.gains.append(gain)
-        kind = Table if len(sources) == 1 else Table2D
-        return Op(kind.op_name, [*operands, self._shared(entries)], [op.result], {}, op.location)
+            return gain, None
+        return gain, _Lookup(operands, np.broadcast_to(planes, [256] * len(sources)).reshape(-1))
 
     def _evaluated(self, op: Op, sources: tuple[Value, ...], grids: Sequence[np.ndarray]) -> np.ndarray | None:
         """The op's results for the numbers of its sources; None if some op on the way has no evaluator. What is found
@@ -228,10 +266,6 @@ class _Tabulation:
             env.update(zip(inner.results, results, strict=True))
             known.update((v, env[v]) for v in inner.results if v.name or v in self.returned)
         return env[op.result]
-
-    def _has_room(self, gain: float) -> bool:
-        """Whether a table of two sources that saves so much is still made."""
-        return gain >= self.options.least and (self.options.most is None or len(self.gains) < self.options.most)
 
     def _shared(self, entries: np.ndarray) -> Value:
         """A constant; equal tables are one."""

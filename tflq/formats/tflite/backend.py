@@ -59,7 +59,7 @@ def to_kernels(options: Options, form: Form) -> list[Pass]:
     from tflq.transforms.tabulate import Tabulate
 
     return [
-        *(Tabulate(table_pays, options.least_table, options.most_tables), DeadCodeElimination(), LowerRounding()),
+        *(Tabulate(table_pays, options.size_limit), DeadCodeElimination(), LowerRounding()),
         DeclareVariables(options.reset_signature),
         *_strips(options),
         *(Select(options.mac, options.cache, options.kernels), TrimEdges(), MergeViews(), ShareTables()),
