@@ -257,3 +257,16 @@ def test_models_come_back(folder: str) -> None:
     for path in paths:
         module = read(path)
         assert difference(module, parse_module(print_module(module))) is None, path
+
+
+def test_an_op_shows_its_line() -> None:
+    module = parse_module(
+        """func.func @f(%x: tensor<2xi32>) -> tensor<2xi32> {
+          %0 = "tosa.negate"(%x) {tflq.tensors = [{name = "a/b c"}]} : (tensor<2xi32>) -> tensor<2xi32>
+          %1 = "tosa.add"(%0, %0) : (tensor<2xi32>, tensor<2xi32>) -> tensor<2xi32>
+          return %1 : tensor<2xi32>
+        }"""
+    )
+    first, second = module.main.ops
+    assert repr(first) == '%b_c = "tosa.negate"(%arg0) : (tensor<2xi32>) -> tensor<2xi32> loc("a/b c")'
+    assert str(second).startswith('%0 = "tosa.add"(%b_c, %b_c)')

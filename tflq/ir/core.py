@@ -374,7 +374,8 @@ class Op:
         return [v for v in (*self.operands, *self.results) if v is not None]
 
     def __repr__(self) -> str:
-        return f"<Op {self.name} -> {', '.join(v.name for v in self.results)}>"
+        text: str = importlib.import_module("tflq.ir.text.printer").print_op(self)
+        return text
 
 
 @dataclass(eq=False)

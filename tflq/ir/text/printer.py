@@ -15,6 +15,7 @@ attributes are properties, before the regions, and a location is the name of the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -73,6 +74,18 @@ def print_context(module: Module, index: int, op: Op | None, *, around: int = 3)
             lines.append(("> " if other is op else "  ") + line)
     lines.append("  " + printer.return_line())
     return "\n".join(line if len(line) < 400 else line[:400] + " ..." for line in lines)
+
+
+def print_op(op: Op) -> str:
+    """The line of an op by itself: `repr(op)`. Values have the names of their tensors, or else numbers."""
+    printer = FunctionPrinter(ModulePrinter(Module([]), True, aliases=False, standard=True), Function("", [], [], []))
+    for number, value in enumerate(dict.fromkeys(op.tensors)):
+        if value.name:
+            name = "%" + re.sub(r"[^\w.$-]+", "_", value.name.rpartition(";")[2].rpartition("/")[2])
+            printer.names[value] = f"{name}_{number}" if name in printer.names.values() else name
+        elif value.producer is None and not value.is_constant:
+            printer.names.setdefault(value, f"%arg{number}")
+    return printer.op_line(op)
 
 
 class ModulePrinter:
