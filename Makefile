@@ -8,11 +8,12 @@ CASES ?= 50
 TENSORFLOW ?= python3
 DEMO := models/cnn_int8
 
-.PHONY: help demo test check quick lint types imports tests oldest new-op index docs golden site matrix drop-ins unreasonable threads bench bench-networks downstream format models clean
+.PHONY: help demo test test-slow check quick lint types imports tests oldest new-op index docs golden site matrix drop-ins unreasonable threads bench bench-networks downstream format models clean
 
 help:
 	@echo "make demo     convert a quantized network and verify it in the interpreter"
-	@echo "make test     lint, types, import rules and tests, as CI runs them"
+	@echo "make test     lint, types, import rules and the tests that take no longer than a second, in under five minutes"
+	@echo "make test-slow  the other tests; CI runs both"
 	@echo "make check    the same without the tests"
 	@echo "make quick    lint, types, and the tests of what differs from main, in under two minutes"
 	@echo "make oldest   start each command with every dependency and extra at its lower bound (PYTHON: the oldest, 3.11)"
@@ -51,6 +52,9 @@ demo: $(VENV)/.run
 
 test: check tests
 
+test-slow: $(VENV)/.dev
+	$(BIN)/python -m pytest -n $(JOBS) -m slow
+
 check: lint types imports
 
 quick: $(VENV)/.dev
@@ -67,7 +71,7 @@ imports: $(VENV)/.dev
 	$(BIN)/lint-imports
 
 tests: $(VENV)/.dev
-	$(BIN)/python -m pytest -n $(JOBS)
+	$(BIN)/python -m pytest -n $(JOBS) -m "not slow"
 
 $(VENV)-oldest/.done: pyproject.toml scripts/oldest.py
 	$(PYTHON) -m venv --clear $(VENV)-oldest

@@ -11,8 +11,8 @@ the closest first:
 3. the other test files of the same folder;
 4. the other test files of the same room (`tflq/X` → `tests/X`).
 
-They run in that order until they are done or the time is over, and it says so if the time was over. `make test` runs
-everything.
+They run in that order, without those marked `slow`, until they are done or the time is over, and it says so if the time
+was over. `make test` and `make test-slow` run everything.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def _printed(lines: Iterable[str]) -> Iterator[str]:
 
 def run_tests(files: Sequence[str], seconds: float) -> int:
     """pytest's exit code; also 0 where the time was over and nothing had failed until then."""
-    command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "--maxfail=5", *files]
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "--maxfail=5", "-m", "not slow", *files]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, process_group=0) as process:
         assert process.stdout is not None
         signal.signal(signal.SIGALRM, lambda *_: os.killpg(process.pid, signal.SIGINT))
@@ -146,7 +146,9 @@ def run_tests(files: Sequence[str], seconds: float) -> int:
     over = any("KeyboardInterrupt" in line for line in lines)
     failed = any(re.match(r"(FAILED|ERROR) ", line) for line in lines)
     if over:
-        print(f"The time was over: not all of the {len(files)} test files ran. `make test` runs everything.")
+        print(
+            f"The time was over: not all of the {len(files)} test files ran. `make test` and `make test-slow` run everything."
+        )
     return int(failed) if over else process.returncode * (process.returncode != NO_TESTS_LEFT)
 
 

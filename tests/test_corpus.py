@@ -86,6 +86,7 @@ def quantized(real: np.ndarray, element: object) -> np.ndarray:
     return np.clip(q, element.storage_min, element.storage_max).astype(np.int64)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", models("zoo"), ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_network_stays_equal(path: Path) -> None:
     """Every output and every layer, 0 LSB; a model that the interpreter cannot run still has to convert."""

@@ -50,9 +50,11 @@ def test_operator_equals_its_reference(path: Path) -> None:
                 assert np.abs(got.astype(np.int64) - want.astype(np.int64)).max(initial=0) <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", models("zoo"), ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_network_stays_equal(path: Path) -> None:
-    """Integer networks: every output and every layer on the reference model, and the outputs of what comes back."""
+    """Integer networks: every output and every layer on the reference model, and the outputs of what comes back, in the
+    interpreter."""
     conversion = as_tosa(path)
     assert conversion.report.requirements is not None
     if "pro_fp" in conversion.report.requirements.profiles:
@@ -63,5 +65,5 @@ def test_network_stays_equal(path: Path) -> None:
     assert result.equal, [result.failures, result.interface, result.layers and str(result.layers.first)]
     if any(op.name == "tosa.variable" for op in conversion.module.ops()):
         return  # the interpreter keeps variables from one set of inputs to the next, the reference model does not
-    back = tflq.verify(conversion.data, tflq.convert(conversion.data).data, seeds=1, interface=False, timeout=300)
+    back = tflq.verify(path, tflq.convert(conversion.data).data, seeds=1, interface=False, timeout=300)
     assert back.equal, [back.failures, back.interface, back.outputs]

@@ -47,6 +47,7 @@ def calls(model: bytes, form: str) -> int:
     return count
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "form"),
     [
@@ -61,12 +62,14 @@ def test_twice_the_model_is_twice_the_work(name: str, form: str) -> None:
     assert twice < 2.3 * once + 2000
 
 
+@pytest.mark.slow
 def test_many_functions_are_resized_all_at_once_alone() -> None:
     fixed = calls(GROWING["moving_functions"](2), "integer")
     once, twice = (calls(GROWING["moving_functions"](count), "integer") - fixed for count in (400, 800))
     assert twice < 2.3 * once
 
 
+@pytest.mark.slow
 def test_no_small_file_takes_more_than_the_bounds() -> None:
     beyond = [found for found in in_child(range(200)) if found.excessive]
     assert not beyond

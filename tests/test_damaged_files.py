@@ -286,6 +286,7 @@ with TemporaryDirectory() as _folder:
     KINDS = kinds(Path(_folder))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS, ids=[f"{kind.name} {number}" for number, kind in enumerate(KINDS)])
 def test_a_damaged_file_is_refused_in_a_sentence(tmp_path: Path, kind: Kind) -> None:
     rng = random.Random(KINDS.index(kind))

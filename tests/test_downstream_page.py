@@ -53,6 +53,7 @@ def test_the_readme_says_what_the_page_says() -> None:
     assert marked(README.read_text(encoding="utf-8"), "downstream") == advice(TEXT)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tool", [tool for tool in TOOLS if not tool.compiles], ids=lambda tool: tool.title)
 def test_it_is_what_tools_make_of_a_network(tool: Tool, models: Path) -> None:
     """But for times."""

@@ -247,6 +247,7 @@ def test_kernels_state_the_version_that_their_types_need(
     assert found.items() >= version.items()
 
 
+@pytest.mark.slow
 def test_conversions_are_the_same_bytes_whatever_the_hashes() -> None:
     script = "import hashlib, sys, tflq; print(hashlib.sha256(tflq.convert(sys.argv[1]).data).hexdigest())"
     found = {

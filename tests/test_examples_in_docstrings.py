@@ -56,6 +56,7 @@ def test_what_they_name_is_there() -> None:
     assert not {word for word in used - {"ir"} if not hasattr(tflq, word)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_it_runs(name: str, models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     code = EXAMPLES[name]

@@ -25,6 +25,7 @@ def made() -> Any:
     return make_exceptions
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="docs/exceptions.md was measured on x86-64")
 def test_the_page_is_current(made: Any) -> None:
     current, kept = (MEASURED_WITH.sub("", text) for text in (made.page(), PAGE.read_text(encoding="utf-8")))

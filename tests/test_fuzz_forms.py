@@ -14,6 +14,7 @@ from tflq.formats.flatbuffer.codec import encode
 COUNT = 24
 
 
+@pytest.mark.slow
 def test_drawn_models_are_converted_or_refused() -> None:
     outcome = fuzz.run([], 5, range(COUNT), forms=True)
     assert outcome.failures == []
@@ -22,12 +23,14 @@ def test_drawn_models_are_converted_or_refused() -> None:
     assert outcome.counts["integer converted"] > COUNT // 6
 
 
+@pytest.mark.slow
 def test_a_drawn_model_is_the_same_every_time() -> None:
     first, again = ([drawn(3, number) for number in range(40)] for _ in range(2))
     assert first == again
     assert len(set(first)) == 40
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["IF", "WHILE", "STABLEHLO_COMPOSITE"])
 def test_nested_calls_are_converted_or_refused(kind: str) -> None:
     model = tree("pad")

@@ -13,6 +13,7 @@ import pytest
 COMMAND = Path(__file__).resolve().parents[1] / "benchmarks" / "instructions.py"
 
 
+@pytest.mark.slow
 def test_a_small_conversion_and_the_start_keep_to_their_budget() -> None:
     run = subprocess.run([sys.executable, str(COMMAND), "cnn_int8"], capture_output=True, text=True, check=False)
     if "SKIPPED" in run.stdout:

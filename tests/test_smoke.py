@@ -41,6 +41,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flags", FLAGS, ids=lambda flags: "".join(flags) or "plain")
 @pytest.mark.parametrize("name", CASES)
 def test_the_command_starts(name: str, flags: tuple[str, ...], filled: Path, tmp_path: Path) -> None:

@@ -156,6 +156,7 @@ def test_a_kernel_that_an_open_shape_keeps_from_its_rule_is_warned_of() -> None:
     assert not tflq.convert(file, semantics="real").report.warnings
 
 
+@pytest.mark.slow
 def test_mutants_end_well_or_say_why_not() -> None:
     pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
     outcomes = list(drawing.run(5, range(COUNT), "i8", tuple(drawing.WAYS)))

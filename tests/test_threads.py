@@ -32,6 +32,7 @@ def small(models: Path) -> list[str]:
 # --- processes
 
 
+@pytest.mark.slow
 def test_twenty_fresh_processes_give_what_one_thread_gives(small: list[str]) -> None:
     """`make threads` runs 200, with more models."""
     assert not differences(sys.executable, small, 20, count=2, at_once=os.cpu_count() or 1)
@@ -65,6 +66,7 @@ def test_a_module_and_a_conversion_are_read_by_many_threads(models: Path) -> Non
 # --- imports
 
 
+@pytest.mark.slow
 def test_no_import_waits_for_one_that_waits_for_it() -> None:
     """Python gives one of two such threads an error, or half a module. A package whose `__init__` imports its modules
     is entered by its own name; one whose modules are imported from elsewhere imports none of them."""

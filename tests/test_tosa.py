@@ -139,6 +139,7 @@ def test_an_open_batch_is_kept_in_text_and_bound_in_a_flatbuffer(open_batch: Pat
         assert tflq.verify(open_batch, conversion.data).equal
 
 
+@pytest.mark.slow
 def test_an_open_batch_there_and_back(open_batch: Path) -> None:
     tools()
     key = next((s.key for s in tflq.read(open_batch).signatures or ()), None)

@@ -27,6 +27,7 @@ def raised(model: bytes) -> tflq.Conversion:
     return tflq.convert(model, fallback="error")
 
 
+@pytest.mark.slow
 def test_twenty_models_three_of_them_broken() -> None:
     pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
     sound = [(MODELS / f"{name}.tflite").read_bytes() for name in SOUND]

@@ -106,6 +106,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("command", "line"), LINES, ids=[line.removeprefix("tflq ") for _, line in LINES])
 def test_examples_run(command: str, line: str, folder: Path, tmp_path: Path) -> None:
     if command in (*GROUPS["Check"], *GROUPS["Quantize"]):

@@ -142,6 +142,7 @@ def test_a_folder_keeps_its_tree(sources: list[Path], tmp_path: Path, capsys: py
     assert "there is no model in this folder" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_what_is_there_is_skipped(sources: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
     out.mkdir()
@@ -213,6 +214,7 @@ def of_session(session: int) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="reads /proc")
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGINT"])
 def test_a_signal_stops_the_workers_too(name: str, models: Path, tmp_path: Path) -> None:

@@ -49,6 +49,7 @@ def test_the_forms_of_onnx_have_a_table_too(capsys: pytest.CaptureFixture[str]) 
     assert json.loads(out)["rows"][0]["path"] == "integer"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", [80, 160])
 def test_on_a_terminal_it_fits(
     columns: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

@@ -301,6 +301,7 @@ def test_a_sweep_removes_none_of_its_models(models: Path, tmp_path: Path) -> Non
     assert model.read_bytes() == (models / "pad.tflite").read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize(
     "line",
@@ -397,6 +398,7 @@ def test_of_several_files_all_are_written_or_none(tmp_path: Path) -> None:
     assert tree(tmp_path) == {"a": PRECIOUS}
 
 
+@pytest.mark.slow
 def test_a_pipe_whose_reader_ends_is_an_error(models: Path, tmp_path: Path) -> None:
     pipe = tmp_path / "out"
     os.mkfifo(pipe)

@@ -62,6 +62,7 @@ def names_in_the_source() -> set[str]:
     return {ast.literal_eval(line.value) for line in lines if line.value and ast.unparse(line.target) == "name"}
 
 
+@pytest.mark.slow
 def test_every_module_with_passes_is_listed() -> None:
     names = names_in_the_source()
     assert len(names) > 30

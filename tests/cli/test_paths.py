@@ -41,6 +41,7 @@ def odd(tmp_path: Path) -> str:
     return name
 
 
+@pytest.mark.slow
 def test_a_sweep_of_a_name_that_is_not_utf8(odd: str, models: Path, tmp_path: Path) -> None:
     pytest.importorskip("ai_edge_litert", reason="needs an interpreter")
     (tmp_path / "models").mkdir()
@@ -56,6 +57,7 @@ def test_a_sweep_of_a_name_that_is_not_utf8(odd: str, models: Path, tmp_path: Pa
     assert tflq_run("sweep", "diff", "swept", "swept/baseline.json", cwd=tmp_path).returncode == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["tflite", "tosa", "onnx"])
 def test_verify_of_a_name_that_is_not_utf8(suffix: str, odd: str, models: Path, tmp_path: Path) -> None:
     package = {"tflite": "jinja2", "tosa": "tosa_reference_model", "onnx": "onnxruntime"}[suffix]
@@ -87,6 +89,7 @@ def piped(data: bytes) -> int:
     return source
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.path.exists("/dev/fd"), reason="has no /dev/fd")
 @pytest.mark.parametrize(
     "line",
@@ -120,6 +123,7 @@ def test_a_pipe_is_read_whole_and_once(line: str, models: Path, tmp_path: Path) 
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_standard_input_by_its_path(models: Path, tmp_path: Path) -> None:
     """As a pipe, and as a file, whose path is of no use to a process that verify starts."""
     pytest.importorskip("ai_edge_litert", reason="needs an interpreter")
@@ -150,6 +154,7 @@ def test_a_link_to_itself_is_called_that(tmp_path: Path, models: Path, capsys: p
         replace_file(loop, [b""])
 
 
+@pytest.mark.slow
 def test_a_suffix_in_capitals_is_seen_in_a_folder(models: Path, tmp_path: Path) -> None:
     from tflq.tools.sweep.manifest import find_models
 

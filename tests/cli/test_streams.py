@@ -41,6 +41,7 @@ def tflq_run(*arguments: object, given: bytes = b"") -> subprocess.CompletedProc
     return subprocess.run([*TFLQ, *map(str, arguments)], input=given, capture_output=True, check=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format", ["tflite", "tosa", "mlir"])
 def test_a_model_through_a_pipe_is_the_same_to_the_byte(format: str, models: Path) -> None:
     data = (models / "cnn_int8.tflite").read_bytes()
@@ -51,6 +52,7 @@ def test_a_model_through_a_pipe_is_the_same_to_the_byte(format: str, models: Pat
     assert summary.startswith("integer: 9 of 9 operators\nstandard input -> standard output in ")
 
 
+@pytest.mark.slow
 def test_only_one_side_a_pipe(models: Path, tmp_path: Path) -> None:
     source = models / "pad.tflite"
     assert tflq_run("convert", "-", tmp_path / "out.tflite", given=source.read_bytes()).returncode == 0
@@ -58,6 +60,7 @@ def test_only_one_side_a_pipe(models: Path, tmp_path: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, (tmp_path / "out.tflite").read_bytes(), b"")
 
 
+@pytest.mark.slow
 def test_commands_that_read_take_a_pipe(models: Path) -> None:
     data = (models / "pad.tflite").read_bytes()
     assert json.loads(tflq_run("inspect", "-", "--json", given=data).stdout)["source"] == "<stdin>"
@@ -65,6 +68,7 @@ def test_commands_that_read_take_a_pipe(models: Path) -> None:
     assert b"tfl.pad" in tflq_run("opt", "-", given=data).stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -85,6 +89,7 @@ def test_no_model_in_the_pipe() -> None:
     assert done.stderr.startswith(b"tflq: <stdin>: ")
 
 
+@pytest.mark.slow
 def test_a_format_that_no_suffix_says(models: Path, tmp_path: Path) -> None:
     source = models / "pad.tflite"
     assert tflq_run("convert", source, tmp_path / "out", "--format", "tosa").returncode == 0

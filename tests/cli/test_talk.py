@@ -77,6 +77,7 @@ def test_the_library_is_silent_until_it_is_asked(models: Path, caplog: pytest.Lo
     assert any(record.message.startswith("legalization of ") for record in caplog.records)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("options", "shown"), [((), True), (("-q",), False), (("-v",), False), (("--json",), False)])
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a pseudo-terminal")
 def test_progress_is_for_terminals(options: tuple[str, ...], shown: bool, models: Path, tmp_path: Path) -> None:

@@ -47,6 +47,7 @@ def test_that_of_tosa_too(models: Path, tmp_path: Path, capsys: pytest.CaptureFi
     assert tflq.convert(text).data == tflq.convert(tosa).data
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "folder",
     [pytest.param(name, marks=corpus.needs_corpus) for name in ("zoo", "fresh", "ops", "ops_unsupported")],

@@ -29,6 +29,7 @@ def test_different_models(models: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert capsys.readouterr().out.endswith("\nDIFFERS\n")
 
 
+@pytest.mark.slow
 def test_a_model_that_aborts(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(models / "add_per_axis.tflite")
     assert main.run(["verify", path, path]) == 6

@@ -53,6 +53,7 @@ def test_the_readme_has_it() -> None:
         assert re.findall(r"×[\d.]+, worst ×[\d.]+|its compiler's", row), row
 
 
+@pytest.mark.slow
 def test_a_network_is_measured(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
     monkeypatch.setattr("tflq.tools.verify.timing.TURNS", 3)

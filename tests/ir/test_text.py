@@ -151,6 +151,7 @@ ATTRIBUTES: st.SearchStrategy[Any] = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.text(), ATTRIBUTES, max_size=4))
 def test_attributes(attributes: dict[str, Any]) -> None:
     comes_back(holding(attributes=attributes, info={"also": attributes}))
@@ -246,6 +247,7 @@ def test_equality_is_structural() -> None:
     assert "different places" in str(difference(holding(same, same), holding(same, constant(np.arange(3)))))
 
 
+@pytest.mark.slow
 @pytest.mark.corpus
 @pytest.mark.skipif(not CORPUS.is_dir(), reason=f"NO CORPUS at {CORPUS}: set TFLQ_CORPUS to the folder of models")
 @pytest.mark.parametrize("folder", ["zoo", "ops", "ops_unsupported"])

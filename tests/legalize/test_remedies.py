@@ -21,6 +21,7 @@ from tflq.legalize.caveats import EXCEPTIONS, remedies
 Q = UniformQuantizedType.of(i8, 0.05, 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", CASES)
 def test_of_operators(make: Callable[[], Iterator[Case]]) -> None:
     for case in make():
@@ -33,6 +34,7 @@ def test_of_operators(make: Callable[[], Iterator[Case]]) -> None:
             assert any(said.endswith(f": {row.advice}") for said in report.warnings)
 
 
+@pytest.mark.slow
 def test_of_tensors_that_kernels_misread() -> None:
     for _, model in misread.models():
         warned = [row for row in tflq.convert(model).report.rows if row.warning]

@@ -11,6 +11,7 @@ COUNT = 12
 OTHERS = ("BUILTIN_WITHOUT_DEFAULT_DELEGATES", "AUTO")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GENERATORS)
 def test_conversion_equals_original(name: str) -> None:
     pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")

@@ -27,6 +27,7 @@ NOT_RUN = {
 """Generators that may have nothing to compare."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GENERATORS)
 def test_tosa_equals_original(name: str, tmp_path: Path) -> None:
     pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")

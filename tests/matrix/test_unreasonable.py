@@ -23,6 +23,7 @@ def _verdicts(operator: str, number: int, dead: bool) -> list[Verdict]:
     return list(judged(subject(operator, number), ("integer", "kernels"), lambda _: None, dead))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_equal_or_announced(operator: str) -> None:
     for number in range(COUNT):
@@ -48,11 +49,13 @@ def test_draws_are_the_same_in_every_run() -> None:
     )
 
 
+@pytest.mark.slow
 def test_every_operator_is_drawn() -> None:
     for operator in OPERATORS:
         assert operator in subject(operator, 0).text
 
 
+@pytest.mark.slow
 def test_scales_reach_from_zero_to_infinity() -> None:
     texts = " ".join(subject("relu", number).text for number in range(200))
     assert min(SCALES) == 0.0

@@ -304,6 +304,7 @@ def test_uint8_is_rational(flags: tuple[bool, bool]) -> None:
     assert proven > 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flags", FLAGS, ids=str)
 def test_uint8_of_every_pair(flags: tuple[bool, bool]) -> None:
     """All pairs of neighbours along one dim."""

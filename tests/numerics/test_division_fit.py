@@ -96,6 +96,7 @@ def test_division_equals_float64(seed: int, zero_point: int, bits: float) -> Non
 # What is known without a list of all levels is what the list says.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["any", "few places", "short steps"])
 def test_corners_are_what_all_levels_say(kind: str) -> None:
     rng, channels = np.random.default_rng(len(kind)), 20_000

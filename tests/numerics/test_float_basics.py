@@ -131,6 +131,7 @@ def test_bounds_are_where_levels_begin(seed: int, gain: float) -> None:
     np.testing.assert_array_equal(reached, near >= bound - product)
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 2**32 - 1), odd=st.booleans())
 @settings(max_examples=60, deadline=None)
 def test_lines_meet_the_thresholds_they_are_made_of(seed: int, odd: bool) -> None:

@@ -50,6 +50,7 @@ def wanted(
     return np.clip(rescale(x, mantissa, shift, double_round=double_round) + zero_point, -128, 127) + 128
 
 
+@pytest.mark.slow
 @given(
     seed=st.integers(0, 2**32 - 1),
     zero_point=st.sampled_from([-128, -127, -7, 0, 127]),

@@ -184,6 +184,7 @@ def exact(op: str, case: Case) -> tuple[np.ndarray, np.ndarray | int]:
     return np.where(y == 0, x * 10**9, turned), np.where(y == 0, 1, abs(y) * ratio.denominator)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 @pytest.mark.parametrize("op", BINARIES)
 def test_all_pairs_of_random_scales(op: str, chunk: int) -> None:
@@ -214,6 +215,7 @@ def test_power_of_two_sums_stay_in_eight_bits(exponent: int, swapped: bool) -> N
     assert names == ["quant.scast", "quant.scast", *division, "fxpmath.saturating_add", "quant.scast"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("second", [-23, -9, -1, 0, 3, 14])
 def test_power_of_two_sums_with_zero_points_are_rounded_once(second: int) -> None:
     rounded_once = 0
@@ -232,6 +234,7 @@ def test_power_of_two_sums_with_zero_points_are_rounded_once(second: int) -> Non
     assert rounded_once >= 15
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("chunk", range(CHUNKS // 2))
 def test_matrix_products(bias: bool, chunk: int) -> None:
@@ -298,6 +301,7 @@ REAL: dict[str, Callable[[float], float]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("opcode", OPCODES)
 def test_functions_are_tables(opcode: str) -> None:
     assert set(FUNCTIONS) == set(OPCODES) == set(REAL)
@@ -317,6 +321,7 @@ def test_functions_are_tables(opcode: str) -> None:
             assert out == wanted or (tie and abs(out - wanted) <= 1), (case.text, x)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("op", ["add", "sub", "mul"])
 def test_sixteen_bits_are_within_one_step(op: str) -> None:
     rng = np.random.default_rng(16)

@@ -80,6 +80,7 @@ def test_responses_step_at_their_thresholds() -> None:
         np.testing.assert_array_equal((sums[:, None] <= table[x]).sum(1), steps)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("powers", [False, True])
 def test_two_roundings_agree_with_one(powers: bool) -> None:
     """For every sum of a range: of float64 once, and of a multiplier twice."""

@@ -72,6 +72,7 @@ def test_kinds_of_integers_are_one_line() -> None:
     assert _listed(kinds) == 'gather = "qi8 I -> qi8; same_scale; I = i32 i64"'
 
 
+@pytest.mark.slow
 def test_an_operator_from_the_interpreter_on() -> None:
     """RESHAPE, measured here, has the lines of the table."""
     pytest.importorskip("ai_edge_litert", reason="the interpreter runs the models: pip install ai-edge-litert")
@@ -85,6 +86,7 @@ def test_an_operator_from_the_interpreter_on() -> None:
     assert {f"{text}; same_scale" for text in ("qi8 any? -> qi8", "qui8 any? -> qui8", "qi16 any? -> qi16")} <= listed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kernel", "line", "narrowed"),
     [

@@ -41,6 +41,7 @@ def targets(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return paths
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GENERATORS)
 @pytest.mark.parametrize("target", NARROW)
 def test_random_models(name: str, target: str, targets: dict[str, str]) -> None:

@@ -37,6 +37,7 @@ def script() -> ModuleType:
     return import_module("scripts.measure_target")
 
 
+@pytest.mark.slow
 def test_each_trial_has_a_name_and_the_same_inputs_each_time(script: ModuleType) -> None:
     every, again = script.trials(), script.trials()
     assert [k for k, count in Counter(t.name for t in every if t.activation == "NONE").items() if count > 1] == []
@@ -101,6 +102,7 @@ def test_rules_say_what_attributes_may_be(activation: str, admitted: bool) -> No
     assert rules.admit(k.ops[0]) is admitted
 
 
+@pytest.mark.slow
 def test_a_runtime_that_cannot_be_had_is_said(
     script: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -111,6 +113,7 @@ def test_a_runtime_that_cannot_be_had_is_said(
     assert f"SKIPPED openvino: {missing} cannot be installed here: " in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_tflite_itself_is_as_measured(script: ModuleType) -> None:
     """The default kernels of the interpreter that is installed, each model of them."""
     pytest.importorskip("ai_edge_litert")

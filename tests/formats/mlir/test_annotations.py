@@ -84,6 +84,7 @@ def test_a_float_graph_converts_to_both_formats(text: str) -> None:
     assert tflq.verify(want, tflq.convert(text.encode(), format="tosa").data).passed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["cnn_int8", "two_signatures", "split"])
 def test_a_network_with_an_annotation_behind_each_tensor_converts(name: str) -> None:
     pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")

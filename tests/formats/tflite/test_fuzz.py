@@ -17,6 +17,7 @@ def seeds() -> list[Path]:
     return sorted((ROOT / "models").glob("*.tflite"))[:10]
 
 
+@pytest.mark.slow
 def test_mutants_are_modules_or_one_clear_error() -> None:
     outcome = fuzz.run(seeds(), 7, range(COUNT))
     assert outcome.failures == []
@@ -50,6 +51,7 @@ def test_a_finding_is_reported_and_the_run_goes_on(monkeypatch: pytest.MonkeyPat
     assert [result[-1].split(":")[0] for result in results] == ["refused", "KeyError", "TimeoutError", "refused"]
 
 
+@pytest.mark.slow
 def test_a_dead_worker_is_replaced(tmp_path: Path) -> None:
     outcome = fuzz.run([tmp_path / "missing.tflite"], 7, range(2))
     assert outcome.counts["died"] == 2

@@ -26,6 +26,7 @@ def test_an_untouched_module_is_written_as_it_was_read(feature: str) -> None:
     assert write(read(once)) == once
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @example("stored shape that is not 1", [(0.146484375, 0)])  # an empty vector of buffers
 @given(

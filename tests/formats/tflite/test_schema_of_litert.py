@@ -107,6 +107,7 @@ def unlike(path: str, a: Any, b: Any) -> Iterator[str]:
         yield f"{path}: {a} != {b}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", FILES)
 def test_files_are_read_and_written_as_they_read_them(folder: str) -> None:
     assert FILES[folder]

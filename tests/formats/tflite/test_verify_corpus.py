@@ -18,6 +18,7 @@ pytestmark = [
 ]
 
 
+@pytest.mark.slow
 def test_every_model_is_accepted() -> None:
     for path in FILES:
         read(path)

@@ -154,6 +154,7 @@ def chain(*following: int) -> Tree:
     return model
 
 
+@pytest.mark.slow
 def test_a_long_chain_of_calls_is_refused_without_recursion() -> None:
     refused(chain(1), "subgraph", "its calls are 65 deep; up to 64 are handled")
 
@@ -162,6 +163,7 @@ def test_calls_that_multiply_are_refused() -> None:
     refused(chain(1, 1), "subgraph", "16383 runs of functions; up to 10000 are handled")
 
 
+@pytest.mark.slow
 def test_calls_that_are_not_deep_are_accepted() -> None:
     assert len(read(encode(chain(60))).functions) == 3000
 

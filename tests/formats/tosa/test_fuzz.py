@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from support.one_op import CASES
 
 from scripts import fuzz
@@ -14,6 +15,7 @@ COUNT = 600
 SEEDS = ("conv2d i8", "rescale unsigned", "slice", "while_loop", "variable", "clamp f32", "constants", "conv2d i4")
 
 
+@pytest.mark.slow
 def test_mutants_are_modules_or_one_clear_error(tmp_path: Path) -> None:
     seeds = []
     for name in SEEDS:

@@ -16,6 +16,7 @@ from tflq.formats.tflite.writer import write
 from tflq.ir.types import UniformQuantizedPerAxisType, i8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["unidirectional_sequence_lstm", "lstm"])
 @pytest.mark.parametrize(
     "options",
@@ -58,6 +59,7 @@ def test_too_many_steps_are_refused(options: dict[str, Any]) -> None:
         convert(lstm_model(np.random.default_rng(0), steps=513), **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("exponent", [-16, -8, 1])
 def test_a_kernel_without_a_tanh_for_the_cell_state_is_kept_with_a_warning(exponent: int) -> None:
     file = lstm_model(np.random.default_rng(0), cell_exponent=exponent)

@@ -72,6 +72,7 @@ def test_mean_of_many(storage: ScalarType) -> None:
         convert_and_compare(model, edge_inputs([argument(shape, source)]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("storage", "shape", "ratio"), [(i16, (3, 4), 75000.0), (i16, (1, 300, 300), 1.0), (i8, (2, 4), 3e7)]
 )

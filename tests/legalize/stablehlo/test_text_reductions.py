@@ -78,6 +78,7 @@ def _evaluated(text: str, inputs: list[np.ndarray]) -> np.ndarray:
     return env[function.outputs[0]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_tflite_equals_the_evaluator(name: str) -> None:
     text = CASES[name]

@@ -43,6 +43,7 @@ _DISTANCE = r"(, |: )(up to \d+ count\(s\) from the real value|[\d.]+% of all pa
 Arrays = list[list[np.ndarray]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in operators() if name not in unquantized()])
 def test_rows_are_what_they_claim(name: str) -> None:
     for key, model in samples_of(name):
@@ -142,6 +143,7 @@ def test_rows_are_told_apart() -> None:
     assert [row for row, count in counts.items() if count > 1] == []
 
 
+@pytest.mark.slow
 def test_the_page_and_the_shipped_table_are_current() -> None:
 
     tables = make_coverage.tables()

@@ -28,6 +28,7 @@ def names(found: Bisection) -> dict[str, bool | None]:
     return {step.name: step.equal for step in found.steps}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["cnn_int8", "cnn_uint8", "two_signatures", "cnn_int16x8"])
 @pytest.mark.parametrize("target", [None, "kernels", "tosa"])
 def test_no_pass_changes_a_result(models: Path, model: str, target: str | None) -> None:
@@ -150,6 +151,7 @@ def test_a_file_of_tosa_has_no_original(models: Path, tmp_path: Path) -> None:
         bisect(tmp_path / "pad.tosa")
 
 
+@pytest.mark.slow
 def test_command(models: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     model = str(models / "cnn_int8.tflite")
     assert main.run(["bisect", model]) == 0

@@ -13,6 +13,7 @@ from tflq.tools.debug.reduction import reduce
 pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "network", "kind", "operators"),
     [

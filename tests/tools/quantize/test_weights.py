@@ -159,6 +159,7 @@ def test_a_near_network_is_judged_by_samples_that_weights_were_not_rounded_by(mo
     assert (search.calibrated, search.judged) == (75, 25)
 
 
+@pytest.mark.slow
 def test_samples_that_weights_are_rounded_by_are_not_held(model: Path) -> None:
     held, most = set[int](), 0
 

@@ -135,6 +135,7 @@ def test_a_regression_is_named_with_its_layer(swept: Path, models: Path, tmp_pat
     assert run([*given, "-o", str(tmp_path / "again"), "--baseline", str(out)]) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("rule_broken")
 def test_an_expected_difference_that_changes_is_looked_into(swept: Path, models: Path, tmp_path: Path) -> None:
     """What is expected to differ runs once; its layer is sought when its numbers are others than in the baseline."""
@@ -152,6 +153,7 @@ def test_an_expected_difference_that_changes_is_looked_into(swept: Path, models:
     assert changes[0]["layer"].startswith("operator 0 (CONV_2D)")
 
 
+@pytest.mark.slow
 def test_what_is_slower_runs_again_and_fails_if_asked_to(
     swept: Path, models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -199,6 +201,7 @@ def test_the_median_of_five_runs_counts(times: list[float], found: int) -> None:
     assert len(changes) == found
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("rule_broken")
 def test_parts_merge_into_the_whole(models: Path, tmp_path: Path) -> None:
     sweep(Plan([models], tmp_path / "whole", selection=Selection(ONLY)))

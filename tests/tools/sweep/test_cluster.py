@@ -55,6 +55,7 @@ def results_of(folder: Path) -> list[dict[str, Any]]:
     return sorted(map(stable, read_results(folder)), key=key_of)
 
 
+@pytest.mark.slow
 def test_results_are_those_of_this_machine(cluster: Any, models: Path, tmp_path: Path) -> None:
     source = tmp_path / "models"
     source.mkdir()
@@ -96,6 +97,7 @@ def test_a_model_goes_to_a_worker_once(cluster: Any, models: Path, tmp_path: Pat
     assert len(sent) == len(set(sent)) <= 3
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_is_replaced_and_its_models_tried_again(cluster: Any, tmp_path: Path) -> None:
     source = tmp_path / "models"
     source.mkdir()

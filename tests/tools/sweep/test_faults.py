@@ -46,6 +46,7 @@ def results(tmp_path: Path, faulty: Callable[..., LocalExecutor]) -> dict[str, R
     return {r["id"].removeprefix("models/"): r for r in found}
 
 
+@pytest.mark.slow
 def test_every_fault_has_its_status(results: dict[str, Result]) -> None:
     assert {kind: r["status"] for kind, r in results.items()} == {
         "abort": "crash",

@@ -163,6 +163,7 @@ def test_without_kagglehub_the_message_says_what_to_install(monkeypatch: pytest.
         fetch(ONE)
 
 
+@pytest.mark.slow
 def test_a_sweep_pins_what_it_fetched(
     kaggle: Kaggle, models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

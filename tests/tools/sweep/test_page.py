@@ -112,6 +112,7 @@ def test_the_page_is_written_again_with_others_beside_it(tmp_path: Path) -> None
     assert "<strong>failing</strong>" in text
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_results(tmp_path: Path) -> None:
     page.write(made(10), tmp_path / "index.html")
     peaks = []

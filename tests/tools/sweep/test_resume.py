@@ -41,6 +41,7 @@ def until(out: Path, count: int, process: subprocess.Popen[bytes]) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.slow
 def test_killed_twice_and_resumed_it_gives_the_same(models: Path, tmp_path: Path) -> None:
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     assert start(models, whole).wait() == 0

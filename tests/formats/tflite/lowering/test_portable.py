@@ -319,6 +319,7 @@ NETWORKS: Final = ("cnn_int8", "cnn_uint8", "pad", "split")
 BUILTINS: Final = sorted(PORTABLE.builtins.names) if PORTABLE.builtins is not None else []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("builtin", BUILTINS)
 def test_a_builtin_less_is_refused_by_name_or_done_without(builtin: str, tmp_path: Path) -> None:
     """Never other numbers."""

@@ -43,6 +43,7 @@ def test_multipliers_far_from_one(exponent: int) -> None:
     convert_and_compare(model, [[x, np.where(y == 0, 1, y).astype(np.int8)]], fallback="error")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("activation", ["NONE", "RELU", "RELU6"])
 def test_int16(activation: str) -> None:
     """Dividends and divisors of every magnitude; those far apart come to the shifts that are taken modulo 32."""

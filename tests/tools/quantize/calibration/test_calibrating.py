@@ -48,6 +48,7 @@ def test_what_is_seen_is_what_the_model_computes(tmp_path: Path) -> None:
     assert sum(statistics.points["y"].bins.values()) == 160
 
 
+@pytest.mark.slow
 def test_the_bytes_do_not_depend_on_workers_or_splits(tmp_path: Path) -> None:
     model, data = written(tmp_path, net()), samples(50)
     whole = calibrated(model, list(data), tmp_path / "whole.json")
@@ -69,6 +70,7 @@ def test_an_interrupted_run_goes_on(tmp_path: Path) -> None:
     assert not (tmp_path / "some.json.part").exists()
 
 
+@pytest.mark.slow
 def test_a_run_that_is_killed_goes_on(tmp_path: Path) -> None:
     model, destination = written(tmp_path, net()), tmp_path / "some.json"
     np.savez(tmp_path / "data.npz", given=samples(400))
@@ -97,6 +99,7 @@ def _samples(destination: Path) -> int:
     return len(read_statistics(part).samples) if part.exists() else -1
 
 
+@pytest.mark.slow
 def test_only_what_has_changed_is_measured_again(tmp_path: Path) -> None:
     data, destination = samples(20), tmp_path / "statistics.json"
     calibrated(written(tmp_path, net()), list(data), destination)
