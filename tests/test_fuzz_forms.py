@@ -226,6 +226,22 @@ def test_unusual_types_are_converted_or_refused(name: str) -> None:
     assert ends["read converted"] == 1
 
 
+def test_a_function_that_does_not_fit_one_of_its_calls_is_refused() -> None:
+    calls, pool = 'name = "c", decomposition_subgraph_index = 1', 'padding = "SAME", stride_w = 1, stride_h = 1'
+    image, plane = INT8.replace("3x", "1x4x1x3x"), INT8.replace("3x", "4x1x3x")
+    data = text("tfl.stablehlo_composite", {"a": image}, image, calls)
+    again = f'%1 = "tfl.stablehlo_composite"(%b) {{{calls}}} : ({plane}) -> {image}\nreturn %0'
+    data = data.replace(b"(%a: " + image.encode(), f"(%a: {image}, %b: {plane}".encode()).replace(
+        b"return %0", again.encode()
+    )
+    data += text("tfl.max_pool_2d", {"a": image}, image, f"{pool}, filter_width = 2, filter_height = 2").replace(
+        b"@main", b"@other"
+    )
+    ends, findings = convert_all(data)
+    assert findings == []
+    assert ends["read converted"] == ends["onnx refused"] == 1
+
+
 def test_dims_of_fill_are_a_vector() -> None:
     operands = {"c": "tensor<1x1xi32>", "a": "tensor<i32>"}
     data = text("tfl.fill", operands, "tensor<3xi32>", "", constant("c", "3", "tensor<1x1xi32>"))

@@ -201,6 +201,19 @@ REFUSED: dict[str, tuple[str, list[Value | None], dict[str, Any], str]] = {
     "range": ("range", [ints(0), ints(4), ints(-1)], {}, "do not lead"),
     "axis": ("arg_max", [x(5, 2), ints(2)], {}, "axis 2 is outside"),
     "rank": ("conv_2d", [x(5, 2), x(5, 9, 9, 3), None], WINDOW, "not of rank 4"),
+    "channels": ("depthwise_conv_2d", [x(1, 9, 9, 3), x(1, 2, 2, 4), None], WINDOW, "not a multiple of the 3"),
+    "filters": ("depthwise_conv_2d", [x(1, 9, 9, 3), x(2, 2, 2, 3), None], WINDOW, "first dim of the filter"),
+    "upwards": ("transpose_conv", [ints(1, 4, 4, 5), x(5, 2, 2, 3), x(1, 2, 2, 4)], {}, "channels that: 4 and 3"),
+    "3d": ("conv_3d", [x(1, 4, 4, 4, 2), x(1, 1, 1, 3, 5)], {}, "channels that: 2 and 3 differ"),
+    "3d upwards": (
+        "conv_3d_transpose",
+        [ints(1, 4, 4, 4, 5), x(1, 1, 1, 5, 2), x(1, 4, 4, 4, 3)],
+        {},
+        "channels that: 3 and 2 differ",
+    ),
+    "steps of segments": ("segment_sum", [x(4, 5), ints(0, 0, 2, 2)], {}, "does not go up from 0 in steps of 1"),
+    "rows of segments": ("segment_sum", [x(4, 5), ints(0, 0, 1)], {}, "rows of the input: 3 and 4 differ"),
+    "places": ("sparse_to_dense", [ints(0, 2), ints(5), x(3), x()], {}, "values and their places: 3 and 2 differ"),
 }
 
 
