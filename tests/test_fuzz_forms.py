@@ -62,6 +62,7 @@ AXES = "tensor<2x3x!quant.uniform<i8:f32:0, {0.5, 0.25}>>"
 PAIR = "tensor<2xi32>"
 INT8 = "tensor<3x!quant.uniform<i8:f32, 0.5>>"
 INT16 = "tensor<3x!quant.uniform<i16:f32, 0.5>>"
+IMAGE = INT8.replace("3x", f"1x{1 << 28}x2x1x")
 FLOATS, Q5 = "tensor<2x3xf32>", "tensor<2x3x!quant.uniform<i5:f32, 0.5>>"
 BLOCKS = "tensor<2x2x!quant.uniform<i8:f32:{0:1, 1:2}, {{0.5}, {0.25}}>>"
 REFUSED = {
@@ -120,6 +121,26 @@ REFUSED = {
         text("tfl.neg", {"c": FLOATS}, FLOATS, "", constant("c", "_", FLOATS).replace("dense<_>", "dense_resource<r>"))
         + b'{-# dialect_resources: { builtin: { r: "0x0400000001020304" } } #-}',
         "4 bytes, where 2x3xf32 has 24",
+    ),
+    "beginning of two windows": (
+        text(
+            "tfl.reduce_window",
+            {"a": INT8, "b": INT8.replace("3x", "2x"), **dict.fromkeys(("c0", "c1", "c2"), "tensor<1xi64>")},
+            INT8,
+            'reduce_function = "ADD"',
+            "\n".join(constant(f"c{i}", "1", "tensor<1xi64>") for i in range(3)),
+        ),
+        "has 2 elements, not one",
+    ),
+    "nothing between elements": (
+        text(
+            "tfl.dilate",
+            {"a": INT8, "c0": "tensor<1xi32>", "c1": "tensor<0xi8>"},
+            INT8.replace("3x", "5x"),
+            "",
+            "\n".join((constant("c0", "2", "tensor<1xi32>"), constant("c1", "1", "tensor<0xi8>"))),
+        ),
+        "has 0 elements, not one",
     ),
     "option": (text("tfl.arg_max", {"a": FLOATS, "b": "tensor<i32>"}, "tensor<3xi32>", "output_type = 5"), "5"),
 }
@@ -204,6 +225,30 @@ HANDLED = {
     ),
     "handle as a result": text("tfl.var_handle", {}, "tensor<!tfl.resource>", 'container = "", shared_name = "x"'),
     "buckets without boundaries": text("tfl.bucketize", {"a": INT8}, "tensor<3xi32>", "boundaries"),
+    "case of no branches": text("tfl.stablehlo_case", {"a": "tensor<i32>", "b": INT8}, INT8, "branch_subgraph_indices"),
+    "windows without a size": text(
+        "tfl.stablehlo_reduce_window",
+        {"a": INT8, "b": INT8.replace("3x", "")},
+        INT8,
+        "window_dimensions = #tflq.tuple<[]>, body_subgraph_index = 1",
+    )
+    + text("tfl.stablehlo_add", dict.fromkeys("ab", INT8.replace("3x", "")), INT8.replace("3x", "")).replace(
+        b"@main", b"@add"
+    ),
+    "one window of a large stride": text(
+        "tfl.reduce_window",
+        {"a": INT8, "b": INT8.replace("3x", ""), **dict.fromkeys(("c0", "c1", "c2"), "tensor<1xi64>")},
+        INT8.replace("3x", "1x"),
+        'reduce_function = "ADD"',
+        "\n".join(constant(f"c{i}", str(value), "tensor<1xi64>") for i, value in enumerate((2, 1 << 40, 1))),
+    ),
+    "more rows than a strip can name": text(
+        "tfl.conv_2d",
+        {"a": IMAGE, "c": INT8.replace("3x", "1x1x1x1x")},
+        IMAGE,
+        'padding = "SAME", stride_w = 1, stride_h = 1, fused_activation_function = "NONE"',
+        '%c = "tfl.pseudo_const"() {value = dense<1> : tensor<1x1x1x1xi8>} : () -> ' + INT8.replace("3x", "1x1x1x1x"),
+    ),
     "uint32": text(
         "tfl.add_n", {"a": "tensor<3x!quant.uniform<u32:f32, 0.5>>"}, "tensor<3x!quant.uniform<u32:f32, 2.0>>"
     ),

@@ -84,7 +84,7 @@ class ReduceWindow(Operator, name="tfl.reduce_window"):
     dilations: Value = operand(indices=True)
     output: Value = result()
     reduce_function: str = attribute(default="UNSUPPORTED")
-    traits = (NoZeros(strides, dilations), Unbounded())
+    traits = (OneElement(init), NonNegative(shape, strides, dilations), NoZeros(strides, dilations), Unbounded())
 
     def infer(self, site: DeclaredShapes) -> Dims:
         dims = site.dims(self.input)

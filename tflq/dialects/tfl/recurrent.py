@@ -28,7 +28,8 @@ def _expect(site: DeclaredShapes, value: Value | None, *expected: int | None) ->
     if value is None:
         return
     dims = site.dims(value)
-    if len(dims) != len(expected) or any(None not in pair and pair[0] != pair[1] for pair in zip(dims, expected)):
+    pairs = zip(dims, expected, strict=False)
+    if len(dims) != len(expected) or any(None not in pair and pair[0] != pair[1] for pair in pairs):
         raise Misfit(f"'{value.name}' is {text(dims)}, where {text(expected)} is expected")
 
 
