@@ -62,6 +62,7 @@ AXES = "tensor<2x3x!quant.uniform<i8:f32:0, {0.5, 0.25}>>"
 PAIR = "tensor<2xi32>"
 INT8 = "tensor<3x!quant.uniform<i8:f32, 0.5>>"
 INT16 = "tensor<3x!quant.uniform<i16:f32, 0.5>>"
+NARROW = "tensor<3x!quant.uniform<i8<-127:127>:f32, 0.5>>"
 IMAGE = INT8.replace("3x", f"1x{1 << 28}x2x1x")
 FLOATS, Q5 = "tensor<2x3xf32>", "tensor<2x3x!quant.uniform<i5:f32, 0.5>>"
 BLOCKS = "tensor<2x2x!quant.uniform<i8:f32:{0:1, 1:2}, {{0.5}, {0.25}}>>"
@@ -141,6 +142,18 @@ REFUSED = {
             "\n".join((constant("c0", "2", "tensor<1xi32>"), constant("c1", "1", "tensor<0xi8>"))),
         ),
         "has 0 elements, not one",
+    ),
+    "table of numbers": (
+        text("tfl.hashtable", {}, INT8, 'table_id = 3, key_dtype = "INT64", value_dtype = "STRING"'),
+        "'table' is .*, not i32 or !tfl.resource",
+    ),
+    "axis of a type that only text has": (
+        text("tfl.sum", {"a": NARROW, "c": "tensor<1xi32>"}, NARROW, "", constant("c", "2", "tensor<1xi32>")),
+        "2 is not an axis of rank 1",
+    ),
+    "function of a type that only text has": (
+        text("tfl.stablehlo_sort", {"a": NARROW}, NARROW, "comparator_subgraph_index = 7"),
+        "comparator_subgraph_index 7 is not one of the 1 subgraphs",
     ),
     "option": (text("tfl.arg_max", {"a": FLOATS, "b": "tensor<i32>"}, "tensor<3xi32>", "output_type = 5"), "5"),
 }
@@ -248,6 +261,37 @@ HANDLED = {
         IMAGE,
         'padding = "SAME", stride_w = 1, stride_h = 1, fused_activation_function = "NONE"',
         '%c = "tfl.pseudo_const"() {value = dense<1> : tensor<1x1x1x1xi8>} : () -> ' + INT8.replace("3x", "1x1x1x1x"),
+    ),
+    "squeezed without an option": text(
+        "tfl.squeeze", {"c": "tensor<0xi8>"}, "tensor<0xi8>", "squeeze_dims", constant("c", "0", "tensor<0xi8>")
+    ),
+    "broadcast of an open dim": text(
+        "tfl.broadcast_to",
+        {"a": "tensor<?xf64>", "c": PAIR},
+        "tensor<?xf64>",
+        "",
+        constant("c", "[0, 1]", PAIR),
+    ),
+    "cumulative sum in int32": text(
+        "tfl.cumsum",
+        {"a": INT8, "c": "tensor<i32>"},
+        INT8.replace("i8", "i32"),
+        "exclusive = false, reverse = false",
+        constant("c", "0", "tensor<i32>"),
+    ),
+    "cumulative sum of int32": text(
+        "tfl.cumsum",
+        {"a": INT8.replace("i8", "i32"), "c": "tensor<i32>"},
+        INT8,
+        "exclusive = false, reverse = false",
+        constant("c", "0", "tensor<i32>"),
+    ),
+    "quotient of truths": text(
+        "tfl.div",
+        dict.fromkeys(("c0", "c1"), "tensor<3xi1>"),
+        "tensor<3xi1>",
+        'fused_activation_function = "NONE"',
+        "\n".join(constant(f"c{i}", "true", "tensor<3xi1>") for i in range(2)),
     ),
     "uint32": text(
         "tfl.add_n", {"a": "tensor<3x!quant.uniform<u32:f32, 0.5>>"}, "tensor<3x!quant.uniform<u32:f32, 2.0>>"

@@ -34,7 +34,17 @@ from tflq.dialects.tfl.movement import StridedSlice
 from tflq.dialects.tfl.shape import Range as TflRange
 from tflq.dialects.tfl.shape import Shape
 from tflq.ir.core import Value
-from tflq.ir.types import ScalarType, TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, i8, i16, i32, i64
+from tflq.ir.types import (
+    ScalarType,
+    TensorType,
+    UniformQuantizedPerAxisType,
+    UniformQuantizedType,
+    i8,
+    i16,
+    i32,
+    i64,
+    ui8,
+)
 from tflq.legalize.rule import NotApplicable, Rewritten, RuleBuilder, no_parameters
 from tflq.numerics.activation import activation_range
 from tflq.numerics.convolution import exact_channel_bounds
@@ -367,6 +377,8 @@ def saturated(
     bounds: Range | None,
 ) -> Value:
     """round_half_away(double(acc) * scale), in the result's type, for acc within `bounds`, if they are known."""
+    if to.storage not in (i8, ui8, i16):
+        raise NotApplicable(f"no form scales a sum to {to.storage}")
     clamp = _range(to, activation)
     reach = max(-bounds[0], bounds[1], 1) if bounds else -acc.type.storage.minimum
     scales = _alike(scales, to.storage, reach)

@@ -7,6 +7,7 @@ from typing import Final
 
 from tflq.dialects.declare import Operator, attribute, operand, result
 from tflq.dialects.inference import DeclaredShapes, Dims, Misfit, agree, plus, product, text
+from tflq.dialects.tfl.state import HANDLE
 from tflq.dialects.traits import Impure, Recurrent, StaysQuantized, Unquantized
 from tflq.ir.core import Value
 from tflq.ir.types import Shape, i8, ui8
@@ -379,7 +380,7 @@ _OF_TABLES: Final = Unquantized("its tensors are handles, keys and strings")
 class Hashtable(Operator, name="tfl.hashtable"):
     """The handle of a table. Source: kernels/hashtable.cc."""
 
-    table: Value = result()
+    table: Value = result(HANDLE)
     table_id: int = attribute(default=0)
     key_dtype: str = attribute(default="FLOAT32")
     value_dtype: str = attribute(default="FLOAT32")
@@ -392,7 +393,7 @@ class Hashtable(Operator, name="tfl.hashtable"):
 class HashtableFind(Operator, name="tfl.hashtable_find"):
     """Values by keys. Source: kernels/hashtable_find.cc."""
 
-    table: Value = operand()
+    table: Value = operand(HANDLE)
     keys: Value = operand()
     default: Value = operand()
     output: Value = result()
@@ -405,7 +406,7 @@ class HashtableFind(Operator, name="tfl.hashtable_find"):
 class HashtableImport(Operator, name="tfl.hashtable_import"):
     """Fills a table. Source: kernels/hashtable_import.cc."""
 
-    table: Value = operand()
+    table: Value = operand(HANDLE)
     keys: Value = operand()
     values: Value = operand()
     traits = (Impure(), _OF_TABLES)
@@ -417,7 +418,7 @@ class HashtableImport(Operator, name="tfl.hashtable_import"):
 class HashtableSize(Operator, name="tfl.hashtable_size"):
     """The number of its entries. Source: kernels/hashtable_size.cc."""
 
-    table: Value = operand()
+    table: Value = operand(HANDLE)
     output: Value = result()
     traits = (Impure(), _OF_TABLES)
 
