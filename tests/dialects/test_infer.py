@@ -328,16 +328,16 @@ def test_operands_that_no_interpreter_runs(kind: type[Operator], shapes: list[Sh
 
 # Recurrent operators of a batch of 2, 3 elements, 4 cells and 5 outputs, with every operand that may be left out.
 
-_DIRECTION: list[Shape] = [*[(4, 3)] * 4, *[(4, 5)] * 4, *[(4,)] * 3, *[(4,)] * 4, (5, 4), (5,)]
-_FULL: list[Shape] = [(2, 3), *_DIRECTION, (2, 5), (2, 4), *[(4,)] * 4]
-_STATES: list[Shape] = [(2, 5), (2, 4)]
-_STEPS: list[Shape] = [(2, 7, 3), *_FULL[1:]]
-_LSTM_BOTH_WAYS: list[Shape] = [(2, 7, 3), *_DIRECTION * 2, *_STATES * 2, (2, 7, 6), *[(4, 6)] * 8]
-_BASIC: list[Shape] = [(2, 3), (2, 4), (16, 7), (16,), (2, 4)]
-_CELL: list[Shape] = [(4, 3), (4, 4), (4,), (2, 4)]
-_RNN_BOTH_WAYS: list[Shape] = [(2, 7, 3), *_CELL * 2, (2, 7, 6), (4, 6), (4, 6)]
-_SVDF: list[Shape] = [(2, 3), (4, 3), (4, 5), (4,), (2, 20)]
-RECURRENT: dict[str, tuple[type[Operator], list[Shape], dict[str, Any], int]] = {
+_DIRECTION: list[Sizes] = [*[(4, 3)] * 4, *[(4, 5)] * 4, *[(4,)] * 3, *[(4,)] * 4, (5, 4), (5,)]
+_FULL: list[Sizes] = [(2, 3), *_DIRECTION, (2, 5), (2, 4), *[(4,)] * 4]
+_STATES: list[Sizes] = [(2, 5), (2, 4)]
+_STEPS: list[Sizes] = [(2, 7, 3), *_FULL[1:]]
+_LSTM_BOTH_WAYS: list[Sizes] = [(2, 7, 3), *_DIRECTION * 2, *_STATES * 2, (2, 7, 6), *[(4, 6)] * 8]
+_BASIC: list[Sizes] = [(2, 3), (2, 4), (16, 7), (16,), (2, 4)]
+_CELL: list[Sizes] = [(4, 3), (4, 4), (4,), (2, 4)]
+_RNN_BOTH_WAYS: list[Sizes] = [(2, 7, 3), *_CELL * 2, (2, 7, 6), (4, 6), (4, 6)]
+_SVDF: list[Sizes] = [(2, 3), (4, 3), (4, 5), (4,), (2, 20)]
+RECURRENT: dict[str, tuple[type[Operator], list[Sizes], dict[str, Any], int]] = {
     "lstm": (LSTM, _FULL, {"kernel_type": "FULL"}, 1),
     "basic lstm": (LSTM, _BASIC, {"kernel_type": "BASIC"}, 4),
     "sequence lstm": (UnidirectionalSequenceLSTM, _STEPS, {}, 1),
@@ -354,7 +354,7 @@ def test_each_operand_of_a_recurrent_operator_fits_the_others(name: str) -> None
     """Every kernel compares every dim of its weights, biases and states, and refuses one that is another."""
     kind, shapes, attributes, results = RECURRENT[name]
 
-    def infer(shapes: list[Shape]) -> Any:
+    def infer(shapes: list[Sizes]) -> Any:
         op = Op(kind.op_name, [Value(TensorType(s, f32)) for s in shapes], [], attributes)
         assert isinstance(op, kind)
         return op.infer(DECLARED_SHAPES)
@@ -362,7 +362,6 @@ def test_each_operand_of_a_recurrent_operator_fits_the_others(name: str) -> None
     inferred = infer(shapes)
     assert len(inferred if isinstance(inferred, list) else [inferred]) == results
     for place, shape in enumerate(shapes):
-        assert shape is not None
         for dim, size in enumerate(shape):
             if shape == (2, 7, 3) and dim == 1:  # the number of steps
                 continue
