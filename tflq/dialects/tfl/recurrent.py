@@ -91,8 +91,8 @@ def _check_full(
 
 
 def _second_width(site: DeclaredShapes, second: Value | None, dims: Dims, *, weighted: bool) -> int | None:
-    """The elements of a second input, which has the batch and the steps of the first, of `dims`; without weights of its
-    own also as many elements."""
+    """The elements of a second input, which has the batch and the steps of the first, of `dims`. Without weights of
+    its own it also has as many elements."""
     if second is None:
         if weighted:
             raise Misfit("it has weights for a second input, and no second input")
@@ -103,8 +103,7 @@ def _second_width(site: DeclaredShapes, second: Value | None, dims: Dims, *, wei
 
 
 def _units(site: DeclaredShapes, width: int | None, weights: Value, recurrent: Value, bias: Value) -> int | None:
-    """The units of a basic cell, which has a weight of each for every element of the input and every unit, and a bias
-    of each."""
+    """The units of a basic cell. Each has a bias, and a weight for every element of the input and every unit."""
     units, length = site.dims(weights, 2)
     agree(length, width, "the input's elements and those of the weights")
     for dim in site.dims(recurrent, 2):
