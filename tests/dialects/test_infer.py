@@ -369,3 +369,15 @@ def test_each_operand_of_a_recurrent_operator_fits_the_others(name: str) -> None
                 infer([*shapes[:place], (*shape[:dim], size + 1, *shape[dim + 1 :]), *shapes[place + 1 :]])
         with pytest.raises(Misfit):
             infer([*shapes[:place], (*shape, 2), *shapes[place + 1 :]])
+    for place, shape in enumerate(shapes) if name in ("lstm", "lstm both ways") else ():
+        if shape == (4, 5):
+            with pytest.raises(Misfit):
+                infer([*shapes[:place], (4,), *shapes[place + 1 :]])
+
+
+def test_recurrent_weights_may_be_diagonals() -> None:
+    shapes = [(4,) if shape == (4, 5) else (2, 4) if shape == (2, 5) else shape for shape in _STEPS]
+    shapes = [(4, 4) if shape == (5, 4) else (4,) if shape == (5,) else shape for shape in shapes]
+    op = Op("tfl.unidirectional_sequence_lstm", [Value(TensorType(s, f32)) for s in shapes], [])
+    assert isinstance(op, UnidirectionalSequenceLSTM)
+    assert op.infer(DECLARED_SHAPES) == (2, 7, 4)

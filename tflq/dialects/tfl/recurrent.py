@@ -44,24 +44,24 @@ _OF_DIRECTION: Final = 17
 
 
 def _check_gates(
-    site: DeclaredShapes, operands: Sequence[Value | None], width: int | None
+    site: DeclaredShapes, operands: Sequence[Value | None], width: int | None, *, diagonals: bool = False
 ) -> tuple[int | None, int | None]:
     """The cells and the outputs of an LSTM, which the weights of its output gate say; the others fit these.
 
-    Recurrent weights are a matrix, or a vector that is its diagonal. Source: CheckInputTensorDimensions in
-    kernels/unidirectional_sequence_lstm.cc.
+    diagonals: Recurrent weights may be vectors, which stand for diagonal matrices. Source: CheckInputTensorDimensions
+    in kernels/unidirectional_sequence_lstm.cc.
     """
     into, back = operands[:_WEIGHTS], operands[_WEIGHTS : 2 * _WEIGHTS]
     if None in into[1:] or None in back[1:]:
         raise Misfit("it lacks weights of the forget gate, the cell or the output gate, which its kernel reads")
     if (into[0] is None) != (back[0] is None):
         raise Misfit("its input gate has weights for only one of the input and the output state")
-    last = site.dims(back[-1], least=1)
+    last = site.dims(back[-1], least=1 if diagonals else 2)
     cells, outputs = last[0], last[-1]
     for weights in into:
         _expect(site, weights, cells, width)
     for weights in back:
-        diagonal = weights is not None and len(site.dims(weights)) == 1
+        diagonal = diagonals and weights is not None and len(site.dims(weights)) == 1
         _expect(site, weights, *((cells,) if diagonal else (cells, outputs)))
     for each in (*operands[_PEEPHOLES], *operands[_BIASES]):
         _expect(site, each, cells)
@@ -77,12 +77,17 @@ _OF_FULL: Final = (_NORMS, _NORMS + _WEIGHTS)
 
 
 def _check_full(
-    site: DeclaredShapes, operands: Sequence[Value | None], batch: int | None, width: int | None
+    site: DeclaredShapes,
+    operands: Sequence[Value | None],
+    batch: int | None,
+    width: int | None,
+    *,
+    diagonals: bool = False,
 ) -> int | None:
     """The outputs of an LSTM in one direction, whose operands fit each other."""
     if len(operands) not in _OF_FULL:
         raise Misfit(f"the full kernel has {_OF_FULL[0]} or {_OF_FULL[1]} operands, not {len(operands)}")
-    cells, outputs = _check_gates(site, operands[1:_STATES], width)
+    cells, outputs = _check_gates(site, operands[1:_STATES], width, diagonals=diagonals)
     _check_state(site, operands[_STATES], batch, outputs)
     _check_state(site, operands[_STATES + 1], batch, cells)
     for norm in operands[_NORMS:]:
@@ -221,7 +226,7 @@ class UnidirectionalSequenceLSTM(Operator, name="tfl.unidirectional_sequence_lst
     def infer(self, site: DeclaredShapes) -> Dims:
         dims = site.dims(self.input, least=2)
         batch = _batch(dims, time_major=self.time_major) if len(dims) == 3 else dims[0]
-        return (*dims[:-1], _check_full(site, self.operands, batch, dims[-1]))
+        return (*dims[:-1], _check_full(site, self.operands, batch, dims[-1], diagonals=True))
 
 
 _OF_BOTH_WAYS: Final = 48
