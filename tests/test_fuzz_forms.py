@@ -293,6 +293,13 @@ HANDLED = {
         'fused_activation_function = "NONE"',
         "\n".join(constant(f"c{i}", "true", "tensor<3xi1>") for i in range(2)),
     ),
+    "stated shape of other elements": text(
+        "tfl.expand_dims",
+        {"c": INT8, "a": "tensor<ui8>"},
+        INT8.replace("3x", "2x2x"),
+        "",
+        f'%c = "tfl.pseudo_const"() {{value = dense<1> : tensor<3xi8>}} : () -> {INT8}',
+    ),
     "uint32": text(
         "tfl.add_n", {"a": "tensor<3x!quant.uniform<u32:f32, 0.5>>"}, "tensor<3x!quant.uniform<u32:f32, 2.0>>"
     ),

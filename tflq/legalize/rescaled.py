@@ -28,6 +28,7 @@ import numpy as np
 from tflq.analysis.known import Range, value_range, weight_sums
 from tflq.base.light import NamedTuple, dataclass
 from tflq.dialects.builder import Operand, squeezed
+from tflq.dialects.inference import reshaped
 from tflq.dialects.quant import RescaleF64, RescaleI64
 from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D, FullyConnected, TransposeConv
 from tflq.dialects.tfl.movement import StridedSlice
@@ -198,9 +199,9 @@ def bias_of(b: RuleBuilder, bias: Value | None, channels: int, acc: ScalarType) 
 
 
 def reshape_constant(b: RuleBuilder, value: Value, shape: tuple[int, ...]) -> Value:
-    """The value in another shape; a constant stays a view of its buffer."""
+    """The value in another shape; a constant stays a view of its buffer. Misfit if it has not as many elements."""
     if value.is_constant:
-        return Value(TensorType(shape, value.type.element), buffer=value.buffer)
+        return Value(TensorType(reshaped(value.type.dims, shape), value.type.element), buffer=value.buffer)
     return b.reshape(value, shape)
 
 

@@ -211,6 +211,7 @@ REFUSED: dict[str, tuple[str, list[Value | None], dict[str, Any], str]] = {
         {},
         "channels that: 3 and 2 differ",
     ),
+    "second result": ("fully_connected", [x(2, 3), x(4, 3)], {}, "it has 2 results, where 1 are expected"),
     "steps of segments": ("segment_sum", [x(4, 5), ints(0, 0, 2, 2)], {}, "does not go up from 0 in steps of 1"),
     "rows of segments": ("segment_sum", [x(4, 5), ints(0, 0, 1)], {}, "rows of the input: 3 and 4 differ"),
     "places": ("sparse_to_dense", [ints(0, 2), ints(5), x(3), x()], {}, "values and their places: 3 and 2 differ"),
@@ -325,7 +326,7 @@ def test_options_of_stablehlo_fit_each_other(name: str) -> None:
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_an_interpreter_refuses(case: str) -> None:
     name, operands, attributes, reason = REFUSED[case]
-    results = [Value(TensorType(None, f32)) for _ in range(2 if name == "split" else 1)]
+    results = [Value(TensorType(None, f32)) for _ in range(2 if name in ("split", "fully_connected") else 1)]
     op = Op(f"tfl.{name}", list(operands), results, attributes)
     inference = Inference(Module([Function("main", [v for v in operands if v], results, [op])]), {})
     assert reason in inference.reasons[op]

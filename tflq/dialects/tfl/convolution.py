@@ -220,11 +220,11 @@ class FullyConnected(Operator, name="tfl.fully_connected", newest=14):
 
     def infer(self, site: DeclaredShapes) -> list[Shape]:
         """All elements in rows of the weights' length, unless the dims are to be kept. The kernel leaves out
-        elements that do not fill the last row."""
+        elements that do not fill the last row. Shuffled weights have a second result, the input in their order."""
         dims = site.dims(self.input)
         units, length = site.dims(self.weights, 2)
         _check_biases(site, self.bias, units, "units")
-        spare = [v.type.shape for v in self.results[1:]]
+        spare = [] if self.weights_format == "DEFAULT" else [v.type.shape for v in self.results[1:2]]
         if self.keep_num_dims:
             agree(dims[-1] if dims else None, length, "the input's last dim and the weights' length")
             return [(*dims[:-1], units), *spare]

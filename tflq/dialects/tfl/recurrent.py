@@ -172,8 +172,7 @@ class LSTM(Operator, name="tfl.lstm", newest=4):
         input and gates."""
         if self.kernel_type != "BASIC":
             batch, width = site.dims(self.input, 2)
-            units = _check_full(site, self.operands, batch, width)
-            return [(batch, units), *[v.type.shape for v in self.results[1:]]]
+            return [(batch, _check_full(site, self.operands, batch, width))]
         if len(self.operands) != _OF_BASIC:
             raise Misfit(f"the basic kernel has {_OF_BASIC} operands, not {len(self.operands)}")
         _, previous, weights, biases, state = self.operands
