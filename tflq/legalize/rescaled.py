@@ -388,7 +388,7 @@ def scaled_sum(
 
 def _has_product(scales: np.ndarray, to: UniformQuantizedType, bounds: Range | None, acc: Value) -> bool:
     """Whether 64 bits hold an exact product by these scales."""
-    from tflq.numerics.division_fit import fit_wide_product
+    from tflq.numerics.requantize.products import fit_wide_product
 
     ends = bounds or (acc.type.storage.minimum, acc.type.storage.maximum)
     return fit_wide_product(scales, *to.ends, *ends) is not None
