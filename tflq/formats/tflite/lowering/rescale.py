@@ -1,5 +1,5 @@
 """RESCALE on integer builtins, in the first form that is proven exact for the operator at hand, the cheapest first;
-ext.rescale_i64, ext.rounding_divide_by_pot, ext.rescale_mean, ext.rescale_f64.
+ext.rescale_i64, ext.rounding_divide_by_pot.
 
     division   trunc((a x + sign(x) c) / b) in int32, proven at every threshold (`numerics.requantize.division`)
     wide       (x M + rounding) in int64, clamped, and its high word; exact for every RESCALE
@@ -15,16 +15,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 import numpy as np
 
-from tflq.base.errors import Reason, UnsupportedError
 from tflq.dialects.builder import squeezed
-from tflq.dialects.quant import RescaleF64, RescaleI64, RescaleMean, RoundingDivideByPot
-from tflq.dialects.tfl.arithmetic import FloorMod, Sign
-from tflq.dialects.tfl.pooling import Sum
-from tflq.dialects.tfl.shape import Shape
+from tflq.dialects.quant import RescaleF64, RescaleI64, RoundingDivideByPot
+from tflq.dialects.tfl.arithmetic import Sign
 from tflq.dialects.tosa.convolution import Conv2D, DepthwiseConv2D
 from tflq.dialects.tosa.elementwise import Clamp
 from tflq.dialects.tosa.movement import Rescale
@@ -32,14 +29,10 @@ from tflq.formats.tflite.lowering.form_ops import KernelOps
 from tflq.formats.tflite.lowering.lowering import Kernels, lowering
 from tflq.formats.tflite.lowering.shifts import high_part, restore, right_shift
 from tflq.ir.core import Value
-from tflq.ir.types import TensorType, i16, i32, i64
+from tflq.ir.types import i16, i32, i64
 from tflq.numerics.requantize.division import Division, rescale_divisions
 from tflq.numerics.requantize.scaling import Bounds, Factor, FixedPoint, Range, Scaling
 from tflq.numerics.requantize.staircase import Staircase
-
-if TYPE_CHECKING:
-    from tflq.numerics.requantize.products import LongProduct, WideProduct
-
 
 _I31 = (1 << 31) - 1
 _I62, _I63 = 1 << 62, (1 << 63) - 1
@@ -84,7 +77,7 @@ def _requantized(ops: list[Rescale], k: Kernels) -> dict[Rescale, _Requantized]:
     scalings = {op: scaling_of(op, op.factor, k) for op in ops}
     different: dict[Hashable, Scaling[FixedPoint]] = {}  # strips of one result have equal ones
     for op, (s, _) in scalings.items():
-        if op.input.type.storage.bits <= 32 and s.result.low < s.result.high and not s.is_one and _may_divide(s):
+        if op.input.type.storage.bits <= 32 and s.result.low < s.result.high and not s.is_one and may_divide(s):
             different.setdefault(s.key, s)
     alike: dict[tuple[int, bool], list[Scaling[FixedPoint]]] = defaultdict(list)
     for s in different.values():
@@ -98,7 +91,7 @@ def _requantized(ops: list[Rescale], k: Kernels) -> dict[Rescale, _Requantized]:
     return {op: (s, clamp, climbs.get(s.key)) for op, (s, clamp) in scalings.items()}
 
 
-def _may_divide(s: Scaling[Factor]) -> bool:
+def may_divide(s: Scaling[Factor]) -> bool:
     """Whether the division form comes into question: few levels, and 0 maps to 0."""
     low, high = s.levels
     return high - low <= _LEVELS and low <= 0 <= high and s.factor.rises
@@ -161,7 +154,7 @@ def _constant(k: Kernels, x: Value, s: Scaling[FixedPoint], _: _Climb | None) ->
 
 def _unscaled(k: Kernels, x: Value, s: Scaling[FixedPoint], _: _Climb | None) -> Value | None:
     """A scale of 1: only other zero points and a clamp."""
-    return _clamped_to(k, x, s, *s.accumulator.range) if s.is_one else None
+    return clamp_to(k, x, s, *s.accumulator.range) if s.is_one else None
 
 
 # --- division
@@ -198,7 +191,7 @@ def divide(
     return k.add(y, output_zp) if output_zp else y
 
 
-def _clamped_to(k: Kernels, x: Value, s: Scaling[Factor], least: int, most: int) -> Value:
+def clamp_to(k: Kernels, x: Value, s: Scaling[Factor], least: int, most: int) -> Value:
     """The result of a factor in [least, most], clamped, zero point included."""
     low, high = (np.asarray(v) for v in s.levels)
     return clamped(k, x, low, high, least, most, s.zero_out)
@@ -331,192 +324,3 @@ def rounding_divide(op: RoundingDivideByPot, k: Kernels) -> Value:
     scaled = k.mul(k.sub(x, negative), 1 << (32 - exponent))
     word = high_part(k, k.add(scaled, 1 << 31), i32)
     return restore(k, k.cast(word, op.output.type.storage), shape)
-
-
-# ext.rescale_mean: the multiplier of a mean over a number of elements that is known when the model runs.
-#
-# SHAPE and GATHER read the sizes that may change, when an interpreter allocates; what follows is on a few numbers.
-#
-#     f      how many of 2, 4, 8 ... the count reaches
-#     M      floor(multiplier 2^f / count), byte by byte from the top: each is how many of 1, 2 ... 255, times its place
-#            and the count, the rest of the dividend reaches
-#     e      f - shift if that is not negative, else the sums are multiplied by 2^(shift - f) first, within int32
-#     result two high words: of 2 x M + 2^31, then of (y - [y < 0 and e > 0]) 2^(32 - e) + 2^31
-#
-# What depends only on f is an entry of a table. Source: QuantizedMeanOrSum, kernels/internal/reference/reduce.h.
-
-
-_BYTES = (24, 16, 8, 0)
-"""Places of the bytes of a multiplier, the highest first."""
-
-
-@lowering(RescaleMean)
-def rescale_mean(op: RescaleMean, k: Kernels) -> Value:
-    """saturate(sums * M / 2^31 / 2^e + output_zp)."""
-    to = op.output.type.storage
-    x, values = k.value(op.sums), k.value(op.values)
-    folded = np.arange(min(31, 32 + op.shift))
-    count = _count(k, values, op.axes)
-    f = _logarithm(k, count, folded.size)
-    multiplier = _quotient(k, _entry(k, op.multiplier << folded, f), count)
-
-    down = folded - op.shift
-    if op.shift > 0:
-        x = k.mul(x, k.gather(k.constant(np.left_shift(1, np.maximum(-down, 0))), f))
-    down = np.maximum(down, 0)
-    y = k.add(k.mul(k.cast(x, i64), k.add(multiplier, multiplier)), 1 << 31)
-    y = k.cast(restore(k, high_part(k, y, i32), x.type.shape), i64)
-    negative = k.mul(k.cast(k.greater(0, y), i64), _entry(k, down > 0, f))
-    y = k.mul(k.sub(y, negative), _entry(k, np.left_shift(np.int64(1), 32 - down), f))
-    y = restore(k, high_part(k, k.add(y, 1 << 31), i32), x.type.shape)
-    low, high = (np.asarray(v - op.output_zp) for v in (to.minimum, to.maximum))
-    return k.cast(clamped(k, y, low, high, -1 << 30, 1 << 30, op.output_zp), to)
-
-
-def _count(k: Kernels, values: Value, axes: tuple[int, ...]) -> Value:
-    """The number of elements along the axes. The first dim counts as one that may change."""
-    dims = values.type.dims
-    shape = k.emit(Shape, [values], TensorType((len(dims),), i32), out_type="INT32")
-    count = None
-    for axis in axes:
-        if dims[axis] is None or axis == 0:
-            size = k.gather(shape, k.constant(axis))
-            count = size if count is None else k.mul(count, size)
-    rest = int(np.prod([dims[axis] or 1 for axis in axes if axis], dtype=np.int64))
-    if count is None:
-        return k.constant(rest)
-    return count if rest == 1 else k.mul(count, np.asarray(rest))
-
-
-def _logarithm(k: Kernels, count: Value, entries: int) -> Value:
-    """floor(log2(count)), at most entries - 1."""
-    if entries == 1:
-        return k.constant(0)
-    return _reached(k, k.cast(count, i64), k.constant(np.left_shift(np.int64(1), np.arange(1, entries)), i64))
-
-
-def _quotient(k: Kernels, dividend: Value, divisor: Value) -> Value:
-    """floor(dividend / divisor), of at most 31 bits: int64."""
-    divisor, quotient = k.cast(divisor, i64), None
-    for place in _BYTES:
-        steps = k.mul(divisor, np.arange(1, 128 if place == 24 else 256, dtype=np.int64) << place)
-        digit = k.mul(k.cast(_reached(k, dividend, steps), i64), 1 << place)
-        quotient = digit if quotient is None else k.add(quotient, digit)
-        if place:
-            dividend = k.sub(dividend, k.mul(digit, divisor))
-    assert quotient is not None
-    return quotient
-
-
-def _reached(k: Kernels, x: Value, steps: Value) -> Value:
-    """Number of the steps, in a row, that x reaches."""
-    return k.reduce(Sum, k.cast(k.greater_equal(x, steps), i32), [0], keep_dims=False)
-
-
-def _entry(k: Kernels, table: np.ndarray, index: Value) -> Value:
-    return k.gather(k.constant(table, i64), index)
-
-
-# ext.rescale_f64 is the requantization of FULLY_CONNECTED's reference kernels, in float64:
-#
-#     saturate(round_half_away(double(x - input_zp) * scale) + output_zp)        scale: float64 [1 or C], positive
-#
-# It becomes a division where that is proven, else a product of two limbs in int64, or, for sums of more than 31 bits
-# and scales far apart, a product in limbs of both (`numerics.requantize.products`). Source:
-# kernels/internal/reference/integer_ops/fully_connected.h.
-
-
-_THRESHOLDS_A_UNIT: Final = 20
-"""A unit of `Searches`: 2^20 thresholds of a product by doubles."""
-
-
-@lowering(RescaleF64)
-def rescale_f64(op: RescaleF64, k: Kernels) -> Value:
-    s, clamp = scaling_of(op, op.factor, k)
-    scale, (low, high), (least, most) = s.factor.scale, s.result, s.accumulator.range
-    x = k.value(op.input)
-    if x.type.storage.bits < 32:
-        x = k.cast(x, i32)
-    y = filled(k, x, low) if low == high else None
-    if y is None and x.type.storage == i32 and _may_divide(s):
-        stairs, ones = s.staircase(), np.ones(scale.shape, np.int64)
-        y = divide(k, x, stairs, Division.fit(stairs, least * ones, most * ones), least, most, s.zero_out)
-    if y is None:
-        y, (below, above) = _product(op, k, x, scale, s.levels, (least, most))
-        y = _clamped_to(k, y, s, below, above)
-    y = k.cast(y, op.output.type.storage)
-    return k.fuse(clamp, y) if clamp else y
-
-
-def _product(
-    op: RescaleF64, k: Kernels, x: Value, scale: np.ndarray, levels: Range, bounds: tuple[int, int]
-) -> tuple[Value, tuple[int, int]]:
-    """The product in 64 bits, rounded, in int32, and its range: a step of x can pass several levels."""
-    from tflq.numerics.requantize.products import fit_long_product, fit_wide_product
-
-    beyond = int(scale.max()) + 1 if scale.max() > 1 else 0
-    units = (levels[1] - levels[0]) * scale.size >> _THRESHOLDS_A_UNIT
-    fit = k.searched(units, fit_long_product, scale, *levels, *bounds)
-    if fit is not None:
-        return _long_product(k, x, fit, *bounds), (levels[0] - beyond, levels[1] + beyond)
-    wide = fit_wide_product(scale, *levels, *bounds)
-    if wide is None:
-        what = f"64 bits do not hold the product with a scale of {float(scale.max())!r}"
-        raise UnsupportedError(
-            Reason.at(op.location, what, value=float(scale.max()), remedy="quantize it with a smaller scale")
-        )
-    reach = max(-levels[0], levels[1]) + beyond + 2
-    return _wide_product(k, k.cast(x, i64), wide, *bounds), (-reach, reach)
-
-
-def _long_product(k: Kernels, x: Value, fit: LongProduct, least: int, most: int) -> Value:
-    """The two limbs; the result in int32."""
-    x = clamped(k, k.cast(x, i64), fit.first, fit.last, least, most)
-    below = k.mul(x, k.row(fit.low, i64))
-    if fit.correction:
-        sign = k.cast(k.emit(Sign, [k.cast(x, i32)], x.type.with_element(i32)), i64)  # SIGN has int32 only
-        below = k.add(below, k.mul(sign, fit.correction))
-    below = k.cast(restore(k, high_part(k, below, i32), x.type.shape), i64)
-    total = k.add(k.add(k.mul(x, k.row(fit.high, i64)), below), 1 << (fit.shift - 1))
-    return _right_shifted(k, total, fit.shift)
-
-
-def _wide_product(k: Kernels, x: Value, fit: WideProduct, least: int, most: int) -> Value:
-    """The limbs of both, the product's last place found in tables of its integer part; the result in int32."""
-    from tflq.numerics.requantize.products import LIMB, PART
-
-    x = clamped(k, x, fit.first, fit.last, least, most)
-    sign = k.minimum(k.maximum(x, -1), 1)
-    x = k.mul(x, sign)
-    if fit.left.any():
-        x = k.mul(x, k.row(np.int64(1) << fit.left, i64))
-    lower = k.emit(FloorMod, [x, k.constant(1 << LIMB, i64)])
-
-    def shifted(x: Value) -> Value:
-        """floor(x / 2^LIMB) of an int64 of 60 bits at most."""
-        word = high_part(k, k.mul(x, 1 << (32 - LIMB)), i32)
-        return k.cast(restore(k, word, x.type.shape), i64)
-
-    upper = shifted(k.sub(x, lower))
-    high, low = (k.row(limb, i64) for limb in (fit.high, fit.low))
-    above, between = k.mul(upper, high), k.add(k.mul(upper, low), k.mul(lower, high))
-    whole = _right_shifted(k, k.add(above, shifted(between)), fit.shift)
-    entries = [k.constant(table, i64) for table in fit.halves]
-    last = k.constant((1 << PART) - 1)
-    half = k.add(
-        k.gather(entries[0], k.minimum(whole, last)), k.gather(entries[1], right_shift(k, whole, k.constant(PART)))
-    )
-    between = k.add(between, shifted(k.add(k.mul(lower, low), half)))
-    total = k.add(k.add(above, shifted(between)), 1 << (fit.shift - 1))
-    return k.mul(_right_shifted(k, total, fit.shift), k.cast(sign, i32))
-
-
-def _right_shifted(k: Kernels, total: Value, shift: int) -> Value:
-    """floor(total / 2^shift), in int32."""
-    shape = total.type.shape
-    if shift < 32:
-        total = k.mul(total, 1 << (32 - shift))
-    word = high_part(k, total, i32)
-    if shift > 32:
-        word = k.right_shift(word, shift - 32)
-    return restore(k, word, shape)
