@@ -4,8 +4,9 @@
 
 A factor is all that differs between kernels:
 
-    FixedPoint    MultiplyByQuantizedMultiplier, TOSA's RESCALE: x M / 2^s, rounded once or twice
-    Float64       round_half_away(double(x) scale): FULLY_CONNECTED of 8 bits
+    QuantizedMultiplier    MultiplyByQuantizedMultiplier: the multiplier of a real scale, and two roundings
+    Float64                round_half_away(double(x) scale): FULLY_CONNECTED of 8 bits
+    FixedPoint             TOSA's RESCALE: x M / 2^s, rounded once or twice
 
 Sources: kernels/internal/common.cc, TOSA 1.0 specification, RESCALE;
 kernels/internal/reference/integer_ops/fully_connected.h.
@@ -18,7 +19,14 @@ from typing import Final, Generic, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
-from tflq.numerics.fixed_point import half_away, rescale
+from tflq.numerics.fixed_point import (
+    half_away,
+    multiply,
+    quantize_multipliers,
+    rescale,
+    rescale_i64,
+    wide_multipliers,
+)
 from tflq.numerics.requantize.staircase import Staircase, float_thresholds, rescale_thresholds
 
 _EXACT: Final = 1 << 24
@@ -81,6 +89,53 @@ class Factor(Protocol):
 
     def of_channels(self, channels: np.ndarray | slice) -> Self:
         """The factor of some channels."""
+
+
+class QuantizedMultiplier(NamedTuple):
+    """x times real scales, float64 [1 or C], as MultiplyByQuantizedMultiplier computes it: with a multiplier of 31
+    bits, rounded twice; of int64 with one of 15 bits, rounded once."""
+
+    scale: np.ndarray
+
+    @property
+    def multipliers(self) -> tuple[np.ndarray, np.ndarray]:
+        """Mantissas and left shifts, int32 [1 or C]."""
+        return quantize_multipliers(self.scale)
+
+    @property
+    def fixed_point(self) -> FixedPoint:
+        """RESCALE's factor of int32, where it has such shifts."""
+        mantissa, left = self.multipliers
+        return FixedPoint(mantissa.astype(np.int64), 31 - left.astype(np.int64))
+
+    @property
+    def slope(self) -> np.ndarray:
+        return self.fixed_point.slope
+
+    @property
+    def rises(self) -> bool:
+        return self.fixed_point.rises
+
+    @property
+    def key(self) -> Hashable:
+        return self.scale.tobytes()
+
+    @property
+    def steps(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.fixed_point.steps
+
+    def thresholds(self, levels: np.ndarray) -> np.ndarray:
+        return self.fixed_point.thresholds(levels)
+
+    def apply(self, x: np.ndarray) -> np.ndarray:
+        mantissa, left = self.multipliers
+        scaled = (
+            rescale_i64(x, *wide_multipliers(mantissa, left)) if x.dtype == np.int64 else multiply(x, mantissa, left)
+        )
+        return scaled.astype(np.int64)
+
+    def of_channels(self, channels: np.ndarray | slice) -> QuantizedMultiplier:
+        return QuantizedMultiplier(self.scale[channels])
 
 
 class FixedPoint(NamedTuple):
