@@ -36,7 +36,10 @@ def test_every_test_named_exists() -> None:
 def test_every_module_with_a_formula_is_named() -> None:
     folder = ROOT / "tflq" / "numerics"
     modules = {".".join(path.relative_to(folder).with_suffix("").parts) for path in folder.rglob("[a-z]*.py")}
-    shared = {"kernel_sets", *(f"requantize.{v}" for v in ("scaling", "climb", "forms", "float_forms", "lines"))}
+    shared = {
+        "kernel_sets",
+        *(f"requantize.{v}" for v in ("scaling", "climb", "forms", "float_forms", "numpy_ops", "lines")),
+    }
     named_modules = {name.rpartition(".")[0] for row in ROWS for name in named(row[3]) if "/" not in name}
     assert modules - shared == named_modules
 

@@ -37,7 +37,7 @@ class Unknown(KernelSet):
     """Kernels that scale convolutions as nothing here does."""
 
     def convolution(self, x: Parameters, weights: np.ndarray, y: Parameters) -> Factor:
-        return super().convolution(x, weights, y).fixed_point  # type: ignore[attr-defined, no-any-return]
+        return super().convolution(x, weights, y).fixed_point  # type: ignore[attr-defined]
 
 
 def integer_form(model: bytes, kernel_set: KernelSet) -> Module:

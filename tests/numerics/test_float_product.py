@@ -25,7 +25,7 @@ from tflq.numerics.float_product import (
     rounded_sums,
     xnnpack_sums,
 )
-from tflq.numerics.requantize.forms import NUMPY, NUMPY_FUSED
+from tflq.numerics.requantize.numpy_ops import NUMPY, NUMPY_FUSED
 
 # A product in float32 that passes its proof has every entry of the table.
 

@@ -25,8 +25,7 @@ from tflq.numerics.requantize.clamped import ClampedToSix, gains
 from tflq.numerics.requantize.climb import Climb, line_slope
 from tflq.numerics.requantize.distance import Distance
 from tflq.numerics.requantize.falling import Clipped
-from tflq.numerics.requantize.float_forms import FloatForm
-from tflq.numerics.requantize.forms import RELU6
+from tflq.numerics.requantize.float_forms import RELU6, FloatForm
 from tflq.numerics.requantize.split import Split
 
 _FORMS: Final[dict[SumRounding, tuple[type[FloatForm], ...]]] = {

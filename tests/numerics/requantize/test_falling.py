@@ -12,7 +12,7 @@ from tflq.numerics.fixed_point import rescale
 from tflq.numerics.float_basics import EXACT
 from tflq.numerics.requantize.climb import Climb
 from tflq.numerics.requantize.falling import Clipped, Falling
-from tflq.numerics.requantize.forms import NUMPY, NUMPY_FUSED
+from tflq.numerics.requantize.numpy_ops import NUMPY, NUMPY_FUSED
 from tflq.numerics.requantize.staircase import rescale_thresholds
 
 

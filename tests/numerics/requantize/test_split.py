@@ -14,7 +14,7 @@ from support.float_fits import drawn, fitted
 from tflq.numerics.fixed_point import rescale
 from tflq.numerics.float_basics import EXACT
 from tflq.numerics.requantize.climb import Climb
-from tflq.numerics.requantize.forms import NumpyOps
+from tflq.numerics.requantize.numpy_ops import NumpyOps
 from tflq.numerics.requantize.split import Split
 from tflq.numerics.requantize.staircase import float_thresholds, rescale_thresholds
 

@@ -9,7 +9,7 @@ import numpy as np
 from tflq.formats.onnx.context import Layout, Onnx, channel_row
 from tflq.ir.core import Value
 from tflq.ir.types import f32
-from tflq.numerics.requantize.forms import Clamp
+from tflq.numerics.requantize.float_forms import Clamp
 
 
 class OnnxOps(NamedTuple):

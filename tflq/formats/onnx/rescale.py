@@ -52,9 +52,9 @@ def scaling_of(t: Onnx, op: Rescale | RescaleF64) -> Scaling[Factor]:
     least, most = (storage.minimum, storage.maximum) if clamp is None else (clamp.min_val, clamp.max_val)
     factor: Factor = op.factor
     if isinstance(factor, FixedPoint):
-        multiplier, shift, _ = factor
+        multiplier, shift, double_round = factor.numbers
         shift = np.where(multiplier == 0, shift.max(initial=1, where=multiplier != 0), shift)  # the result is 0
-        factor = factor._replace(shift=shift)
+        factor = FixedPoint(multiplier, shift, double_round)
     result = Range(max(least, storage.minimum), min(most, storage.maximum))
     return Scaling(factor, zero_in, op.output_zp, Bounds(np.minimum(low, high), high), result)
 
@@ -73,7 +73,7 @@ class _Rounded(NamedTuple):
 
     @classmethod
     def of(cls, s: Scaling[FixedPoint]) -> _Rounded:
-        multiplier, shift, double_round = s.factor
+        multiplier, shift, double_round = s.factor.numbers
         second = np.where((shift > 31) & double_round, 1 << 30, 0).astype(object)
         half = np.asarray([1 << int(n) >> 1 for n in shift], object)
         low, high = s.accumulator.range

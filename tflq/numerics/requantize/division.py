@@ -22,7 +22,7 @@ The first two need no list of all X(m). Y(m) - X(m) is linear in m, so only corn
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -69,26 +69,20 @@ class Division(Form):
         return ops.div(ops.add(product, ops.mul(ops.sign(x), ops.row(self.c))), ops.row(self.b))
 
 
-class _Task(NamedTuple):
+class _Task:
     """The channels that need a division, for inputs in [low, high] (int64 [C]).
 
     reach: the largest magnitude of an input, 1 at least. most: the largest numerator whose sums stay in int32. first,
     step: where each climbs, finite. climbs: how often within reach, on the side where it does so more often, and once
     more. guard: more than all roundings in the distances of X(m) to the integers and to Y(m) add up to. below, above:
-    the least distances of all X(m) to the integers on both sides.
+    the least distances of all X(m) to the integers on both sides. All are arrays [C]: int64, from `first` on float64.
     """
 
-    stairs: Staircase
-    low: np.ndarray
-    high: np.ndarray
-    reach: np.ndarray  # int64 [C], as is `most`; the rest is float64
-    most: np.ndarray
-    first: np.ndarray
-    step: np.ndarray
-    climbs: np.ndarray
-    guard: np.ndarray
-    below: np.ndarray
-    above: np.ndarray
+    def __init__(self, stairs: Staircase, *numbers: np.ndarray) -> None:
+        self.stairs = stairs
+        self.numbers = numbers
+        self.low, self.high, self.reach, self.most, self.first, self.step = numbers[:6]
+        self.climbs, self.guard, self.below, self.above = numbers[6:]
 
     @classmethod
     def searched(cls, stairs: Staircase, low: np.ndarray, high: np.ndarray) -> _Task:
@@ -103,7 +97,7 @@ class _Task(NamedTuple):
         return cls(stairs, low, high, reach, most, first, step, climbs, guard, *distances)
 
     def of(self, channels: np.ndarray) -> _Task:
-        return _Task(self.stairs.of_channels(channels), *(v[channels] for v in self[1:]))
+        return _Task(self.stairs.of_channels(channels), *[v[channels] for v in self.numbers])
 
     @property
     def clear(self) -> np.ndarray:

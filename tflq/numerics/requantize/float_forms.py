@@ -8,13 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields
-from typing import Any, ClassVar, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, Final, NamedTuple, Self, TypeVar
 
 import numpy as np
 
 from tflq.base.results import has_form, returns
 from tflq.numerics.requantize.climb import Climb
-from tflq.numerics.requantize.forms import NUMPY, Form, NumpyOps, Ops, X
+from tflq.numerics.requantize.forms import Form, Ops, X
+from tflq.numerics.requantize.numpy_ops import NUMPY, NumpyOps
+
+
+class Clamp(NamedTuple):
+    """A fused activation, its bounds, and the level, of 0 ... 255, of a result of 0."""
+
+    activation: str
+    low: float
+    high: float
+    middle: int
+
+
+RELU6: Final = Clamp("RELU6", 0.0, 6.0, 0)
+N1_TO_1: Final = Clamp("RELU_N1_TO_1", -1.0, 1.0, 128)
 
 
 class Prepare(NamedTuple):

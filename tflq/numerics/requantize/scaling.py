@@ -15,7 +15,7 @@ kernels/internal/reference/integer_ops/fully_connected.h.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Final, Generic, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, Final, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 
@@ -62,40 +62,52 @@ class Range(NamedTuple):
         return max(-self.low, self.high)
 
 
-class Factor(Protocol):
+class Factor:
     """A real factor per channel and its rounding, as a kernel has it."""
+
+    __slots__ = ()
 
     @property
     def slope(self) -> np.ndarray:
         """Levels per unit, float64 [1 or C]."""
+        raise NotImplementedError
 
     @property
     def rises(self) -> bool:
         """Whether greater integers have greater results, or equal ones."""
+        raise NotImplementedError
 
     @property
     def key(self) -> Hashable:
-        """A key that is equal for equal factors."""
+        """A key that is equal for equal factors of a class."""
+        raise NotImplementedError
 
     @property
     def steps(self) -> tuple[np.ndarray, np.ndarray]:
         """Where a staircase begins to climb, and the distance between its steps, as reals: float64 [1 or C]."""
+        raise NotImplementedError
 
     def thresholds(self, levels: np.ndarray) -> np.ndarray:
         """The least x that reaches each level: int64 [L, C] for levels int64 [L] or [L, C]."""
+        raise NotImplementedError
 
     def apply(self, x: np.ndarray) -> np.ndarray:
         """The kernel's own result for integers [..., C]: whole numbers, int64 or float64."""
+        raise NotImplementedError
 
     def of_channels(self, channels: np.ndarray | slice) -> Self:
         """The factor of some channels."""
+        raise NotImplementedError
 
 
-class QuantizedMultiplier(NamedTuple):
+class QuantizedMultiplier(Factor):
     """x times real scales, float64 [1 or C], as MultiplyByQuantizedMultiplier computes it: with a multiplier of 31
     bits, rounded twice; of int64 with one of 15 bits, rounded once."""
 
-    scale: np.ndarray
+    __slots__ = ("scale",)
+
+    def __init__(self, scale: np.ndarray) -> None:
+        self.scale: Final = scale
 
     @property
     def multipliers(self) -> tuple[np.ndarray, np.ndarray]:
@@ -138,12 +150,20 @@ class QuantizedMultiplier(NamedTuple):
         return QuantizedMultiplier(self.scale[channels])
 
 
-class FixedPoint(NamedTuple):
+class FixedPoint(Factor):
     """x multiplier / 2^shift: int64 [1 or C] each. double_round: rounded twice where shifts are above 31."""
 
-    multiplier: np.ndarray
-    shift: np.ndarray
-    double_round: bool = True
+    __slots__ = ("double_round", "multiplier", "shift")
+
+    def __init__(self, multiplier: np.ndarray, shift: np.ndarray, double_round: bool = True) -> None:
+        self.multiplier: Final = multiplier
+        self.shift: Final = shift
+        self.double_round: Final = double_round
+
+    @property
+    def numbers(self) -> tuple[np.ndarray, np.ndarray, bool]:
+        """Multiplier, shift, and whether it rounds twice."""
+        return self.multiplier, self.shift, self.double_round
 
     @property
     def slope(self) -> np.ndarray:
@@ -175,10 +195,13 @@ class FixedPoint(NamedTuple):
         return FixedPoint(self.multiplier[channels], self.shift[channels], self.double_round)
 
 
-class Float64(NamedTuple):
+class Float64(Factor):
     """round_half_away(double(x) scale): float64 [1 or C], positive."""
 
-    scale: np.ndarray
+    __slots__ = ("scale",)
+
+    def __init__(self, scale: np.ndarray) -> None:
+        self.scale: Final = scale
 
     @property
     def slope(self) -> np.ndarray:
@@ -209,14 +232,21 @@ class Float64(NamedTuple):
 F = TypeVar("F", bound=Factor, covariant=True)
 
 
-class Scaling(NamedTuple, Generic[F]):
+class Scaling(Generic[F]):
     """stored = clamp(factor(x - zero_in) + zero_out, result), for x - zero_in within `accumulator`."""
 
-    factor: F
-    zero_in: int
-    zero_out: int
-    accumulator: Bounds
-    result: Range
+    __slots__ = ("accumulator", "factor", "result", "zero_in", "zero_out")
+
+    def __init__(self, factor: F, zero_in: int, zero_out: int, accumulator: Bounds, result: Range) -> None:
+        self.factor: Final = factor
+        self.zero_in: Final = zero_in
+        self.zero_out: Final = zero_out
+        self.accumulator: Final = accumulator
+        self.result: Final = result
+
+    def replace(self, **changes: Any) -> Scaling[F]:
+        """A copy with other values of some fields."""
+        return Scaling(**{name: getattr(self, name) for name in self.__slots__} | changes)
 
     @property
     def levels(self) -> Range:

@@ -8,7 +8,7 @@ Any formula with the same thresholds is the same function on every input. For TO
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -88,18 +88,21 @@ def _of_channels(levels: np.ndarray) -> np.ndarray:
     return levels[:, None] if levels.ndim == 1 else levels
 
 
-class Staircase(NamedTuple):
+class Staircase:
     """A requantization of C channels: the levels that each climbs to, where, and where as reals.
 
     The levels of channel c are bottom[c] to bottom[c] + height - 1 (int64 [C]). `first` is X(1) and `step` the distance
     from X(m) to X(m + 1), float64 [C]; below zero it climbs at -X(m).
     """
 
-    factor: Factor
-    bottom: np.ndarray
-    height: int
-    first: np.ndarray
-    step: np.ndarray
+    __slots__ = ("bottom", "factor", "first", "height", "step")
+
+    def __init__(self, factor: Factor, bottom: np.ndarray, height: int, first: np.ndarray, step: np.ndarray) -> None:
+        self.factor: Final = factor
+        self.bottom: Final = bottom
+        self.height: Final = height
+        self.first: Final = first
+        self.step: Final = step
 
     @classmethod
     def of(

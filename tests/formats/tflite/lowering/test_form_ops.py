@@ -22,7 +22,7 @@ from tflq.numerics.requantize.distance import Distance
 from tflq.numerics.requantize.division import Division
 from tflq.numerics.requantize.falling import Clipped, Falling
 from tflq.numerics.requantize.float_forms import FloatForm
-from tflq.numerics.requantize.forms import NUMPY, NumpyOps
+from tflq.numerics.requantize.numpy_ops import NUMPY, NumpyOps
 from tflq.numerics.requantize.scaling import FixedPoint
 from tflq.numerics.requantize.split import Split
 from tflq.numerics.requantize.staircase import Staircase

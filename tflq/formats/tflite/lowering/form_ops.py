@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from tflq.dialects.tfl.activation import Relu, ReluN1To1
 from tflq.dialects.tfl.arithmetic import Floor, Sign
 from tflq.formats.tflite.lowering.lowering import IMAGE, KernelBuilder
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, f32
-from tflq.numerics.requantize.forms import N1_TO_1, Clamp
+
+if TYPE_CHECKING:
+    from tflq.numerics.requantize.float_forms import Clamp
 
 _SHORT = 128
 """Channels up to which a constant for each costs a kernel more than a number for all."""
@@ -63,8 +66,10 @@ class KernelOps:
     def of_sign(self, x: Value, a: np.ndarray | None, e: np.ndarray, c: np.ndarray) -> Value:
         """The product by a sign is exact, so a kernel may round once or twice: where an image has few channels,
         DEPTHWISE_CONV_2D is MUL and ADD in one."""
+        from tflq.dialects.tfl.activation import ReluN1To1
+
         if a is not None and a.any():
-            sign = self._k.add(x, self.row(a), N1_TO_1.activation)
+            sign = self._k.add(x, self.row(a), "RELU_N1_TO_1")
         else:
             sign = self._k.emit(ReluN1To1, [x])
         channels = (sign.type.shape or (None,))[-1] or 0
@@ -82,4 +87,6 @@ class KernelOps:
         return self._k.emit(DepthwiseConv2D, [x, *constants], x.type, **options)
 
     def positive(self, x: Value) -> Value:
+        from tflq.dialects.tfl.activation import Relu
+
         return self._k.minimum(self._k.emit(Relu, [x]), self._k.row(1, f32))

@@ -100,7 +100,7 @@ def may_divide(s: Scaling[Factor]) -> bool:
 def _climbs(scalings: list[Scaling[FixedPoint]], k: Kernels) -> list[_Climb]:
     """The staircases and divisions of scalings that have as many levels and the same rounding."""
     factors = [s.factor for s in scalings]
-    multiplier, shift = (np.concatenate(v) for v in zip(*[f[:2] for f in factors], strict=True))
+    multiplier, shift = (np.concatenate(v) for v in zip(*[f.numbers[:2] for f in factors], strict=True))
     sizes = np.asarray([f.multiplier.size for f in factors])
     ranges = [(s.levels.low + 1, *s.accumulator.range) for s in scalings]
     bottom, low, high = np.repeat(np.asarray(ranges, np.int64).T, sizes, axis=1)
@@ -232,7 +232,7 @@ def _wide(k: Kernels, x: Value, s: Scaling[FixedPoint], _: _Climb | None) -> Val
     is room for it, else after the clamp; a larger one leaves a RIGHT_SHIFT.
     """
     (lows, highs), widest = s.levels, s.accumulator.range.reach
-    multiplier, shift, double_round = s.factor
+    multiplier, shift, double_round = s.factor.numbers
     place = 48 if 32 < shift.max() <= 48 and highs - lows < 1 << 14 else 32
     room = np.maximum(place - shift, 0)
     twice = np.where(double_round & (shift > 31), 1 << 30, 0)

@@ -46,8 +46,7 @@ from tflq.numerics.requantize.clamped import ClampedToOne, ClampedToSix
 from tflq.numerics.requantize.climb import Climb, table_climb
 from tflq.numerics.requantize.distance import Distance
 from tflq.numerics.requantize.falling import Falling
-from tflq.numerics.requantize.float_forms import FloatForm
-from tflq.numerics.requantize.forms import RELU6
+from tflq.numerics.requantize.float_forms import RELU6, FloatForm
 from tflq.numerics.requantize.scaling import Bounds
 from tflq.numerics.requantize.split import Split
 

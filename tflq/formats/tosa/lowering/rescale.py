@@ -97,38 +97,39 @@ def rescale_mean(op: RescaleMean, t: Tosa) -> Value:
 
 def _rounding(factor: FixedPoint) -> FixedPoint:
     """A factor that says so if no channel is rounded twice."""
-    return factor._replace(double_round=factor.double_round and _ends(factor.shift)[1] > 31)
+    multiplier, shift, double_round = factor.numbers
+    return FixedPoint(multiplier, shift, double_round and _ends(shift)[1] > 31)
 
 
 def _centred(x: Value, s: Fixed, t: Tosa) -> tuple[Value, Fixed]:
     """The operand less its zero point, in int32."""
-    return t.sub(t.cast(x, i32), t.constant(s.zero_in)), s._replace(zero_in=0)
+    return t.sub(t.cast(x, i32), t.constant(s.zero_in)), s.replace(zero_in=0)
 
 
 def _scaled_reach(s: Fixed) -> int:
     """The greatest magnitude of scaled values."""
-    reach, (multiplier, shift, _) = s.accumulator.range.reach, s.factor
+    reach, (multiplier, shift, _) = s.accumulator.range.reach, s.factor.numbers
     return max((reach * abs(int(m)) >> int(n)) + 1 for m, n in zip(multiplier, shift, strict=True))
 
 
 def _rescale_48(x: Value, s: Fixed, t: Tosa, to: ScalarType) -> Value:
-    m, shift, _ = s.factor
+    m, shift, _ = s.factor.numbers
     if s.zero_in or (shift < 2).any() or (shift > 62).any() or (m < 0).any() or (m > i16.maximum).any():
         raise Refused("TOSA's RESCALE of 48 bits takes no such zero point, shift or multiplier")
-    return _finished(x, s._replace(factor=FixedPoint(m, shift, double_round=False)), t, to)
+    return _finished(x, s.replace(factor=FixedPoint(m, shift, double_round=False)), t, to)
 
 
 def _admissible(s: Fixed) -> Fixed:
     """Shifts within TOSA's: one of more than 62 makes 0 of any int32."""
-    multiplier, shift, double_round = s.factor
+    multiplier, shift, double_round = s.factor.numbers
     if _ends(shift)[1] <= 62:
         return s
     far = shift > 62
-    return s._replace(factor=FixedPoint(np.where(far, 0, multiplier), np.where(far, 62, shift), double_round))
+    return s.replace(factor=FixedPoint(np.where(far, 0, multiplier), np.where(far, 62, shift), double_round))
 
 
 def _rescale_32(x: Value, s: Fixed, t: Tosa, to: ScalarType) -> Value:
-    (m, shift, double_round), (low, high) = s.factor, s.accumulator.range
+    (m, shift, double_round), (low, high) = s.factor.numbers, s.accumulator.range
     least_shift = _ends(shift)[0] if shift.size else 62
     least_room = 1 << (max(least_shift, 1) - 1)
     within = least_shift >= 2 and -least_room <= low and high < least_room
@@ -137,7 +138,7 @@ def _rescale_32(x: Value, s: Fixed, t: Tosa, to: ScalarType) -> Value:
     if not within and to != i32 and _scaled_reach(s) >= _I31 and _saturates(m, shift):
         room = np.left_shift(np.int64(1), np.maximum(shift, 1) - 1)
         x, within = limited(t.cast(x, i32), t, -room, room - 1), True
-        s = s._replace(accumulator=Bounds.of(-int(room.max()), int(room.max()) - 1))
+        s = s.replace(accumulator=Bounds.of(-int(room.max()), int(room.max()) - 1))
     if within and _ends(m)[0] >= 0 and (not double_round or t.target.has("doubleround")):
         return _finished(x, s, t, to)
     if s.zero_in:
@@ -161,7 +162,7 @@ def _saturates(multiplier: np.ndarray, shift: np.ndarray) -> bool:
 
 def _multiplied(x: Value, s: Fixed, t: Tosa) -> Value:
     """apply_scale in int32, by MUL with a shift."""
-    m, shift, double_round = s.factor
+    m, shift, double_round = s.factor.numbers
     if (m < 0).any():
         if double_round:
             raise Refused("TOSA has no RESCALE by a negative multiplier with two roundings")
@@ -185,12 +186,12 @@ def _multiplied(x: Value, s: Fixed, t: Tosa) -> Value:
 
 def _product(factors: tuple[Value, Value], s: Fixed, t: Tosa, to: ScalarType) -> Value:
     """The RESCALE of a product of two int32s that int32 does not hold."""
-    multiplier, shifts, double_round = s.factor
+    multiplier, shifts, double_round = s.factor.numbers
     m, shift = int(multiplier[0]), int(shifts[0])
     if multiplier.size == 1 and not double_round and 1 <= shift <= 62:
         if s.accumulator.range.reach < _I31:
             x = t.mul(narrow(factors[0], t), narrow(factors[1], t))
-            return _rescale_32(x, s._replace(zero_in=0), t, to)
+            return _rescale_32(x, s.replace(zero_in=0), t, to)
         y = product_by(*factors, m, shift, t)
         if y is not None:
             return saturated(y, t, to, s.zero_out, _scaled_reach(s))
@@ -199,7 +200,7 @@ def _product(factors: tuple[Value, Value], s: Fixed, t: Tosa, to: ScalarType) ->
 
 def _finished(x: Value, s: Fixed, t: Tosa, to: ScalarType) -> Value:
     """RESCALE itself; a zero point that TOSA does not take on the result's type is added after it."""
-    multiplier, shift, double_round = s.factor
+    multiplier, shift, double_round = s.factor.numbers
     rescaled = partial(emit_rescale, t, x, multiplier, shift, input_zp=s.zero_in, double_round=double_round)
     if not s.zero_out or (to == i8 and i8.minimum <= s.zero_out <= i8.maximum):
         return rescaled(to, output_zp=s.zero_out)
