@@ -32,7 +32,6 @@ import numpy as np
 
 from tflq.base.light import dataclass
 from tflq.dialects.quant import RescaleF64, Table2D
-from tflq.dialects.tfl.arithmetic import Floor
 from tflq.dialects.tosa import convolution as tosa
 from tflq.dialects.tosa.elementwise import Clamp
 from tflq.dialects.tosa.movement import Rescale, Table
@@ -46,7 +45,7 @@ from tflq.numerics.requantize.clamped import ClampedToOne, ClampedToSix
 from tflq.numerics.requantize.climb import Climb, table_climb
 from tflq.numerics.requantize.distance import Distance
 from tflq.numerics.requantize.falling import Falling
-from tflq.numerics.requantize.float_forms import RELU6, FloatForm
+from tflq.numerics.requantize.float_forms import FloatForm
 from tflq.numerics.requantize.scaling import Bounds
 from tflq.numerics.requantize.split import Split
 
@@ -147,9 +146,7 @@ def _sum(k: Kernels, x: Value, y: Value, table: np.ndarray) -> Value | None:
     if fit is None:
         return None
     total = k.add(_times(k, twins[0].value, fit.m), _times(k, twins[1].value, fit.n))
-    total = k.add(total, fit.c, RELU6.activation)
-    total = k.mul(total, fit.gain)
-    return k.emit(Floor, [total])
+    return fit.apply(total, KernelOps(k))
 
 
 def _product(k: Kernels, x: Value, y: Value, fit: FloatProduct | None) -> Value | None:
