@@ -17,7 +17,7 @@ from tflq.legalize.deciding import Policy
 from tflq.legalize.engine import legalize
 from tflq.numerics.fixed_point import Multiplier
 from tflq.numerics.kernel_sets import REFERENCE, KernelSet, Parameters
-from tflq.numerics.requantize.scaling import Factor, Float64, QuantizedMultiplier
+from tflq.numerics.requantize.scaling import Factor, FixedPoint, Float64, QuantizedMultiplier
 
 
 class Halved(KernelSet):
@@ -37,7 +37,9 @@ class Unknown(KernelSet):
     """Kernels that scale convolutions as nothing here does."""
 
     def convolution(self, x: Parameters, weights: np.ndarray, y: Parameters) -> Factor:
-        return super().convolution(x, weights, y).fixed_point  # type: ignore[attr-defined]
+        factor = super().convolution(x, weights, y)
+        assert isinstance(factor, QuantizedMultiplier)
+        return FixedPoint(*factor.numbers)
 
 
 def integer_form(model: bytes, kernel_set: KernelSet) -> Module:

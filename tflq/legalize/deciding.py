@@ -249,7 +249,7 @@ class Decider:
             for rule in rules_of(type(op)):
                 self.b.undefined.clear()
                 try:
-                    return unlike_kernel(rule, op, rewritten(rule(op, self.b)), self.b.undefined)
+                    return unlike_kernel(rule, op, rewritten(rule(op, self.b)), self.b)
                 except NotApplicable:
                     continue
         finally:
@@ -288,7 +288,7 @@ class Decider:
                 del self.b.ops[start:]
                 case.reasons += [str(why_not)] if str(why_not) else []
                 if not self.b.real:
-                    case.warnings.update(inexact(rule, case.op, why_not))
+                    case.warnings.update(inexact(rule, case.op, why_not, self.b))
                 continue
             self._name_results(case.op, answer.results, start)
             if answer.warning:
@@ -302,7 +302,7 @@ class Decider:
         """The answer of a rule. NotApplicable also if parameters must hold, as where no kernel takes the types, and
         the result does not follow them."""
         try:
-            answer = settled(rule, op, rewritten(rule(op, self.b)), self.b.undefined)
+            answer = settled(rule, op, rewritten(rule(op, self.b)), self.b)
         except TooLarge as why:
             raise NotApplicable(str(why)) from None
         _need_types(op, answer.results)

@@ -26,6 +26,8 @@ from tflq.numerics.requantize.climb import Climb, line_slope
 from tflq.numerics.requantize.distance import Distance
 from tflq.numerics.requantize.falling import Clipped
 from tflq.numerics.requantize.float_forms import RELU6, FloatForm
+from tflq.numerics.requantize.forms import Form, Ops, X
+from tflq.numerics.requantize.numpy_ops import NUMPY
 from tflq.numerics.requantize.split import Split
 
 _FORMS: Final[dict[SumRounding, tuple[type[FloatForm], ...]]] = {
@@ -153,8 +155,8 @@ _ROUNDINGS: Final[tuple[Literal["", "x", "y"], ...]] = ("", "x", "y")
 
 
 @dataclass(frozen=True, slots=True)
-class FloatPlane:
-    """f(x, y) = floor(gain * relu6(x * m + y * n + c)), float32 numbers."""
+class FloatPlane(Form):
+    """f(x, y) = floor(gain * relu6(x * m + y * n + c)), float32 numbers; applied to x * m + y * n."""
 
     gain: np.float32
     m: np.float32
@@ -166,9 +168,11 @@ class FloatPlane:
         (x, m), (y, n) = (x.astype(np.float32), self.m), (y.astype(np.float32), self.n)
         if fused == "y":
             (x, m), (y, n) = (y, n), (x, m)
-        total = multiply_add(x, m, y * n, fused=bool(fused))
-        total = np.clip(total + self.c, np.float32(RELU6.low), np.float32(RELU6.high))
-        return np.floor(total * self.gain)
+        return self.apply(multiply_add(x, m, y * n, fused=bool(fused)), NUMPY)
+
+    def apply(self, x: X, ops: Ops[X]) -> X:
+        total = ops.clamped(x, ops.row(np.asarray(self.c)), RELU6)
+        return ops.floor(ops.mul(total, ops.row(np.asarray(self.gain))))
 
 
 class _Bounds(NamedTuple):

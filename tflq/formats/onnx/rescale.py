@@ -21,6 +21,7 @@ from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, f32, f64, i32, i64, ui64
 from tflq.numerics.convolution import divided_multiplier
 from tflq.numerics.fixed_point import Multiplier
+from tflq.numerics.requantize.climb import climbs_of
 from tflq.numerics.requantize.falling import Clipped
 from tflq.numerics.requantize.float_forms import FloatForm, Prepare
 from tflq.numerics.requantize.scaling import Bounds, Factor, FixedPoint, Float64, Range, Scaling
@@ -173,15 +174,10 @@ def by_lines(t: Onnx, at: Site, s: Scaling[Factor]) -> OnnxTensor | None:
     """The first form in float32 that is proven."""
     if not 0 < s.result.high - s.result.low < _LEVELS or not s.factor.rises:
         return None
-    thresholds, slope, bottom = s.thresholds(), s.factor.slope, s.levels.low
-    low, high = (np.broadcast_to(v, (max(s.accumulator.low.size, slope.size),)) for v in s.accumulator)
-    ranges = [(low.min(keepdims=True), high.max(keepdims=True))] if slope.size == 1 else []
-    if low.size > 1 or not ranges:
-        ranges.append((low, high))
+    climbs = list(climbs_of(s))
     for form in LINES:
-        for bounds in ranges:
-            rows = [np.broadcast_to(v, (*v.shape[:-1], bounds[0].size)) for v in (thresholds, slope)]
-            fit = form.of_constants(t.remembered(form.constants, *rows, *bounds, bottom))
+        for climb in climbs:
+            fit = form.of_constants(t.remembered(form.constants, *climb[:5]))
             if fit is not None:
                 return _emitted(t, at, s, fit)
     return None

@@ -133,8 +133,7 @@ def _sum(op: Table2D, t: Onnx, table: np.ndarray, layout: Layout) -> Value | Non
         return None
     pairs = zip((op.input1, op.input2), forms, (fit.m, fit.n), strict=True)
     x, y = (t.mul(t.operand(v, f32, layout, form.offset), t.constant(factor, f32)) for v, form, factor in pairs)
-    total = t.clip(t.add(t.add(x, y), t.constant(fit.c, f32)), 0, 6)
-    return t.floor(t.mul(total, t.constant(fit.gain, f32)))
+    return fit.apply(t.add(x, y), OnnxOps(t))
 
 
 def _product(op: Table2D, t: Onnx, fit: FloatProduct, layout: Layout) -> Value:

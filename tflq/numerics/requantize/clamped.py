@@ -110,10 +110,6 @@ class Clamped(FloatForm):
         """Whether the clamp ends at the ends of the levels."""
         raise NotImplementedError
 
-    @property
-    def live(self) -> np.ndarray:
-        return self.m > 0
-
     def prepare(self) -> Prepare:
         return Prepare(negate=False, add=np.zeros(1, np.float32) if self.a is None else -self.a)
 

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from tflq.numerics.float_basics import level_bounds
+from tflq.numerics.requantize.scaling import Bounds, Factor, Scaling
 
 _BLOCK: Final = 128  # channels whose thresholds stay in the cache
 _TABLE_LEVELS: Final = 1024  # that a table may climb, since each two of them are compared
@@ -55,6 +56,16 @@ class Climb(NamedTuple):
         """The climbs from `least` [C] on, in channels whose accumulators below that are on the first level, however
         they are rounded."""
         return self._replace(low=np.where(self.thresholds[0] > least, np.maximum(self.low, least), self.low))
+
+
+def climbs_of(s: Scaling[Factor]) -> Iterator[Climb]:
+    """The climbs of a scaling: of all channels alike, if they have one factor; then of each."""
+    thresholds, slope, bounds = s.thresholds(), s.factor.slope, s.accumulator
+    low, high, _ = np.broadcast_arrays(*bounds, slope)
+    alike = [Bounds.of(*bounds.range)] if slope.size == 1 < low.size else []
+    for each in (*alike, Bounds(low, high)):
+        rows = [np.broadcast_to(v, (*v.shape[:-1], each.low.size)) for v in (thresholds, slope)]
+        yield Climb(rows[0], rows[1], *each, s.levels.low)
 
 
 class Steps(NamedTuple):

@@ -55,10 +55,6 @@ class Falling(FloatForm):
     def fit(cls, climb: Climb) -> Falling | None:
         return _fit(climb._replace(bottom=0), "separate")
 
-    @property
-    def live(self) -> np.ndarray:
-        return self.m > 0
-
     def prepare(self) -> Prepare:
         return Prepare(negate=True, add=self.h)
 
@@ -87,10 +83,6 @@ class Clipped(FloatForm):
         over = np.maximum(line.c - np.float32(climb.bottom + 0.5), 0)
         span = np.divide(over, line.m, out=np.zeros_like(over), where=line.m > 0)
         return cls(line.h, span, line.m, line.c)
-
-    @property
-    def live(self) -> np.ndarray:
-        return self.m > 0
 
     def prepare(self) -> Prepare:
         return Prepare(negate=False, add=-self.h)

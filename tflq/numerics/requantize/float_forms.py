@@ -45,6 +45,7 @@ class FloatForm(Form):
     optional: ClassVar[int] = 0
     zero_centred: ClassVar[bool] = False
     """Whether 0 must be in the middle of level 0."""
+    m: np.ndarray
 
     def __init_subclass__(cls) -> None:
         returns(cls.are_constants)(cls.constants)
@@ -95,7 +96,7 @@ class FloatForm(Form):
     @property
     def live(self) -> np.ndarray:
         """Whether a channel's result depends on x, bool [C]."""
-        raise NotImplementedError
+        return self.m > 0
 
     def prepare(self) -> Prepare:
         """The sum that the form takes."""

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from tflq.numerics.float_basics import multiply_add
+from tflq.numerics.requantize.forms import Ops
 
 if TYPE_CHECKING:
     from tflq.numerics.requantize.float_forms import Clamp
 
 
-class NumpyOps:
+class NumpyOps(Ops[np.ndarray]):
     """Arrays of one type, each operation rounded on its own; `fused`: MUL and ADD rounded once."""
 
     def __init__(self, *, fused: bool = False, constants_last: bool = False) -> None:
@@ -62,6 +63,12 @@ class NumpyOps:
 
     def positive(self, x: np.ndarray) -> np.ndarray:
         return np.clip(x, 0, 1)
+
+    def high_word(self, x: np.ndarray) -> np.ndarray:
+        return x >> 32
+
+    def right_shift(self, x: np.ndarray, places: int) -> np.ndarray:
+        return x >> places
 
 
 def _rectified(x: np.ndarray, relu: bool) -> np.ndarray:

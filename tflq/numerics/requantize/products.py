@@ -19,6 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tflq.numerics.requantize.forms import Form, Ops, X
+from tflq.numerics.requantize.numpy_ops import NUMPY
 from tflq.numerics.requantize.staircase import float_thresholds
 
 _I31 = (1 << 31) - 1
@@ -97,15 +99,28 @@ def fit_wide_product(scale: np.ndarray, lows: int, highs: int, least: int, most:
 _THRESHOLDS_TOGETHER = 1 << 19  # thresholds looked at together: 4 MiB an array
 
 
-class LongProduct(NamedTuple):
-    """The limbs int64 [C], k, the correction by sign, and the range int64 [C] that x is clamped to first."""
+class LongProduct(Form):
+    """floor((x high + floor((x low + sign(x) c) / 2^32) + 2^(k-1)) / 2^k): the double's result on both sides of every
+    threshold. x, in int64, is between `first` and `last`."""
 
-    high: np.ndarray
-    low: np.ndarray
-    shift: int
-    correction: int
-    first: np.ndarray
-    last: np.ndarray
+    def __init__(
+        self, high: np.ndarray, low: np.ndarray, shift: int, correction: int, first: np.ndarray, last: np.ndarray
+    ) -> None:
+        self.high, self.low, self.first, self.last = high, low, first, last  # int64 [C] each
+        self.shift, self.correction = shift, correction  # k, c
+
+    def apply(self, x: X, ops: Ops[X]) -> X:
+        below = ops.mul(x, ops.row(self.low))
+        if self.correction:
+            below = ops.add(below, ops.mul(ops.sign(x), ops.row(np.asarray(self.correction))))
+        below = ops.high_word(below)
+        total = ops.add(ops.mul(x, ops.row(self.high)), below)
+        return ops.right_shift(ops.add(total, ops.row(np.asarray(1 << (self.shift - 1)))), self.shift)
+
+    def of_channels(self, some: slice) -> LongProduct:
+        """The product of some channels."""
+        high, low, first, last = (v[some] for v in (self.high, self.low, self.first, self.last))
+        return LongProduct(high, low, self.shift, self.correction, first, last)
 
 
 def fit_long_product(scale: np.ndarray, lows: int, highs: int, least: int, most: int) -> LongProduct | None:
@@ -150,18 +165,11 @@ def _climbs(fit: LongProduct, scale: np.ndarray, levels: np.ndarray) -> bool:
     """Whether the product passes each level where the double does, on the whole range."""
     step = max(1, _THRESHOLDS_TOGETHER // levels.size)
     for at in range(0, scale.size, step):
-        part = slice(at, at + step)
-        thresholds = float_thresholds(levels, scale[part])
-        after = np.clip(thresholds, fit.first[part], fit.last[part])
-        before = np.clip(thresholds - 1, fit.first[part], fit.last[part])
-        passed = (_quotient(fit, after, part) >= levels[:, None]) | (thresholds > fit.last[part])
-        not_yet = (_quotient(fit, before, part) < levels[:, None]) | (thresholds - 1 < fit.first[part])
+        part = fit.of_channels(slice(at, at + step))
+        thresholds = float_thresholds(levels, scale[at : at + step])
+        after, before = (np.clip(x, part.first, part.last) for x in (thresholds, thresholds - 1))
+        passed = (part.apply(after, NUMPY) >= levels[:, None]) | (thresholds > part.last)
+        not_yet = (part.apply(before, NUMPY) < levels[:, None]) | (thresholds - 1 < part.first)
         if not (passed & not_yet).all():
             return False
     return True
-
-
-def _quotient(fit: LongProduct, x: np.ndarray, part: slice) -> np.ndarray:
-    """The result of the two limbs."""
-    below = (x * fit.low[part] + np.sign(x) * fit.correction) >> 32
-    return (x * fit.high[part] + below + (1 << (fit.shift - 1))) >> fit.shift

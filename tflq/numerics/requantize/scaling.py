@@ -100,56 +100,6 @@ class Factor:
         raise NotImplementedError
 
 
-class QuantizedMultiplier(Factor):
-    """x times real scales, float64 [1 or C], as MultiplyByQuantizedMultiplier computes it: with a multiplier of 31
-    bits, rounded twice; of int64 with one of 15 bits, rounded once."""
-
-    __slots__ = ("scale",)
-
-    def __init__(self, scale: np.ndarray) -> None:
-        self.scale: Final = scale
-
-    @property
-    def multipliers(self) -> tuple[np.ndarray, np.ndarray]:
-        """Mantissas and left shifts, int32 [1 or C]."""
-        return quantize_multipliers(self.scale)
-
-    @property
-    def fixed_point(self) -> FixedPoint:
-        """RESCALE's factor of int32, where it has such shifts."""
-        mantissa, left = self.multipliers
-        return FixedPoint(mantissa.astype(np.int64), 31 - left.astype(np.int64))
-
-    @property
-    def slope(self) -> np.ndarray:
-        return self.fixed_point.slope
-
-    @property
-    def rises(self) -> bool:
-        return self.fixed_point.rises
-
-    @property
-    def key(self) -> Hashable:
-        return self.scale.tobytes()
-
-    @property
-    def steps(self) -> tuple[np.ndarray, np.ndarray]:
-        return self.fixed_point.steps
-
-    def thresholds(self, levels: np.ndarray) -> np.ndarray:
-        return self.fixed_point.thresholds(levels)
-
-    def apply(self, x: np.ndarray) -> np.ndarray:
-        mantissa, left = self.multipliers
-        scaled = (
-            rescale_i64(x, *wide_multipliers(mantissa, left)) if x.dtype == np.int64 else multiply(x, mantissa, left)
-        )
-        return scaled.astype(np.int64)
-
-    def of_channels(self, channels: np.ndarray | slice) -> QuantizedMultiplier:
-        return QuantizedMultiplier(self.scale[channels])
-
-
 class FixedPoint(Factor):
     """x multiplier / 2^shift: int64 [1 or C] each. double_round: rounded twice where shifts are above 31."""
 
@@ -193,6 +143,24 @@ class FixedPoint(Factor):
 
     def of_channels(self, channels: np.ndarray | slice) -> FixedPoint:
         return FixedPoint(self.multiplier[channels], self.shift[channels], self.double_round)
+
+
+class QuantizedMultiplier(FixedPoint):
+    """x times real scales, float64 [1 or C], as MultiplyByQuantizedMultiplier computes it: with a multiplier of 31
+    bits, rounded twice; of int64 with one of 15 bits, rounded once. Where its shifts are RESCALE's, it is that."""
+
+    __slots__ = ("multipliers", "scale")
+
+    def __init__(self, scale: np.ndarray) -> None:
+        mantissa, left = quantize_multipliers(scale)
+        super().__init__(mantissa.astype(np.int64), 31 - left.astype(np.int64))
+        self.scale: Final = scale
+        self.multipliers: Final = mantissa, left  # int32 [1 or C] each; left shifts
+
+    def apply(self, x: np.ndarray) -> np.ndarray:
+        if x.dtype == np.int64:
+            return rescale_i64(x, *wide_multipliers(*self.multipliers)).astype(np.int64)
+        return multiply(x, *self.multipliers).astype(np.int64)
 
 
 class Float64(Factor):

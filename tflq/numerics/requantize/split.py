@@ -80,10 +80,6 @@ class Split(FloatForm):
             fit.h[rest], fit.low[rest], fit.m[rest], fit.c[rest] = one.h, -one.span, one.m, one.c
         return fit if fit.e is not None and fit.e.any() else replace(fit, e=None)
 
-    @property
-    def live(self) -> np.ndarray:
-        return self.m > 0
-
     def prepare(self) -> Prepare:
         return Prepare(negate=False, add=-self.h)
 

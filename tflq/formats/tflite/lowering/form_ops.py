@@ -8,8 +8,10 @@ import numpy as np
 
 from tflq.dialects.tfl.arithmetic import Floor, Sign
 from tflq.formats.tflite.lowering.lowering import IMAGE, KernelBuilder
+from tflq.formats.tflite.lowering.shifts import high_part, restore
 from tflq.ir.core import Value
-from tflq.ir.types import ScalarType, f32
+from tflq.ir.types import ScalarType, f32, i32, i64
+from tflq.numerics.requantize.forms import Ops
 
 if TYPE_CHECKING:
     from tflq.numerics.requantize.float_forms import Clamp
@@ -18,7 +20,7 @@ _SHORT = 128
 """Channels up to which a constant for each costs a kernel more than a number for all."""
 
 
-class KernelOps:
+class KernelOps(Ops[Value]):
     """Builtins on tensors of a type. Every operation is a kernel of its own, and rounds once."""
 
     constants_last = True
@@ -61,7 +63,10 @@ class KernelOps:
         return self._k.emit(Floor, [x])
 
     def sign(self, x: Value) -> Value:
-        return self._k.emit(Sign, [x])
+        """SIGN has no int64."""
+        if x.type.storage != i64:
+            return self._k.emit(Sign, [x])
+        return self._k.cast(self._k.emit(Sign, [self._k.cast(x, i32)]), i64)
 
     def of_sign(self, x: Value, a: np.ndarray | None, e: np.ndarray, c: np.ndarray) -> Value:
         """The product by a sign is exact, so a kernel may round once or twice: where an image has few channels,
@@ -90,3 +95,15 @@ class KernelOps:
         from tflq.dialects.tfl.activation import Relu
 
         return self._k.minimum(self._k.emit(Relu, [x]), self._k.row(1, f32))
+
+    def high_word(self, x: Value) -> Value:
+        return self._k.cast(restore(self._k, high_part(self._k, x, i32), x.type.shape), i64)
+
+    def right_shift(self, x: Value, places: int) -> Value:
+        shape = x.type.shape
+        if places < 32:
+            x = self._k.mul(x, 1 << (32 - places))
+        word = high_part(self._k, x, i32)
+        if places > 32:
+            word = self._k.right_shift(word, places - 32)
+        return restore(self._k, word, shape)

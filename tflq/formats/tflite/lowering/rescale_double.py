@@ -15,17 +15,18 @@ import numpy as np
 
 from tflq.base.errors import Reason, UnsupportedError
 from tflq.dialects.quant import RescaleF64
-from tflq.dialects.tfl.arithmetic import FloorMod, Sign
+from tflq.dialects.tfl.arithmetic import FloorMod
+from tflq.formats.tflite.lowering.form_ops import KernelOps
 from tflq.formats.tflite.lowering.lowering import Kernels, lowering
 from tflq.formats.tflite.lowering.rescale import clamp_to, clamped, divide, filled, may_divide, scaling_of
-from tflq.formats.tflite.lowering.shifts import high_part, restore, right_shift
+from tflq.formats.tflite.lowering.shifts import right_shift
 from tflq.ir.core import Value
 from tflq.ir.types import i32, i64
 from tflq.numerics.requantize.division import Division
 from tflq.numerics.requantize.scaling import Range
 
 if TYPE_CHECKING:
-    from tflq.numerics.requantize.products import LongProduct, WideProduct
+    from tflq.numerics.requantize.products import WideProduct
 
 _THRESHOLDS_A_UNIT: Final = 20
 """A unit of `Searches`: 2^20 thresholds of a product by doubles."""
@@ -59,7 +60,8 @@ def _product(
     units = (levels[1] - levels[0]) * scale.size >> _THRESHOLDS_A_UNIT
     fit = k.searched(units, fit_long_product, scale, *levels, *bounds)
     if fit is not None:
-        return _long_product(k, x, fit, *bounds), (levels[0] - beyond, levels[1] + beyond)
+        x = clamped(k, k.cast(x, i64), fit.first, fit.last, *bounds)
+        return fit.apply(x, KernelOps(k, i64)), (levels[0] - beyond, levels[1] + beyond)
     wide = fit_wide_product(scale, *levels, *bounds)
     if wide is None:
         what = f"64 bits do not hold the product with a scale of {float(scale.max())!r}"
@@ -70,23 +72,11 @@ def _product(
     return _wide_product(k, k.cast(x, i64), wide, *bounds), (-reach, reach)
 
 
-def _long_product(k: Kernels, x: Value, fit: LongProduct, least: int, most: int) -> Value:
-    """The two limbs; the result in int32."""
-    x = clamped(k, k.cast(x, i64), fit.first, fit.last, least, most)
-    below = k.mul(x, k.row(fit.low, i64))
-    if fit.correction:
-        sign = k.cast(k.emit(Sign, [k.cast(x, i32)], x.type.with_element(i32)), i64)  # SIGN has int32 only
-        below = k.add(below, k.mul(sign, fit.correction))
-    below = k.cast(restore(k, high_part(k, below, i32), x.type.shape), i64)
-    total = k.add(k.add(k.mul(x, k.row(fit.high, i64)), below), 1 << (fit.shift - 1))
-    return _right_shifted(k, total, fit.shift)
-
-
 def _wide_product(k: Kernels, x: Value, fit: WideProduct, least: int, most: int) -> Value:
     """The limbs of both, the product's last place found in tables of its integer part; the result in int32."""
     from tflq.numerics.requantize.products import LIMB, PART
 
-    x = clamped(k, x, fit.first, fit.last, least, most)
+    x, ops = clamped(k, x, fit.first, fit.last, least, most), KernelOps(k, i64)
     sign = k.minimum(k.maximum(x, -1), 1)
     x = k.mul(x, sign)
     if fit.left.any():
@@ -95,13 +85,12 @@ def _wide_product(k: Kernels, x: Value, fit: WideProduct, least: int, most: int)
 
     def shifted(x: Value) -> Value:
         """floor(x / 2^LIMB) of an int64 of 60 bits at most."""
-        word = high_part(k, k.mul(x, 1 << (32 - LIMB)), i32)
-        return k.cast(restore(k, word, x.type.shape), i64)
+        return ops.high_word(k.mul(x, 1 << (32 - LIMB)))
 
     upper = shifted(k.sub(x, lower))
     high, low = (k.row(limb, i64) for limb in (fit.high, fit.low))
     above, between = k.mul(upper, high), k.add(k.mul(upper, low), k.mul(lower, high))
-    whole = _right_shifted(k, k.add(above, shifted(between)), fit.shift)
+    whole = ops.right_shift(k.add(above, shifted(between)), fit.shift)
     entries = [k.constant(table, i64) for table in fit.halves]
     last = k.constant((1 << PART) - 1)
     half = k.add(
@@ -109,15 +98,4 @@ def _wide_product(k: Kernels, x: Value, fit: WideProduct, least: int, most: int)
     )
     between = k.add(between, shifted(k.add(k.mul(lower, low), half)))
     total = k.add(k.add(above, shifted(between)), 1 << (fit.shift - 1))
-    return k.mul(_right_shifted(k, total, fit.shift), k.cast(sign, i32))
-
-
-def _right_shifted(k: Kernels, total: Value, shift: int) -> Value:
-    """floor(total / 2^shift), in int32."""
-    shape = total.type.shape
-    if shift < 32:
-        total = k.mul(total, 1 << (32 - shift))
-    word = high_part(k, total, i32)
-    if shift > 32:
-        word = k.right_shift(word, shift - 32)
-    return restore(k, word, shape)
+    return k.mul(ops.right_shift(total, fit.shift), k.cast(sign, i32))

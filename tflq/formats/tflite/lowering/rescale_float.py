@@ -32,7 +32,6 @@ import numpy as np
 
 from tflq.base.light import dataclass
 from tflq.dialects.quant import RescaleF64, Table2D
-from tflq.dialects.tfl.arithmetic import Floor
 from tflq.dialects.tosa import convolution as tosa
 from tflq.dialects.tosa.elementwise import Clamp
 from tflq.dialects.tosa.movement import Rescale, Table
@@ -43,10 +42,10 @@ from tflq.ir.core import Value, constant
 from tflq.ir.types import f32, i32
 from tflq.numerics.float_product import FloatProduct, fit_float_plane, fit_product_table, product_of
 from tflq.numerics.requantize.clamped import ClampedToOne, ClampedToSix
-from tflq.numerics.requantize.climb import Climb, table_climb
+from tflq.numerics.requantize.climb import Climb, climbs_of, table_climb
 from tflq.numerics.requantize.distance import Distance
 from tflq.numerics.requantize.falling import Falling
-from tflq.numerics.requantize.float_forms import RELU6, FloatForm
+from tflq.numerics.requantize.float_forms import FloatForm
 from tflq.numerics.requantize.scaling import Bounds
 from tflq.numerics.requantize.split import Split
 
@@ -107,16 +106,10 @@ def float_rescale(op: Rescale | RescaleF64, k: Kernels, accumulator: Bounds) -> 
     if not s.factor.rises:
         return None
     forms = MOVABLE if k.sums == "any" else FLOAT32
-    thresholds, slope, bottom = s.thresholds(), s.factor.slope, s.levels.low
-    *ends, _ = np.broadcast_arrays(*accumulator, slope)
-    bounds = Bounds(*ends)
-    ranges = [Bounds.of(low, high)] if slope.size == 1 < bounds.low.size else []
-    for each in (*ranges, bounds):
-        rows = [np.broadcast_to(v, (*v.shape[:-1], each.low.size)) for v in (thresholds, slope)]
-        climb = Climb(rows[0], rows[1], *each, bottom)
+    for climb in climbs_of(s):
         form = fitted(k, climb, forms)
         if form is not None:
-            return FloatRescale(op, clamp, form, form.offset(bottom) + s.zero_out)
+            return FloatRescale(op, clamp, form, form.offset(climb.bottom) + s.zero_out)
     return None
 
 
@@ -147,9 +140,7 @@ def _sum(k: Kernels, x: Value, y: Value, table: np.ndarray) -> Value | None:
     if fit is None:
         return None
     total = k.add(_times(k, twins[0].value, fit.m), _times(k, twins[1].value, fit.n))
-    total = k.add(total, fit.c, RELU6.activation)
-    total = k.mul(total, fit.gain)
-    return k.emit(Floor, [total])
+    return fit.apply(total, KernelOps(k))
 
 
 def _product(k: Kernels, x: Value, y: Value, fit: FloatProduct | None) -> Value | None:
