@@ -300,6 +300,21 @@ HANDLED = {
         "",
         f'%c = "tfl.pseudo_const"() {{value = dense<1> : tensor<3xi8>}} : () -> {INT8}',
     ),
+    "filter wider than the input": text(
+        "tfl.conv_2d",
+        {"a": INT8.replace("3x", "2x7x1x2x"), "c": INT8.replace("3x", "3x1x4x2x")},
+        INT8.replace("3x", "2x7x0x3x"),
+        'padding = "VALID", stride_w = 2, stride_h = 1, fused_activation_function = "NONE"',
+        f'%c = "tfl.pseudo_const"() {{value = dense<1> : tensor<3x1x4x2xi8>}} : () -> {INT8.replace("3x", "3x1x4x2x")}',
+    ),
+    "number before rows of the other sign": text(
+        "tfl.fully_connected",
+        {"a": INT8.replace("3x", ""), "c": "tensor<3x2x!quant.uniform<u8:f32, 0.5:255>>"},
+        INT8.replace("3x", "0x3x"),
+        'fused_activation_function = "NONE"',
+        '%c = "tfl.pseudo_const"() {value = dense<1> : tensor<3x2xui8>} : () -> '
+        "tensor<3x2x!quant.uniform<u8:f32, 0.5:255>>",
+    ),
     "uint32": text(
         "tfl.add_n", {"a": "tensor<3x!quant.uniform<u32:f32, 0.5>>"}, "tensor<3x!quant.uniform<u32:f32, 2.0>>"
     ),
