@@ -348,6 +348,13 @@ HANDLED = {
         "keep_dims = false",
         constant("c", "0", "tensor<i32>"),
     ),
+    "uint16 under other parameters": text(
+        "tfl.gather",
+        {"a": "tensor<3x!quant.uniform<u16:f32, 0.5>>", "c": PAIR},
+        "tensor<2x!quant.uniform<u16:f32, 0.25>>",
+        "axis = 0, batch_dims = 0",
+        constant("c", "0", PAIR),
+    ),
     "uint32": text(
         "tfl.add_n", {"a": "tensor<3x!quant.uniform<u32:f32, 0.5>>"}, "tensor<3x!quant.uniform<u32:f32, 2.0>>"
     ),
