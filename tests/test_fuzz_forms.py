@@ -166,6 +166,10 @@ REFUSED = {
         + text("tfl.abs", {"a": NARROW}, NARROW).replace(b"@main", b"@other"),
         "cannot be written",
     ),
+    "axis without a value": (
+        text("tfl.concatenation", {"a": NARROW, "b": NARROW}, NARROW.replace("3x", "6x"), "axis"),
+        "axis has no value",
+    ),
     "option": (text("tfl.arg_max", {"a": FLOATS, "b": "tensor<i32>"}, "tensor<3xi32>", "output_type = 5"), "5"),
 }
 """Texts that no file can hold, and a part of the sentence that says why."""
@@ -354,6 +358,14 @@ HANDLED = {
         "tensor<2x!quant.uniform<u16:f32, 0.25>>",
         "axis = 0, batch_dims = 0",
         constant("c", "0", PAIR),
+    ),
+    "one number gathered": text(
+        "tfl.stablehlo_gather",
+        {"a": INT8, "c": "tensor<1xi32>"},
+        INT8.replace("3x", ""),
+        "offset_dims = #tflq.tuple<[]>, collapsed_slice_dims = #tflq.tuple<[0]>, start_index_map = #tflq.tuple<[0]>, "
+        "index_vector_dim = 0, slice_sizes = #tflq.tuple<[1]>",
+        constant("c", "1", "tensor<1xi32>"),
     ),
     "uint32": text(
         "tfl.add_n", {"a": "tensor<3x!quant.uniform<u32:f32, 0.5>>"}, "tensor<3x!quant.uniform<u32:f32, 2.0>>"

@@ -219,8 +219,8 @@ def check_form(module: Module, form: Literal["tfl", "tosa"], name: str) -> None:
         verify_form(module, form)
         _need_tensors(module)
         if form == "tfl" and _is_beyond_files(module):
-            verify_operators(module)
             b"".join(writer.pieces(_of_options(module)))
+            verify_operators(module)
         elif form == "tfl":
             reader.read(b"".join(writer.pieces(module)))
     except (VerificationError, InvalidModelError) as error:
