@@ -28,7 +28,7 @@ help:
 	@echo "make threads  200 processes with threads against one thread, and 15 minutes of memory with a plot"
 	@echo "make bench    all claims of benchmarks/ in one table against their aims, on an otherwise idle machine"
 	@echo "make bench-networks  the networks of Keras that it measures (needs tensorflow: TENSORFLOW=python)"
-	@echo "make downstream  what tools downstream make of quantized networks, measured: docs/downstream.md (NETWORKS: a folder of more)"
+	@echo "make downstream  what tools downstream make of quantized networks, measured: scripts/downstream.json (NETWORKS: a folder of more)"
 	@echo "make format   format the code and mend what the linter can mend"
 	@echo "make models   make the models in models/ again (needs tensorflow: make models PYTHON=...)"
 

@@ -21,7 +21,8 @@ from support.real_twin import float_twin, largest_difference, real_values
 from support.stablehlo_real import REAL, Real
 
 import tflq
-from scripts import make_coverage
+from tflq.conversion.report import short_type
+from tflq.dialects.tfl import op_name
 from tflq.formats.options import Options
 from tflq.formats.tflite.writer import write
 from tflq.ir.core import Module, Op, Value
@@ -127,23 +128,23 @@ def _of_reals(op: Op, given: dict[Value, np.ndarray], function: Real) -> np.ndar
         return function(arrays, op.attributes)
 
 
-def _page() -> list[list[str]]:
-    """The cells of the page's table."""
-    lines = (ROOT / "docs" / "coverage.md").read_text(encoding="utf-8").splitlines()
-    start = lines.index(next(line for line in lines if line.startswith("| operator |")))
-    return [line.strip("| ").split(" | ") for line in lines[start + 2 :]]
-
-
 def test_every_builtin_has_rows() -> None:
-    assert {row[0].lower() for row in _page()} == set(operators())
-
-
-def test_rows_are_told_apart() -> None:
-    counts = Counter(tuple(row[:2]) for row in _page())
-    assert [row for row, count in counts.items() if count > 1] == []
+    assert all((name in unquantized()) != any(samples_of(name)) for name in operators())
 
 
 @pytest.mark.slow
-def test_the_page_is_current() -> None:
-    text = (ROOT / "docs" / "coverage.md").read_text(encoding="utf-8")
-    assert text == make_coverage.page(make_coverage.tables()), "make it anew: make_coverage.py"
+def test_rows_are_told_apart() -> None:
+    """By operator, types and detail."""
+    counts = Counter(_shown(*sample) for name in operators() for sample in samples_of(name))
+    assert [row for row, count in counts.items() if count > 1] == []
+
+
+def _shown(key: str, model: bytes) -> tuple[str, ...]:
+    """The cells of a sample's row that tell it from others: those of one that cannot be read have no types."""
+    name, detail = key.partition(" ")[0], key.partition(": ")[2]
+    try:
+        op = next(op for op in tflq.read(model).ops() if op.name == op_name(name))
+    except tflq.TflqError:
+        return name, detail
+    sides = (", ".join("none" if v is None else short_type(v) for v in side) for side in (op.operands, op.results))
+    return name, *sides, detail
