@@ -19,7 +19,7 @@ help:
 	@echo "make oldest   start each command with every dependency and extra at its lower bound (PYTHON: the oldest, 3.11)"
 	@echo "make new-op   begin a new operator: make new-op NAME=tfl.foo FAMILY=arithmetic (docs/new-operator.md)"
 	@echo "make index    write tflq/ir/index.py again: the modules of ops, rules and functions"
-	@echo "make docs     make docs/tour.md and docs/proposals.md again"
+	@echo "make docs     make the pages that say what the code does again (PAGES: cli, tour, README, ...)"
 	@echo "make golden   write tests/golden again: what an operator of each family becomes"
 	@echo "make site     the documentation as pages, in build/site"
 	@echo "make matrix   random models of all operators, whole: CASES of each kind; the tests run a part of them"
@@ -89,9 +89,8 @@ new-op: $(VENV)/.dev
 index: $(VENV)/.dev
 	$(BIN)/python scripts/make_index.py
 
-docs: $(VENV)/.run
-	$(BIN)/python scripts/make_tour.py
-	$(BIN)/python scripts/make_proposals.py
+docs: $(VENV)/.dev
+	$(BIN)/python scripts/make_docs.py $(PAGES)
 
 golden: $(VENV)/.dev
 	$(BIN)/python scripts/make_golden.py

@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 import tflq  # noqa: E402
-from scripts import make_costs  # noqa: E402
+from benchmarks import costs  # noqa: E402
 from scripts.downstream_forms import FORMS, TOOLS, Form, Row, Tool  # noqa: E402
 from scripts.pages.downstream import Measurement, write  # noqa: E402
 from scripts.target_running import (  # noqa: E402
@@ -75,7 +75,7 @@ def main() -> int:
 
 def networks(given: Sequence[Path]) -> list[Network]:
     """The networks among files, and what the reference kernels make of each."""
-    found = [(path, inputs) for path in make_costs.networks(given) if (inputs := inputs_of(path))]
+    found = [(path, inputs) for path in costs.networks(given) if (inputs := inputs_of(path))]
     jobs = [Job(path.read_bytes(), ".tflite", inputs) for path, inputs in found]
     wanted = outcomes(REFERENCE, Path(sys.executable), jobs)
     return [Network(*each, want) for each, want in zip(found, wanted, strict=True) if not isinstance(want, str)]
@@ -133,7 +133,7 @@ def _file(form: Form, path: Path) -> bytes | str:
     if form.options is None:
         return path.read_bytes()
     try:
-        return next(iter(make_costs.converted(path, form.options).files.values()))
+        return next(iter(costs.converted(path, form.options).files.values()))
     except tflq.TflqError as error:
         first = error.reasons[0] if error.reasons else None
         where = f"operator {first.operator} ({first.opcode}): " if first and first.opcode else ""

@@ -66,7 +66,7 @@ What comes next for {upper}:
    Then: other types, invalid cases, a sample in tflq/tools/coverage/samples_of_layers.py.
 5. The release of each version in schema/runtime.toml.
 6. What docs/new-operator.md lists besides: TOSA and ONNX, if it occurs on floats; targets, test lists, exceptions.
-7. `make quick`, then scripts/make_coverage.py, then `make test`.
+7. `make quick`, then `make test`.
 """
 
 
@@ -104,7 +104,7 @@ def begin(name: str, family: str, operands: list[str]) -> str:
     if upper not in enum("BuiltinOperator").values:
         raise ValueError(
             f"{upper} is not in schema/tflite.toml: install a newer `tflite` package, or add the operator, its options "
-            "table and the member of BuiltinOptions2 to schema/tflite_new.toml; then run scripts/make_schema.py"
+            "table and the member of BuiltinOptions2 to schema/tflite_new.toml; then run `scripts/make_data.py schema`"
         )
     declaration = ROOT / "tflq" / "dialects" / "tfl" / f"{family}.py"
     if not declaration.is_file():

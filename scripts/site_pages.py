@@ -14,7 +14,6 @@ import os
 import posixpath
 import re
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +24,8 @@ from mkdocs.structure.pages import Page
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from scripts.pages import coverage, downstream, operators  # noqa: E402
+from scripts.make_docs import OF_SITE, text_of  # noqa: E402
 
-OF_SITE: dict[str, Callable[[], str]] = {
-    "coverage.md": coverage.page,
-    "downstream.md": downstream.page,
-    "operators.md": operators.page,
-}
 PAGES = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "LICENSE")
 FOLDERS = {
     "models": ("*.md", "*.toml"),
@@ -45,8 +39,8 @@ _LINK = re.compile(r"(?P<text>!?\[(?:[^\[\]]|\[[^\]]*\])*\])\((?P<path>[^)\s#:]+
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Adds what lies outside of `docs/`, and what is made for the site."""
-    for name, page in OF_SITE.items():
-        files.append(File.generated(config, name, content=page()))
+    for name in OF_SITE:
+        files.append(File.generated(config, f"{name}.md", content=text_of(name)))
     for name in shown():
         files.append(File.generated(config, site_path(name), abs_src_path=str(ROOT / name)))
         if name.endswith(".ipynb"):

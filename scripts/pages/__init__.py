@@ -1,1 +1,1 @@
-"""Pages that scripts make, a module each. Those of the site alone are not in git."""
+"""Pages that `scripts/make_docs.py` and `make site` make, a module each."""
