@@ -298,12 +298,12 @@ def _uniform(storage: ScalarType, scale: float) -> UniformQuantizedType:
     return UniformQuantizedType.of(storage, float(np.float32(scale)), 0)
 
 
-def in_child(numbers: range, seed: int = 0, *, all_forms: bool = False) -> Iterator[Cost]:
-    """The costs of draws, each in one form or in all, in a child process. One that dies is replaced, and what it was
+def in_child(numbers: range, seed: int = 0) -> Iterator[Cost]:
+    """The costs of draws, each in one of the forms, in a child process. One that dies is replaced, and what it was
     at has failed."""
     start = numbers.start
     while start < numbers.stop:
-        job = json.dumps([start, numbers.stop, seed, all_forms])
+        job = json.dumps([start, numbers.stop, seed])
         command = [sys.executable, "-c", _CHILD, *map(str, (ROOT, ROOT / "tests")), job]
         at: Cost | None = None
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
@@ -325,17 +325,16 @@ _CHILD: Final = "import sys; sys.path[:0] = sys.argv[1:3]; from support.hostile 
 
 def work(job: str) -> None:
     """The child: a line of JSON before and after each conversion."""
-    start, stop, seed, all_forms = json.loads(job)
+    start, stop, seed = json.loads(job)
     for form in FORMS.values():  # what is imported counts for no draw
         tflq.convert(samples("add")[0], **form)
     names = list(FORMS)
     for number in range(start, stop):
         operator, model = any_draw(number, seed)
-        for form_ in names if all_forms else [names[number % len(names)]]:
-            known = Cost("", 0.0, number, operator, form_)
-            _put(known)
-            found = cost(model, form_)
-            _put(replace(known, outcome=found.outcome, seconds=found.seconds))
+        known = Cost("", 0.0, number, operator, names[number % len(names)])
+        _put(known)
+        found = cost(model, known.form)
+        _put(replace(known, outcome=found.outcome, seconds=found.seconds))
 
 
 def _put(record: Cost) -> None:

@@ -44,6 +44,9 @@ from tflq.numerics.float_basics import (
 # one in the middle. Where thousands of accumulators share a level, q is too coarse, and there may be none.
 
 
+# The steps bound the search, not the proof: of 266 requantizations in eleven networks 157 have such a line, and 163 one
+# of MUL and ADD (docs/numerics.md).
+
 _SLOPES: Final = (0, 1, -1, 2, -2, 3, -3, 4, -4, 5, -5, 6, -6, 7, -7, 8, -8)  # steps of m away from the real slope
 _EARLY: Final = 3  # tries after which channels without a line may be too many
 _TOO_MANY: Final = 0.25  # the share of channels that is too many, if more than a few
@@ -153,6 +156,9 @@ def _fill_distance(
 # other constants to put together. What is left to it is to round MUL and ADD once (`tflq.numerics.float_basics`), so
 # these lines are proven with both roundings; and c may be off by a part of a unit in its last place.
 
+
+# These numbers bound the search, not the proof. By docs/decisions/0016 it decides 83 of 3,560 models, and takes 0.8 of
+# the 4.6 s in which those that meet it are converted.
 
 _TRIED: Final = (4, 12, *[32] * 6)  # h of each wave
 _STEPS: Final = np.asarray([0, 1, -1])[:, None]  # of m away from the real slope
@@ -382,6 +388,9 @@ def _tried(task: _Task, tight: HardestThresholds, order: np.ndarray) -> tuple[Fa
 # has the sign of what it rounds, and those before are as large as c. Channels of few accumulators to a level, and
 # others without this proof, have one line (`tflq.numerics.float_falling`), with an n of 0.
 
+
+# With these numbers 145 of 395 requantizations in networks have two steps, and 247 a line (docs/numerics.md); levels
+# have up to 84,000 accumulators there.
 
 _FEWEST: Final = 4  # accumulators to a level
 _SHARES: Final = (0.25, 0.0625, 0.015625, 0.5)
