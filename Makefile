@@ -8,7 +8,7 @@ CASES ?= 50
 TENSORFLOW ?= python3
 DEMO := models/cnn_int8
 
-.PHONY: help demo test test-slow check quick lint types imports tests oldest new-op index docs golden site matrix drop-ins unreasonable threads bench bench-networks downstream format models clean
+.PHONY: help demo test test-slow check quick lint types imports tests oldest without-products new-op index docs golden site matrix drop-ins unreasonable threads bench bench-networks downstream format models clean
 
 help:
 	@echo "make demo     convert a quantized network and verify it in the interpreter"
@@ -17,6 +17,7 @@ help:
 	@echo "make check    the same without the tests"
 	@echo "make quick    lint, types, and the tests of what differs from main, in under two minutes"
 	@echo "make oldest   start each command with every dependency and extra at its lower bound (PYTHON: the oldest, 3.11)"
+	@echo "make without-products  the tests on a wheel without the quantizer, sweeps, the explorer and text as a source"
 	@echo "make new-op   begin a new operator: make new-op NAME=tfl.foo FAMILY=arithmetic (docs/new-operator.md)"
 	@echo "make index    write tflq/ir/index.py again: the modules of ops, rules and functions"
 	@echo "make docs     make the pages that say what the code does again (PAGES: cli, tour, README, ...)"
@@ -82,6 +83,9 @@ $(VENV)-oldest/.done: pyproject.toml scripts/oldest.py
 
 oldest: $(VENV)-oldest/.done
 	$(VENV)-oldest/bin/python -m pytest -n $(JOBS) -m smoke tests/test_smoke.py
+
+without-products: $(VENV)/.dev
+	$(BIN)/python scripts/without_products.py -n $(JOBS) -m "not slow"
 
 new-op: $(VENV)/.dev
 	$(BIN)/python scripts/new_op.py $(NAME) $(FAMILY) $(OPERANDS)

@@ -14,6 +14,7 @@ import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from importlib import import_module
+from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
@@ -56,17 +57,18 @@ PASSES: Final[dict[str, str]] = {{
 '''
 
 
-STAGES = ("dialects", "analysis", "transforms", "legalize", "formats", "tools.quantize")
+STAGES = ("dialects", "analysis", "transforms", "legalize", "formats", "tools.opt", "tools.quantize")
 """The packages that declare ops, say what a stage does with them, or have passes."""
 
 
 def import_everything() -> None:
     """Imports all modules that declare ops or say what a stage does with them."""
     for stage in STAGES:
+        if find_spec(f"tflq.{stage}") is None:  # scripts/without_products.py deletes some
+            continue
         package: ModuleType = import_module(f"tflq.{stage}")
-        for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        for found in pkgutil.walk_packages(getattr(package, "__path__", ()), f"{package.__name__}."):
             import_module(found.name)
-    import_module("tflq.tools.opt")
 
 
 def dialects() -> tuple[dict[str, dict[str, str]], dict[str, str]]:

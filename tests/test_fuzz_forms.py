@@ -65,6 +65,8 @@ AXES = "tensor<2x3x!quant.uniform<i8:f32:0, {0.5, 0.25}>>"
 PAIR = "tensor<2xi32>"
 INT8 = "tensor<3x!quant.uniform<i8:f32, 0.5>>"
 INT16 = "tensor<3x!quant.uniform<i16:f32, 0.5>>"
+NARROW = "tensor<3x!quant.uniform<i8<-127:127>:f32, 0.5>>"
+IMAGE = INT8.replace("3x", f"1x{1 << 28}x2x1x")
 FLOATS, Q5 = "tensor<2x3xf32>", "tensor<2x3x!quant.uniform<i5:f32, 0.5>>"
 BLOCKS = "tensor<2x2x!quant.uniform<i8:f32:{0:1, 1:2}, {{0.5}, {0.25}}>>"
 REFUSED = {
@@ -123,6 +125,38 @@ REFUSED = {
         text("tfl.neg", {"c": FLOATS}, FLOATS, "", constant("c", "_", FLOATS).replace("dense<_>", "dense_resource<r>"))
         + b'{-# dialect_resources: { builtin: { r: "0x0400000001020304" } } #-}',
         "4 bytes, where 2x3xf32 has 24",
+    ),
+    "beginning of two windows": (
+        text(
+            "tfl.reduce_window",
+            {"a": INT8, "b": INT8.replace("3x", "2x"), **dict.fromkeys(("c0", "c1", "c2"), "tensor<1xi64>")},
+            INT8,
+            'reduce_function = "ADD"',
+            "\n".join(constant(f"c{i}", "1", "tensor<1xi64>") for i in range(3)),
+        ),
+        "has 2 elements, not one",
+    ),
+    "nothing between elements": (
+        text(
+            "tfl.dilate",
+            {"a": INT8, "c0": "tensor<1xi32>", "c1": "tensor<0xi8>"},
+            INT8.replace("3x", "5x"),
+            "",
+            "\n".join((constant("c0", "2", "tensor<1xi32>"), constant("c1", "1", "tensor<0xi8>"))),
+        ),
+        "has 0 elements, not one",
+    ),
+    "table of numbers": (
+        text("tfl.hashtable", {}, INT8, 'table_id = 3, key_dtype = "INT64", value_dtype = "STRING"'),
+        "'table' is .*, not i32 or !tfl.resource",
+    ),
+    "axis of a type that only text has": (
+        text("tfl.sum", {"a": NARROW, "c": "tensor<1xi32>"}, NARROW, "", constant("c", "2", "tensor<1xi32>")),
+        "2 is not an axis of rank 1",
+    ),
+    "function of a type that only text has": (
+        text("tfl.stablehlo_sort", {"a": NARROW}, NARROW, "comparator_subgraph_index = 7"),
+        "comparator_subgraph_index 7 is not one of the 1 subgraphs",
     ),
     "option": (text("tfl.arg_max", {"a": FLOATS, "b": "tensor<i32>"}, "tensor<3xi32>", "output_type = 5"), "5"),
 }
@@ -207,6 +241,68 @@ HANDLED = {
     ),
     "handle as a result": text("tfl.var_handle", {}, "tensor<!tfl.resource>", 'container = "", shared_name = "x"'),
     "buckets without boundaries": text("tfl.bucketize", {"a": INT8}, "tensor<3xi32>", "boundaries"),
+    "case of no branches": text("tfl.stablehlo_case", {"a": "tensor<i32>", "b": INT8}, INT8, "branch_subgraph_indices"),
+    "windows without a size": text(
+        "tfl.stablehlo_reduce_window",
+        {"a": INT8, "b": INT8.replace("3x", "")},
+        INT8,
+        "window_dimensions = #tflq.tuple<[]>, body_subgraph_index = 1",
+    )
+    + text("tfl.stablehlo_add", dict.fromkeys("ab", INT8.replace("3x", "")), INT8.replace("3x", "")).replace(
+        b"@main", b"@add"
+    ),
+    "one window of a large stride": text(
+        "tfl.reduce_window",
+        {"a": INT8, "b": INT8.replace("3x", ""), **dict.fromkeys(("c0", "c1", "c2"), "tensor<1xi64>")},
+        INT8.replace("3x", "1x"),
+        'reduce_function = "ADD"',
+        "\n".join(constant(f"c{i}", str(value), "tensor<1xi64>") for i, value in enumerate((2, 1 << 40, 1))),
+    ),
+    "more rows than a strip can name": text(
+        "tfl.conv_2d",
+        {"a": IMAGE, "c": INT8.replace("3x", "1x1x1x1x")},
+        IMAGE,
+        'padding = "SAME", stride_w = 1, stride_h = 1, fused_activation_function = "NONE"',
+        '%c = "tfl.pseudo_const"() {value = dense<1> : tensor<1x1x1x1xi8>} : () -> ' + INT8.replace("3x", "1x1x1x1x"),
+    ),
+    "squeezed without an option": text(
+        "tfl.squeeze", {"c": "tensor<0xi8>"}, "tensor<0xi8>", "squeeze_dims", constant("c", "0", "tensor<0xi8>")
+    ),
+    "broadcast of an open dim": text(
+        "tfl.broadcast_to",
+        {"a": "tensor<?xf64>", "c": PAIR},
+        "tensor<?xf64>",
+        "",
+        constant("c", "[0, 1]", PAIR),
+    ),
+    "cumulative sum in int32": text(
+        "tfl.cumsum",
+        {"a": INT8, "c": "tensor<i32>"},
+        INT8.replace("i8", "i32"),
+        "exclusive = false, reverse = false",
+        constant("c", "0", "tensor<i32>"),
+    ),
+    "cumulative sum of int32": text(
+        "tfl.cumsum",
+        {"a": INT8.replace("i8", "i32"), "c": "tensor<i32>"},
+        INT8,
+        "exclusive = false, reverse = false",
+        constant("c", "0", "tensor<i32>"),
+    ),
+    "quotient of truths": text(
+        "tfl.div",
+        dict.fromkeys(("c0", "c1"), "tensor<3xi1>"),
+        "tensor<3xi1>",
+        'fused_activation_function = "NONE"',
+        "\n".join(constant(f"c{i}", "true", "tensor<3xi1>") for i in range(2)),
+    ),
+    "stated shape of other elements": text(
+        "tfl.expand_dims",
+        {"c": INT8, "a": "tensor<ui8>"},
+        INT8.replace("3x", "2x2x"),
+        "",
+        f'%c = "tfl.pseudo_const"() {{value = dense<1> : tensor<3xi8>}} : () -> {INT8}',
+    ),
     "uint32": text(
         "tfl.add_n", {"a": "tensor<3x!quant.uniform<u32:f32, 0.5>>"}, "tensor<3x!quant.uniform<u32:f32, 2.0>>"
     ),
@@ -227,6 +323,22 @@ def test_unusual_types_are_converted_or_refused(name: str) -> None:
     ends, findings = convert_all(HANDLED[name])
     assert findings == []
     assert ends["read converted"] == 1
+
+
+def test_a_function_that_does_not_fit_one_of_its_calls_is_refused() -> None:
+    calls, pool = 'name = "c", decomposition_subgraph_index = 1', 'padding = "SAME", stride_w = 1, stride_h = 1'
+    image, plane = INT8.replace("3x", "1x4x1x3x"), INT8.replace("3x", "4x1x3x")
+    data = text("tfl.stablehlo_composite", {"a": image}, image, calls)
+    again = f'%1 = "tfl.stablehlo_composite"(%b) {{{calls}}} : ({plane}) -> {image}\nreturn %0'
+    data = data.replace(b"(%a: " + image.encode(), f"(%a: {image}, %b: {plane}".encode()).replace(
+        b"return %0", again.encode()
+    )
+    data += text("tfl.max_pool_2d", {"a": image}, image, f"{pool}, filter_width = 2, filter_height = 2").replace(
+        b"@main", b"@other"
+    )
+    ends, findings = convert_all(data)
+    assert findings == []
+    assert ends["read converted"] == ends["onnx refused"] == 1
 
 
 def test_dims_of_fill_are_a_vector() -> None:

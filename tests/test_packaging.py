@@ -65,6 +65,21 @@ def test_what_is_told_to_install_is_in_the_checkout() -> None:
     assert not [str(path) for path in texts if asked in path.read_text(encoding="utf-8")]
 
 
+def test_paths_in_pages_are_there() -> None:
+    """Paths that begin with a folder of the checkout, in what people write; `<family>` stands for any name."""
+    missing = []
+    for page in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")):
+        if page.name == "CHANGELOG.md":
+            continue
+        for path in re.findall(
+            r"`((?:tflq|tests|scripts|benchmarks|examples|models|schema)/[\w./<>-]*)`", page.read_text("utf-8")
+        ):
+            pattern = re.sub(r"<\w+>", "*", path.rstrip("/"))
+            if not any(ROOT.glob(pattern)):
+                missing.append(f"{page.name}: {path}")
+    assert not missing
+
+
 def test_a_file_that_is_not_there() -> None:
     with pytest.raises(FileNotFoundError, match="the installation is incomplete"):
         resource("schema/nothing.toml")

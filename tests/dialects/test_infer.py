@@ -17,7 +17,15 @@ from tflq.dialects.declare import Operator
 from tflq.dialects.inference import DECLARED_SHAPES, Misfit, broadcast
 from tflq.dialects.quant import Dcast, Qcast, Scast
 from tflq.dialects.tfl.convolution import Conv3D as TflConv3D
-from tflq.dialects.tfl.recurrent import RNN, SVDF
+from tflq.dialects.tfl.recurrent import (
+    LSTM,
+    RNN,
+    SVDF,
+    BidirectionalSequenceLSTM,
+    BidirectionalSequenceRNN,
+    UnidirectionalSequenceLSTM,
+    UnidirectionalSequenceRNN,
+)
 from tflq.dialects.tosa import movement as moving
 from tflq.dialects.tosa.convolution import (
     AvgPool2D,
@@ -42,7 +50,7 @@ from tflq.dialects.tosa.movement import (
     Scatter,
     WhileLoop,
 )
-from tflq.ir.core import Function, Module, Value, dialect
+from tflq.ir.core import Function, Module, Op, Value, dialect
 from tflq.ir.types import ScalarType, Shape, TensorType, f32, i1, i8, i32
 
 Sizes = tuple[int, ...]
@@ -316,3 +324,60 @@ def test_operands_that_no_interpreter_runs(kind: type[Operator], shapes: list[Sh
     attributes = {"rank": 1, "stride_d": 1, "stride_h": 1, "stride_w": 1}
     with pytest.raises(Misfit, match=sentence):
         Emitter().emit(kind, [Value(TensorType(shape, f32)) for shape in shapes], f32, **attributes)
+
+
+# Recurrent operators of a batch of 2, 3 elements, 4 cells and 5 outputs, with every operand that may be left out.
+
+_DIRECTION: list[Sizes] = [*[(4, 3)] * 4, *[(4, 5)] * 4, *[(4,)] * 3, *[(4,)] * 4, (5, 4), (5,)]
+_FULL: list[Sizes] = [(2, 3), *_DIRECTION, (2, 5), (2, 4), *[(4,)] * 4]
+_STATES: list[Sizes] = [(2, 5), (2, 4)]
+_STEPS: list[Sizes] = [(2, 7, 3), *_FULL[1:]]
+_LSTM_BOTH_WAYS: list[Sizes] = [(2, 7, 3), *_DIRECTION * 2, *_STATES * 2, (2, 7, 6), *[(4, 6)] * 8]
+_BASIC: list[Sizes] = [(2, 3), (2, 4), (16, 7), (16,), (2, 4)]
+_CELL: list[Sizes] = [(4, 3), (4, 4), (4,), (2, 4)]
+_RNN_BOTH_WAYS: list[Sizes] = [(2, 7, 3), *_CELL * 2, (2, 7, 6), (4, 6), (4, 6)]
+_SVDF: list[Sizes] = [(2, 3), (4, 3), (4, 5), (4,), (2, 20)]
+RECURRENT: dict[str, tuple[type[Operator], list[Sizes], dict[str, Any], int]] = {
+    "lstm": (LSTM, _FULL, {"kernel_type": "FULL"}, 1),
+    "basic lstm": (LSTM, _BASIC, {"kernel_type": "BASIC"}, 4),
+    "sequence lstm": (UnidirectionalSequenceLSTM, _STEPS, {}, 1),
+    "lstm both ways": (BidirectionalSequenceLSTM, _LSTM_BOTH_WAYS, {"time_major": False}, 2),
+    "rnn": (RNN, [(2, 3), *_CELL], {}, 1),
+    "sequence rnn": (UnidirectionalSequenceRNN, [(2, 7, 3), *_CELL], {}, 1),
+    "rnn both ways": (BidirectionalSequenceRNN, _RNN_BOTH_WAYS, {}, 2),
+    "svdf": (SVDF, _SVDF, {"rank": 1}, 1),
+}
+
+
+@pytest.mark.parametrize("name", RECURRENT)
+def test_each_operand_of_a_recurrent_operator_fits_the_others(name: str) -> None:
+    """Every kernel compares every dim of its weights, biases and states, and refuses one that is another."""
+    kind, shapes, attributes, results = RECURRENT[name]
+
+    def infer(shapes: list[Sizes]) -> Any:
+        op = Op(kind.op_name, [Value(TensorType(s, f32)) for s in shapes], [], attributes)
+        assert isinstance(op, kind)
+        return op.infer(DECLARED_SHAPES)
+
+    inferred = infer(shapes)
+    assert len(inferred if isinstance(inferred, list) else [inferred]) == results
+    for place, shape in enumerate(shapes):
+        for dim, size in enumerate(shape):
+            if shape == (2, 7, 3) and dim == 1:  # the number of steps
+                continue
+            with pytest.raises(Misfit):
+                infer([*shapes[:place], (*shape[:dim], size + 1, *shape[dim + 1 :]), *shapes[place + 1 :]])
+        with pytest.raises(Misfit):
+            infer([*shapes[:place], (*shape, 2), *shapes[place + 1 :]])
+    for place, shape in enumerate(shapes) if name in ("lstm", "lstm both ways") else ():
+        if shape == (4, 5):
+            with pytest.raises(Misfit):
+                infer([*shapes[:place], (4,), *shapes[place + 1 :]])
+
+
+def test_recurrent_weights_may_be_diagonals() -> None:
+    shapes = [(4,) if shape == (4, 5) else (2, 4) if shape == (2, 5) else shape for shape in _STEPS]
+    shapes = [(4, 4) if shape == (5, 4) else (4,) if shape == (5,) else shape for shape in shapes]
+    op = Op("tfl.unidirectional_sequence_lstm", [Value(TensorType(s, f32)) for s in shapes], [])
+    assert isinstance(op, UnidirectionalSequenceLSTM)
+    assert op.infer(DECLARED_SHAPES) == (2, 7, 4)

@@ -84,6 +84,8 @@ class FunctionWalk(ABC, Generic[Result]):
             return self._stand_in(op, refusal.at(op.location))
         if misfit := undeclared(self.emitter.ops[start:]):
             return self._stand_in(op, Reason.at(op.location, misfit))
+        if len(results) != len(op.results):
+            return self._stand_in(op, Reason.at(op.location, f"it has {len(op.results)} results, and a form has one"))
         return results
 
     def function(self, inputs: Sequence[Value], outputs: Sequence[Value]) -> Function:

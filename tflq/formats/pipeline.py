@@ -64,7 +64,7 @@ def to_integer_form(options: Options, form: Form) -> list[Pass]:
         from tflq.formats.tosa.raising import RaiseTosa
 
         return [CheckLaws(), RaiseTosa(), *_simplification("interpreter")]
-    from tflq.formats.mlir.passes import CoreToInteger
+    from tflq.formats.core_dialects import CoreToInteger
     from tflq.legalize.engine import BuiltinsOfText, Legalize
     from tflq.transforms.shape_settling import InferShapes
 

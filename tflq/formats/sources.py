@@ -13,6 +13,7 @@ from tflq.formats.backend import backend, named_by, names
 from tflq.formats.flatbuffer.layout import TOSA
 from tflq.formats.flatbuffer.structure import folder_error, identify
 from tflq.formats.tflite import reader
+from tflq.formats.tflite.checks import verify_operators
 from tflq.formats.tflite.tensors import without_fields, without_tensors
 from tflq.ir.core import Module, Value
 from tflq.ir.types import UniformQuantizedSubChannelType
@@ -217,7 +218,9 @@ def check_form(module: Module, form: Literal["tfl", "tosa"], name: str) -> None:
     try:
         verify_form(module, form)
         _need_tensors(module)
-        if form == "tfl" and not _is_beyond_files(module):
+        if form == "tfl" and _is_beyond_files(module):
+            verify_operators(module)
+        elif form == "tfl":
             reader.read(b"".join(writer.pieces(module)))
     except (VerificationError, InvalidModelError) as error:
         raise InvalidModelError("", str(error), path=name) from error

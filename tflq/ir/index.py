@@ -397,8 +397,8 @@ ROOMS: Final[dict[str, dict[str, dict[str, str]]]] = {
 """By stage and dialect: the ops that each module has a function for. Rules of legalization are tried in this order."""
 
 PASSES: Final[dict[str, str]] = {
+    "formats.core_dialects": "core-to-integer",
     "formats.mlir.lower_quant": "lower-quant-ops",
-    "formats.mlir.passes": "core-to-integer",
     "formats.mlir.real_math": "lower-real-math raise-real-math",
     "formats.mlir.stablehlo_conversions": "default-conversions fuse-conversions hybrid-dequantize-then-op",
     "formats.onnx.engine": "lower-to-onnx",
@@ -412,9 +412,10 @@ PASSES: Final[dict[str, str]] = {
     "formats.tosa.lowering.engine": "lower-to-tosa",
     "formats.tosa.raising": "raise-tosa",
     "legalize.engine": "legalize stablehlo-to-builtins",
-    "tools.opt": "quant-codegen tfl-to-tosa-pipeline",
+    "tools.opt": "tfl-to-tosa-pipeline",
     "tools.quantize.quant_types": """convert-simulated-quantization legalize-tf normalize-quant-types prepare-tfl
         strip-func-quant-types""",
+    "tools.quantize.regions.codegen": "quant-codegen",
     "tools.quantize.regions.fusion": "kernel-fusion",
     "tools.quantize.regions.instrument": "quant-apply-stats quant-instrument",
     "tools.quantize.regions.materialize": "inline-regions quant-materialize",

@@ -246,6 +246,8 @@ def cumsum(op: Cumsum, b: RuleBuilder) -> Answer:
     """CUMSUM of int32, scaled to the result; or of stored integers."""
     x, axis = op.input, op.axis
     if x.type.storage in (i32, i64):
+        if op.result.type.storage != x.type.storage:
+            raise NotApplicable(f"no kernel sums {x.type.storage} to {op.result.type.storage}")
         sums = b.op(op.name, [b.value(x), b.value(axis)], [op.result.type.stripped()], op.attributes)
         return Rewritten(sums.results, warning=_RAW)
     source, output = per_layer(op, [x, op.result])

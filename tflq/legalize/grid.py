@@ -77,6 +77,8 @@ def real_requantized(
     if to.storage == i32:
         wide = _in_int32(b, acc, scales, to, reach, bounds)
         return b.clamp(wide, *clamp)
+    if to.storage not in _STORAGES:
+        raise NotApplicable(f"no form scales a sum to {to.storage}")
     scales = limited_scales(scales, to.storage, reach)
     if scales.max() > _FAR_APART * scales.min() and not _has_product(scales, to, bounds):
         raise NotApplicable("the channels' scales are too far apart for one product in 64 bits")

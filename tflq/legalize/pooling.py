@@ -125,7 +125,8 @@ def _strided(b: RuleBuilder, x: Value, axis: int, start: int, count: int, stride
     """`count` elements along an axis, from a start on."""
     shape = x.type.sizes
     begin, end, strides = np.zeros(len(shape), np.int32), np.asarray(shape, np.int32), np.ones(len(shape), np.int32)
-    begin[axis], end[axis], strides[axis] = start, start + (count - 1) * stride + 1 if count else start, stride
+    start, last = min(start, i32.maximum), start + (count - 1) * stride + 1 if count else start
+    begin[axis], end[axis], strides[axis] = start, min(last, i32.maximum), min(stride, i32.maximum)
     masks = {f"{mask}_mask": 0 for mask in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")}
     operands = [x, *(b.constant(v) for v in (begin, end, strides))]
     type = TensorType((*shape[:axis], count, *shape[axis + 1 :]), x.type.element)

@@ -28,13 +28,24 @@ import numpy as np
 from tflq.analysis.known import Range, value_range, weight_sums
 from tflq.base.light import NamedTuple, dataclass
 from tflq.dialects.builder import Operand, squeezed
+from tflq.dialects.inference import reshaped
 from tflq.dialects.quant import RescaleF64, RescaleI64
 from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D, FullyConnected, TransposeConv
 from tflq.dialects.tfl.movement import StridedSlice
 from tflq.dialects.tfl.shape import Range as TflRange
 from tflq.dialects.tfl.shape import Shape
 from tflq.ir.core import Value
-from tflq.ir.types import ScalarType, TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, i8, i16, i32, i64
+from tflq.ir.types import (
+    ScalarType,
+    TensorType,
+    UniformQuantizedPerAxisType,
+    UniformQuantizedType,
+    i8,
+    i16,
+    i32,
+    i64,
+    ui8,
+)
 from tflq.legalize.rule import NotApplicable, Rewritten, RuleBuilder, no_parameters
 from tflq.numerics.activation import activation_range
 from tflq.numerics.convolution import exact_channel_bounds
@@ -188,9 +199,9 @@ def bias_of(b: RuleBuilder, bias: Value | None, channels: int, acc: ScalarType) 
 
 
 def reshape_constant(b: RuleBuilder, value: Value, shape: tuple[int, ...]) -> Value:
-    """The value in another shape; a constant stays a view of its buffer."""
+    """The value in another shape; a constant stays a view of its buffer. Misfit if it has not as many elements."""
     if value.is_constant:
-        return Value(TensorType(shape, value.type.element), buffer=value.buffer)
+        return Value(TensorType(reshaped(value.type.dims, shape), value.type.element), buffer=value.buffer)
     return b.reshape(value, shape)
 
 
@@ -367,6 +378,8 @@ def saturated(
     bounds: Range | None,
 ) -> Value:
     """round_half_away(double(acc) * scale), in the result's type, for acc within `bounds`, if they are known."""
+    if to.storage not in (i8, ui8, i16):
+        raise NotApplicable(f"no form scales a sum to {to.storage}")
     clamp = _range(to, activation)
     reach = max(-bounds[0], bounds[1], 1) if bounds else -acc.type.storage.minimum
     scales = _alike(scales, to.storage, reach)

@@ -478,7 +478,7 @@ def broadcast_in_dim(op: hlo.StablehloBroadcastInDim, b: RuleBuilder) -> Answer:
     if sources is None or not x.type.is_static or not result.type.is_static:
         raise _rejected(op, _PER_LAYER)
     shape, dims = result.type.sizes, option(op.broadcast_dimensions)
-    if len(dims) != len(x.type.sizes) or not {*dims} <= {*range(len(shape))}:
+    if not len({*dims}) == len(dims) == len(x.type.sizes) or not {*dims} <= {*range(len(shape))}:
         raise Refused(f"its broadcast_dimensions {dims} do not place {x.type} in {result.type}")
     places = dict(zip(dims, x.type.sizes, strict=True))
     if any(d not in (1, shape[place]) for place, d in places.items()):

@@ -71,12 +71,7 @@ def stored_windows(op: StablehloReduceWindow, b: RuleBuilder) -> Answer:
     x, init = operands
     if {x.type.storage, init.type.storage} != {storage} or storage not in _STORAGE:
         raise Refused(f"no form reduces {x.type.storage} and {init.type.storage} to {storage}")
-    rank = x.type.rank or 0
-    window, strides, base, dilations = (
-        [1] * rank if sizes is None else [int(v) for v in sizes]
-        for sizes in (op.window_dimensions, op.window_strides, op.base_dilations, op.window_dilations)
-    )
-    sides = [0] * (2 * rank) if op.padding is None else [int(v) for v in op.padding]
+    window, strides, base, dilations, sides = op.windows(len(x.type.sizes))
     start = b.reshape(b.value(init), [])
     y = padded(b, b.value(x), start, sides[::2], sides[1::2], [d - 1 for d in base])
     extreme = function.endswith("IMUM")

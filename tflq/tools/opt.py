@@ -1,5 +1,5 @@
-"""Every pass by its name, pipelines as text (`canonicalize{semantics=interpreter},cse,dce`), and two passes that are
-pipelines themselves.
+"""Every pass by its name, pipelines as text (`canonicalize{semantics=interpreter},cse,dce`), and the pass
+that takes TFLite to TOSA.
 
 A pass has its name on its class; `tflq/ir/index.py` lists the modules. Passes of packages and files of a user are added
 to those of tflq.
@@ -31,9 +31,6 @@ from tflq.formats.tosa.text import with_stored_rescales
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.index import PASSES
 from tflq.targets.load import load_target as load_kernels
-from tflq.tools.quantize.regions.materialize import QuantMaterialize, of_tflite
-from tflq.tools.quantize.regions.merged_rescales import merge_rescales
-from tflq.transforms.canonicalize import Canonicalize, DeadCodeElimination
 from tflq.transforms.pass_manager import Pass, PassResult, Pipeline
 
 _ITEM = re.compile(r"\s*([\w-]+)\s*(?:\{([^{}]*)\})?\s*(,|$)")
@@ -238,32 +235,3 @@ def _restate(module: Module, function: Function) -> None:
         _forget(value)
     function.outputs = [replacements.get(value, value) for value in function.outputs]
     module.signatures = module.signatures and [s.with_outputs(replacements) for s in module.signatures]
-
-
-@dataclass(frozen=True)
-class QuantCodegen(Pass):
-    """Lowers regions to ops on integers; the parameters of their ports become multiplications and shifts.
-
-    A region whose ports all have parameters is inlined as quantized operators (`quant-materialize`), which are lowered
-    to the integer form: a parameter becomes a `tosa.rescale`, which multiplies and shifts. Casts between reals and
-    integers stay at the ends. Regions without parameters stay in floats. Then rescales are pushed forward and merged,
-    one for each output (`tflq.tools.quantize.regions.merged_rescales`).
-
-    target: only the kernels in the file of a target; by default all. rescales: which are merged: none (`kernel`), those
-    that leave the results as the kernel makes them (`exact`), or also those that make them at most one step off
-    (`merged`). Errors as of `quant-materialize` and `tfl-to-tosa-pipeline`.
-    """
-
-    name: ClassVar[str] = "quant-codegen"
-    target: str = ""
-    rescales: Literal["kernel", "exact", "merged"] = "exact"
-
-    def run(self, module: Module) -> PassResult:
-        for item in (QuantMaterialize(self.target), Canonicalize(), DeadCodeElimination()):
-            module = item.run(module).module
-        of_tflite(module)
-        module = TflToTosa().run(module).module
-        if self.rescales != "kernel":
-            for function in module.functions:
-                merge_rescales(function, step=self.rescales == "merged")
-        return PassResult(module, True)

@@ -182,7 +182,7 @@ class Inference:
     what the module does with variables, where each of these has one shape.
 
     `shapes` holds arguments and results, `known` what is known of their elements, `reasons` why an op's results
-    could not be inferred, `misfits` the reasons for which an interpreter refuses an op.
+    could not be inferred, `misfits` the reasons for which an interpreter refuses an op, for any call of its function.
     """
 
     def __init__(self, module: Module, arguments: Mapping[Value, Shape], accesses: Accesses | None = None) -> None:
@@ -258,7 +258,6 @@ class Inference:
     def _op(self, op: Op) -> None:
         site = Site(self.shape, self._elements, self._call, self._accesses, ())
         self.reasons.pop(op, None)
-        self.misfits.pop(op, None)
         elements: Sequence[Known | None] = ()
         shapes: Sequence[Shape] = [None] * len(op.results)
         try:

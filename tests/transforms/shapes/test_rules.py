@@ -201,13 +201,132 @@ REFUSED: dict[str, tuple[str, list[Value | None], dict[str, Any], str]] = {
     "range": ("range", [ints(0), ints(4), ints(-1)], {}, "do not lead"),
     "axis": ("arg_max", [x(5, 2), ints(2)], {}, "axis 2 is outside"),
     "rank": ("conv_2d", [x(5, 2), x(5, 9, 9, 3), None], WINDOW, "not of rank 4"),
+    "channels": ("depthwise_conv_2d", [x(1, 9, 9, 3), x(1, 2, 2, 4), None], WINDOW, "not a multiple of the 3"),
+    "filters": ("depthwise_conv_2d", [x(1, 9, 9, 3), x(2, 2, 2, 3), None], WINDOW, "first dim of the filter"),
+    "upwards": ("transpose_conv", [ints(1, 4, 4, 5), x(5, 2, 2, 3), x(1, 2, 2, 4)], {}, "channels that: 4 and 3"),
+    "3d": ("conv_3d", [x(1, 4, 4, 4, 2), x(1, 1, 1, 3, 5)], {}, "channels that: 2 and 3 differ"),
+    "3d upwards": (
+        "conv_3d_transpose",
+        [ints(1, 4, 4, 4, 5), x(1, 1, 1, 5, 2), x(1, 4, 4, 4, 3)],
+        {},
+        "channels that: 3 and 2 differ",
+    ),
+    "second result": ("fully_connected", [x(2, 3), x(4, 3)], {}, "it has 2 results, where 1 are expected"),
+    "steps of segments": ("segment_sum", [x(4, 5), ints(0, 0, 2, 2)], {}, "does not go up from 0 in steps of 1"),
+    "rows of segments": ("segment_sum", [x(4, 5), ints(0, 0, 1)], {}, "rows of the input: 3 and 4 differ"),
+    "places": ("sparse_to_dense", [ints(0, 2), ints(5), x(3), x()], {}, "values and their places: 3 and 2 differ"),
 }
+
+
+_SLICE = dict(zip(("start_indices", "limit_indices", "strides"), ([1], [4], [1]), strict=True))
+_BLOCKS = {
+    "offset_dims": [1],
+    "collapsed_slice_dims": [0],
+    "slice_sizes": [1, 4],
+    "index_vector_dim": 1,
+    "start_index_map": [0],
+}
+_PADS = {"edge_padding_low": [0], "edge_padding_high": [0], "interior_padding": [0]}
+_CONVOLUTION = {
+    "input_batch_dimension": 0,
+    "input_feature_dimension": 3,
+    "input_spatial_dimensions": [1, 2],
+    "kernel_input_feature_dimension": 2,
+    "kernel_output_feature_dimension": 3,
+    "kernel_spatial_dimensions": [0, 1],
+    "output_batch_dimension": 0,
+    "output_feature_dimension": 3,
+    "output_spatial_dimensions": [1, 2],
+}
+HLO: dict[str, tuple[list[Value | None], dict[str, Any], Shape, dict[str, dict[str, Any]]]] = {
+    "slice": (
+        [x(9)],
+        _SLICE,
+        (3,),
+        {
+            "strides [0]": {"strides": [0]},
+            "beyond": {"limit_indices": [10]},
+            "before": {"start_indices": [-1]},
+            "backwards": {"start_indices": [5]},
+            "of int64": {"start_indices": [-(1 << 40)]},
+        },
+    ),
+    "gather": (
+        [x(5, 6), argument((3, 1), i64)],
+        _BLOCKS,
+        (3, 4),
+        {
+            "one dim twice": {"collapsed_slice_dims": [0, 0]},
+            "one place twice": {"offset_dims": [1, 1], "collapsed_slice_dims": []},
+            "too long": {"slice_sizes": [1, 7]},
+            "no such dim": {"index_vector_dim": 3},
+        },
+    ),
+    "pad": (
+        [x(9), x()],
+        _PADS,
+        (9,),
+        {"negative": {"interior_padding": [-1]}, "too long": {"edge_padding_low": [(1 << 31) - 1]}},
+    ),
+    "dynamic_slice": (
+        [x(9), argument((), i32)],
+        {"slice_sizes": [4]},
+        (4,),
+        {"too long": {"slice_sizes": [10]}, "two dims": {"slice_sizes": [4, 4]}},
+    ),
+    "reduce_window": (
+        [x(9), x()],
+        {"window_dimensions": [2], "body_subgraph_index": 1},
+        (8,),
+        {
+            "window of 0": {"window_dimensions": [0]},
+            "dilation of 0": {"base_dilations": [0]},
+            "stride of int64": {"window_strides": [1 << 40]},
+            "one side": {"padding": [1]},
+        },
+    ),
+    "dot_general": (
+        [x(4, 5), x(5, 6)],
+        {"lhs_contracting_dimensions": [1], "rhs_contracting_dimensions": [0]},
+        (4, 6),
+        {
+            "one dim twice": {"lhs_contracting_dimensions": [1, 1], "rhs_contracting_dimensions": [0, 0]},
+            "negative": {"lhs_contracting_dimensions": [-1]},
+        },
+    ),
+    "convolution": (
+        [x(2, 5, 5, 2), x(3, 3, 2, 4)],
+        _CONVOLUTION,
+        (2, 3, 3, 4),
+        {
+            "stride of 0": {"window_strides": [0, 1]},
+            "dilation of int64": {"lhs_dilation": [1 << 40, 1]},
+            "one dim twice": {"input_spatial_dimensions": [1, 1]},
+            "three dims": {"kernel_spatial_dimensions": [0, 1, 2]},
+            "negative": {"input_batch_dimension": -1},
+            "groups": {"feature_group_count": 2},
+            "groups of batches": {"batch_group_count": 3},
+            "no groups": {"feature_group_count": -1},
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HLO)
+def test_options_of_stablehlo_fit_each_other(name: str) -> None:
+    """A kernel or a rule indexes and reshapes by each of these numbers."""
+    operands, attributes, shape, wrong = HLO[name]
+    assert found(f"tfl.stablehlo_{name}", operands, attributes) == [shape]
+    for case, changed in wrong.items():
+        op = Op(f"tfl.stablehlo_{name}", list(operands), [Value(TensorType(None, f32))], {**attributes, **changed})
+        inference = Inference(Module([Function("main", [v for v in operands if v], op.results, [op])]), {})
+        assert op in inference.misfits, case
 
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_an_interpreter_refuses(case: str) -> None:
     name, operands, attributes, reason = REFUSED[case]
-    results = [Value(TensorType(None, f32)) for _ in range(2 if name == "split" else 1)]
+    results = [Value(TensorType(None, f32)) for _ in range(2 if name in ("split", "fully_connected") else 1)]
     op = Op(f"tfl.{name}", list(operands), results, attributes)
     inference = Inference(Module([Function("main", [v for v in operands if v], results, [op])]), {})
     assert reason in inference.reasons[op]

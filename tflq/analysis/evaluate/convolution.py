@@ -207,5 +207,6 @@ def _resize(op: Resize, x: np.ndarray) -> np.ndarray:
 @evaluator(ResizeNearestNeighbor)
 def _nearest(op: ResizeNearestNeighbor, x: np.ndarray, size: np.ndarray) -> np.ndarray:
     flags = op.align_corners, op.half_pixel_centers
-    rows, columns = (float_nearest_index(n, int(o), *flags) for n, o in zip(x.shape[1:3], size, strict=True))
+    wanted = zip(x.shape[1:3], size.reshape(-1).tolist(), strict=True)
+    rows, columns = (float_nearest_index(n, o, *flags) for n, o in wanted)
     return x.take(rows, 1).take(columns, 2)

@@ -47,6 +47,19 @@ from tflq.numerics.fixed_point import (
 from tflq.numerics.signless import rounded_to_odd, unsigned, wrapped
 from tflq.numerics.unary import erf
 
+
+def _of_numbers(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
+    """A function of integers and real numbers. NotImplementedError for truth values and complex numbers: numpy has no
+    differences of truth values, say, and no complex remainders."""
+
+    def compute(*arrays: np.ndarray) -> np.ndarray:
+        if any(array.dtype.kind in "bc" for array in arrays):
+            raise NotImplementedError("it is evaluated on integers and real numbers")
+        return function(*arrays)
+
+    return compute
+
+
 evaluator(tosa.Add)(of_arrays(np.add))
 evaluator(tosa.Sub)(of_arrays(np.subtract))
 evaluator(tosa.Maximum, arithmetic.Maximum)(of_arrays(np.maximum))
@@ -88,9 +101,9 @@ def _divided(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 _ARITHMETIC: Final[dict[type[Op], Callable[..., np.ndarray]]] = {
     arithmetic.Add: np.add,
-    arithmetic.Sub: np.subtract,
+    arithmetic.Sub: _of_numbers(np.subtract),
     arithmetic.Mul: np.multiply,
-    arithmetic.Div: _divided,
+    arithmetic.Div: _of_numbers(_divided),
 }
 
 
@@ -107,14 +120,8 @@ def _arithmetic(
     return np.clip(x, *(None if bound is None else x.dtype.type(bound) for bound in BOUNDS[name]))
 
 
-@evaluator(arithmetic.FloorDiv)
-def _floor_div(op: arithmetic.FloorDiv, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return np.floor_divide(a, _divisor(b))
-
-
-@evaluator(arithmetic.FloorMod)
-def _floor_mod(op: arithmetic.FloorMod, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return np.mod(a, _divisor(b))
+evaluator(arithmetic.FloorDiv)(of_arrays(_of_numbers(lambda a, b: np.floor_divide(a, _divisor(b)))))
+evaluator(arithmetic.FloorMod)(of_arrays(_of_numbers(lambda a, b: np.mod(a, _divisor(b)))))
 
 
 def _divisor(b: np.ndarray) -> np.ndarray:
@@ -232,9 +239,9 @@ def _hard_swish(op: HardSwish, x: np.ndarray) -> np.ndarray:
 
 
 evaluator(arithmetic.Abs)(of_arrays(np.abs))
-evaluator(arithmetic.Ceil)(of_arrays(np.ceil))
-evaluator(arithmetic.Floor)(of_arrays(np.floor))
-evaluator(arithmetic.Neg)(of_arrays(np.negative))
+evaluator(arithmetic.Ceil)(of_arrays(_of_numbers(np.ceil)))
+evaluator(arithmetic.Floor)(of_arrays(_of_numbers(np.floor)))
+evaluator(arithmetic.Neg)(of_arrays(_of_numbers(np.negative)))
 evaluator(arithmetic.Square)(of_arrays(np.square))
 evaluator(arithmetic.ZerosLike)(of_arrays(np.zeros_like))
 

@@ -58,12 +58,12 @@ def _tosa_reverse(op: tosa.Reverse, x: np.ndarray) -> np.ndarray:
 
 @evaluator(tfl.Reshape)
 def _reshape(op: tfl.Reshape, x: np.ndarray, shape: np.ndarray | None = None) -> np.ndarray:
-    return x.reshape(op.new_shape if shape is None or shape.dtype != np.int32 else shape)
+    return x.reshape(op.new_shape if shape is None or shape.dtype != np.int32 else shape.reshape(-1))
 
 
 @evaluator(tfl.Squeeze)
 def _squeeze(op: tfl.Squeeze, x: np.ndarray) -> np.ndarray:
-    dims = tuple(int(d) for d in op.squeeze_dims)
+    dims = () if op.squeeze_dims is None else tuple(int(d) for d in op.squeeze_dims)
     return x.squeeze(dims or None)
 
 
@@ -74,7 +74,7 @@ def _expand_dims(op: tfl.ExpandDims, x: np.ndarray, axis: np.ndarray) -> np.ndar
 
 @evaluator(tfl.Transpose)
 def _transpose(op: tfl.Transpose, x: np.ndarray, perms: np.ndarray) -> np.ndarray:
-    return x.transpose(perms)
+    return x.transpose(perms.reshape(-1))
 
 
 @evaluator(tfl.Pad, tfl.PadV2)
@@ -106,7 +106,8 @@ def _split_v(op: tfl.SplitV, x: np.ndarray, sizes: np.ndarray, axis: np.ndarray)
 
 @evaluator(tfl.Slice)
 def _slice(op: tfl.Slice, x: np.ndarray, begin: np.ndarray, size: np.ndarray) -> np.ndarray:
-    return x[tuple(slice(int(b), None if s < 0 else int(b + s)) for b, s in zip(begin, size, strict=True))]
+    pairs = zip(begin.reshape(-1).tolist(), size.reshape(-1).tolist(), strict=True)
+    return x[tuple(slice(b, None if s < 0 else b + s) for b, s in pairs)]
 
 
 @evaluator(tfl.StridedSlice)
@@ -114,20 +115,20 @@ def _strided_slice(
     op: tfl.StridedSlice, x: np.ndarray, begin: np.ndarray, end: np.ndarray, strides: np.ndarray
 ) -> np.ndarray:
     """An ellipsis stands for one dim at least; what then exceeds the rank is ignored (BuildStridedSliceParams)."""
-    a = op.attributes
-    added = (a["new_axis_mask"] & ~a["ellipsis_mask"] & ((1 << begin.size) - 1)).bit_count()
+    added = (op.new_axis_mask & ~op.ellipsis_mask & ((1 << begin.size) - 1)).bit_count()
     index: list[slice | int | None] = []
-    for i, (first, last, stride) in enumerate(zip(begin.tolist(), end.tolist(), strides.tolist(), strict=True)):
+    columns = (numbers.reshape(-1).tolist() for numbers in (begin, end, strides))
+    for i, (first, last, stride) in enumerate(zip(*columns, strict=True)):
         bit = 1 << i
-        if a["ellipsis_mask"] & bit:
+        if op.ellipsis_mask & bit:
             index.extend([slice(None)] * max(1, x.ndim + added - begin.size + 1))
-        elif a["new_axis_mask"] & bit:
+        elif op.new_axis_mask & bit:
             index.append(None)
-        elif a["shrink_axis_mask"] & bit:
-            index.append(0 if a["begin_mask"] & bit else first)
+        elif op.shrink_axis_mask & bit:
+            index.append(0 if op.begin_mask & bit else first)
         else:
-            stop = first + last if a.get("offset") else last
-            index.append(slice(None if a["begin_mask"] & bit else first, None if a["end_mask"] & bit else stop, stride))
+            stop = first + last if op.offset else last
+            index.append(slice(None if op.begin_mask & bit else first, None if op.end_mask & bit else stop, stride))
     return x[tuple(index[: x.ndim + added])]
 
 
@@ -143,12 +144,12 @@ def _unpack(op: tfl.Unpack, x: np.ndarray) -> list[np.ndarray]:
 
 @evaluator(tfl.Tile)
 def _tile(op: tfl.Tile, x: np.ndarray, multiples: np.ndarray) -> np.ndarray:
-    return np.tile(x, multiples.tolist())
+    return np.tile(x, multiples.reshape(-1).tolist())
 
 
 @evaluator(tfl.BroadcastTo)
 def _broadcast_to(op: tfl.BroadcastTo, x: np.ndarray, shape: np.ndarray) -> np.ndarray:
-    return np.broadcast_to(x, shape.tolist())
+    return np.broadcast_to(x, shape.reshape(-1).tolist())
 
 
 @evaluator(tfl.ReverseV2)
@@ -182,9 +183,9 @@ def _depth_to_space(op: tfl.DepthToSpace, x: np.ndarray) -> np.ndarray:
 
 @evaluator(tfl.SpaceToBatchND)
 def _space_to_batch(op: tfl.SpaceToBatchND, x: np.ndarray, block: np.ndarray, paddings: np.ndarray) -> np.ndarray:
-    spatial = len(block)
-    x = np.pad(x, [(0, 0), *paddings.tolist(), *[(0, 0)] * (x.ndim - 1 - spatial)])
-    blocks = [(d // s, s) for d, s in zip(x.shape[1 : 1 + spatial], block.tolist(), strict=True)]
+    spatial = block.size
+    x = np.pad(x, [(0, 0), *paddings.reshape(-1, 2).tolist(), *[(0, 0)] * (x.ndim - 1 - spatial)])
+    blocks = [(d // s, s) for d, s in zip(x.shape[1 : 1 + spatial], block.reshape(-1).tolist(), strict=True)]
     split = x.reshape(x.shape[0], *(v for pair in blocks for v in pair), *x.shape[1 + spatial :])
     inner, outer = [2 + 2 * i for i in range(spatial)], [1 + 2 * i for i in range(spatial)]
     moved = split.transpose(*inner, 0, *outer, *range(1 + 2 * spatial, split.ndim))
@@ -193,13 +194,13 @@ def _space_to_batch(op: tfl.SpaceToBatchND, x: np.ndarray, block: np.ndarray, pa
 
 @evaluator(tfl.BatchToSpaceND)
 def _batch_to_space(op: tfl.BatchToSpaceND, x: np.ndarray, block: np.ndarray, crops: np.ndarray) -> np.ndarray:
-    spatial, sizes = len(block), block.tolist()
+    spatial, sizes = block.size, block.reshape(-1).tolist()
     batch = x.shape[0] // int(np.prod(sizes))
     split = x.reshape(*sizes, batch, *x.shape[1:])
     order = [v for i in range(spatial) for v in (spatial + 1 + i, i)]
     moved = split.transpose(spatial, *order, *range(2 * spatial + 1, split.ndim))
     whole = moved.reshape(batch, *(d * s for d, s in zip(x.shape[1:], sizes, strict=False)), *x.shape[1 + spatial :])
-    ends = (slice(int(a), n - int(b)) for (a, b), n in zip(crops, whole.shape[1:], strict=False))
+    ends = (slice(int(a), n - int(b)) for (a, b), n in zip(crops.reshape(-1, 2), whole.shape[1:], strict=False))
     return whole[(slice(None), *ends)]
 
 
@@ -257,7 +258,7 @@ evaluator(Rank)(of_arrays(np.ndim))
 
 @evaluator(Fill)
 def _fill(op: Fill, dims: np.ndarray, value: np.ndarray) -> np.ndarray:
-    return np.full(dims.tolist(), value.reshape(()))
+    return np.full(dims.reshape(-1).tolist(), value.reshape(()))
 
 
 @evaluator(Range)
@@ -267,7 +268,7 @@ def _range(op: Range, start: np.ndarray, limit: np.ndarray, delta: np.ndarray) -
 
 @evaluator(BroadcastArgs)
 def _broadcast_args(op: BroadcastArgs, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return np.asarray(np.broadcast_shapes(tuple(a.tolist()), tuple(b.tolist())))
+    return np.asarray(np.broadcast_shapes(tuple(a.reshape(-1).tolist()), tuple(b.reshape(-1).tolist())))
 
 
 # TOSA's control flow: COND_IF and WHILE_LOOP run functions of the module on all of their inputs.

@@ -158,4 +158,4 @@ class LocalResponseNormalization(Operator, name="tfl.local_response_normalizatio
     bias: float = attribute(default=0.0, finite=True)
     alpha: float = attribute(default=0.0, finite=True)
     beta: float = attribute(default=0.0, finite=True)
-    traits = (SameElementType(input, output), SameShape(input, output))
+    traits = (RankWithin(input, 4, 4), SameElementType(input, output), SameShape(input, output))

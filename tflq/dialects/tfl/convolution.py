@@ -102,8 +102,11 @@ class DepthwiseConv2D(Windowed2D, name="tfl.depthwise_conv_2d", newest=6):
 
     def infer(self, site: DeclaredShapes) -> Dims:
         """[N, H, W, C] with [1, KH, KW, C · multiplier]."""
-        n, *sizes, _ = site.dims(self.input, 4)
-        _, *kernel, outputs = site.dims(self.filter, 4)
+        n, *sizes, channels = site.dims(self.input, 4)
+        one, *kernel, outputs = site.dims(self.filter, 4)
+        agree(one, 1, "the first dim of the filter, and what it must be, that")
+        if channels and outputs is not None and outputs % channels:
+            raise Misfit(f"{outputs} channels of the filter are not a multiple of the {channels} of the input")
         return (n, *self.places(sizes, kernel), outputs)
 
 
@@ -135,8 +138,10 @@ class TransposeConv(Operator, name="tfl.transpose_conv", newest=5):
     def infer(self, site: DeclaredShapes) -> Dims:
         """The operand that says the shape must name the input's batch."""
         n, h, w, c = site.ints(self.output_shape, 4)
-        batch = agree(n, site.dims(self.input, 4)[0], "output_shape and input have batches that")
-        return (batch, h, w, agree(c, site.dims(self.filter, 4)[0], "output_shape and filter have channels that"))
+        inputs, filters = site.dims(self.input, 4), site.dims(self.filter, 4)
+        agree(inputs[3], filters[3], "input and filter have channels that")
+        batch = agree(n, inputs[0], "output_shape and input have batches that")
+        return (batch, h, w, agree(c, filters[0], "output_shape and filter have channels that"))
 
 
 class Windowed3D(Operator):
@@ -162,8 +167,9 @@ class Conv3D(Windowed3D, name="tfl.conv_3d"):
 
     def infer(self, site: DeclaredShapes) -> Dims:
         """[N, D, H, W, I] with [KD, KH, KW, I, O]."""
-        n, *sizes, _ = site.dims(self.input, 5)
-        *kernel, _, outputs = site.dims(self.filter, 5)
+        n, *sizes, channels = site.dims(self.input, 5)
+        *kernel, inputs, outputs = site.dims(self.filter, 5)
+        agree(channels, inputs, "input and filter have channels that")
         _check_biases(site, self.bias, outputs, "channels")
         strides = self.stride_d, self.stride_h, self.stride_w
         dilations = self.dilation_d_factor, self.dilation_h_factor, self.dilation_w_factor
@@ -182,8 +188,9 @@ class Conv3DTranspose(Windowed3D, name="tfl.conv_3d_transpose"):
 
     def infer(self, site: DeclaredShapes) -> Dims:
         n, d, h, w, c = site.ints(self.output_shape, 5)
-        batch = agree(n, site.dims(self.input, 5)[0], "output_shape and input have batches that")
-        channels = site.dims(self.filter, 5)[3]
+        inputs, filters = site.dims(self.input, 5), site.dims(self.filter, 5)
+        agree(inputs[4], filters[4], "input and filter have channels that")
+        batch, channels = agree(n, inputs[0], "output_shape and input have batches that"), filters[3]
         _check_biases(site, self.bias, channels, "channels")
         return (batch, d, h, w, agree(c, channels, "output_shape and filter have channels that"))
 
@@ -213,11 +220,11 @@ class FullyConnected(Operator, name="tfl.fully_connected", newest=14):
 
     def infer(self, site: DeclaredShapes) -> list[Shape]:
         """All elements in rows of the weights' length, unless the dims are to be kept. The kernel leaves out
-        elements that do not fill the last row."""
+        elements that do not fill the last row. Shuffled weights have a second result, the input in their order."""
         dims = site.dims(self.input)
         units, length = site.dims(self.weights, 2)
         _check_biases(site, self.bias, units, "units")
-        spare = [v.type.shape for v in self.results[1:]]
+        spare = [] if self.weights_format == "DEFAULT" else [v.type.shape for v in self.results[1:2]]
         if self.keep_num_dims:
             agree(dims[-1] if dims else None, length, "the input's last dim and the weights' length")
             return [(*dims[:-1], units), *spare]

@@ -146,7 +146,7 @@ class SparseToDense(Operator, name="tfl.sparse_to_dense", newest=3):
     default: Value = operand()
     output: Value = result()
     validate_indices: bool = attribute(default=False)
-    traits = (Misreads("result type"), SizedBy(shape))
+    traits = (OneElement(default), Misreads("result type"), SizedBy(shape))
     versions = (Needs(3, values, i8), Needs(3, values, ui8), Needs(2, values, i64))
 
     def infer(self, site: DeclaredShapes) -> Dims:
@@ -155,6 +155,11 @@ class SparseToDense(Operator, name="tfl.sparse_to_dense", newest=3):
         if len(indices) > 2:
             raise Misfit(f"indices {text(indices)} have more than two dims")
         agree(indices[1] if len(indices) == 2 else 1, len(dims), "the indices of an element and the dims of the result")
+        values = site.dims(self.values)
+        if len(values) > 1:
+            raise Misfit(f"values {text(values)} have more than one dim")
+        if values:
+            agree(values[0], indices[0] if indices else 1, "values and their places")
         site.check_indices(self.indices, dims, "the shape")
         return dims
 

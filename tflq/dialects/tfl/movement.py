@@ -431,6 +431,7 @@ class Dilate(Operator, name="tfl.dilate"):
     traits = (
         NoZeros(dilations),
         NonNegative(dilations),
+        OneElement(value),
         Misreads("packed"),
         MovesElements(input, value),
         SizedBy(dilations),

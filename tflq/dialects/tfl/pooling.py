@@ -4,6 +4,7 @@ of extremes.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import ClassVar, Final, TypeAlias
 
 from tflq.dialects.declare import Operator, Trait, attribute, operand, result
@@ -83,7 +84,7 @@ class ReduceWindow(Operator, name="tfl.reduce_window"):
     dilations: Value = operand(indices=True)
     output: Value = result()
     reduce_function: str = attribute(default="UNSUPPORTED")
-    traits = (NoZeros(strides, dilations), Unbounded())
+    traits = (OneElement(init), NonNegative(shape, strides, dilations), NoZeros(strides, dilations), Unbounded())
 
     def infer(self, site: DeclaredShapes) -> Dims:
         dims = site.dims(self.input)
@@ -317,10 +318,16 @@ class SegmentSum(Operator, name="tfl.segment_sum"):
     traits = (NonNegative(segments), SizedBy(input, segments))
 
     def infer(self, site: DeclaredShapes) -> Dims:
-        """The number of rows by the last segment."""
-        segments = site.ints(self.segments)
-        rows = None if not segments or None in segments else max(s for s in segments if s is not None) + 1
-        return (rows, *site.dims(self.input)[1:])
+        """The number of rows by the last segment; the segments start at 0 and go up in steps of 1."""
+        dims = site.dims(self.input, least=1)
+        agree(site.dims(self.segments, 1)[0], dims[0], "segments and rows of the input")
+        segments = site.elements(self.segments)
+        if segments is None or None in segments:
+            return (None, *dims[1:])
+        numbers = [s for s in segments if s is not None]
+        if numbers[:1] not in ([], [0]) or any(after - before not in (0, 1) for before, after in pairwise(numbers)):
+            raise Misfit(f"'{self.segments.name}' does not go up from 0 in steps of 1")
+        return (numbers[-1] + 1 if numbers else 0, *dims[1:])
 
 
 class UnsortedSegments(Operator):

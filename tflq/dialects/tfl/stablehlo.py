@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from operator import itemgetter
+from typing import Any, ClassVar, Final
+
+import numpy as np
 
 from tflq.dialects.declare import Operator, Trait, attribute, operand, result
 from tflq.dialects.inference import (
@@ -11,10 +15,12 @@ from tflq.dialects.inference import (
     Misfit,
     NotInferred,
     agree,
+    divided,
     fitting,
     padded,
     permuted,
     places,
+    product,
     reduced,
     reshaped,
 )
@@ -22,13 +28,15 @@ from tflq.dialects.parameters import FloatKernel, LacksKernel, Misreads, NeverRu
 from tflq.dialects.tfl.state import CALLS, Many
 from tflq.dialects.traits import Calls, Elementwise, Impure, OneElement, SameShape, Unquantized
 from tflq.ir.core import Value
-from tflq.ir.types import Shape, i8, i16, ui8
+from tflq.ir.types import Shape, i8, i16, i32, ui8
 
 
 def _numbers(op: Operator, name: str, count: int | None = None, default: int | None = None) -> list[int]:
-    """The numbers of an option, which must be `count`; without any, `default` each."""
+    """The numbers of an option, which must be `count`, each within int32; without any, `default` each."""
     option = getattr(op, name)
     numbers = [] if option is None else [int(v) for v in option]
+    if large := [v for v in numbers if not i32.minimum <= v <= i32.maximum]:
+        raise Misfit(f"its {name} hold {large[0]}, and dims are counted in int32")
     if not numbers and default is not None:
         numbers = [default] * (count or 0)
     if count is not None and len(numbers) != count:
@@ -36,17 +44,46 @@ def _numbers(op: Operator, name: str, count: int | None = None, default: int | N
     return numbers
 
 
-def _axes(op: Operator, site: DeclaredShapes, name: str, rank: int) -> list[int]:
-    """Dims that an option names."""
-    return [site.axis(axis, rank) for axis in _numbers(op, name)]
+def _axes(op: Operator, rank: int, *names: str) -> list[int]:
+    """Dims that options name, none of them twice."""
+    axes = [axis for name in names for axis in _numbers(op, name)]
+    if not {*axes} <= {*range(rank)} or len({*axes}) != len(axes):
+        raise Misfit(f"its {' and '.join(names)} {axes} are not different dims of a rank of {rank}")
+    return axes
 
 
-def _pairs(op: Operator, site: DeclaredShapes, kind: str, left: int, right: int) -> list[tuple[int, int]]:
+def _pairs(op: Operator, kind: str) -> list[tuple[int, int]]:
     """Dims of both sides that belong together."""
-    sides = [_axes(op, site, f"{side}_{kind}_dimensions", rank) for side, rank in (("lhs", left), ("rhs", right))]
+    sides = [_numbers(op, f"{side}_{kind}_dimensions") for side in ("lhs", "rhs")]
     if len(sides[0]) != len(sides[1]):
         raise Misfit(f"its {kind} dims are {len(sides[0])} on the left, {len(sides[1])} on the right")
     return list(zip(*sides, strict=True))
+
+
+def _layout(op: Operator, rank: int, outer: tuple[str, str], spatial: str) -> list[int]:
+    """Where a tensor has its two outer dims and its spatial ones, which are all of them."""
+    places = [*(int(getattr(op, name)) for name in outer), *_numbers(op, spatial, rank - 2)]
+    if sorted(places) != list(range(rank)):
+        raise Misfit(f"its {', '.join((*outer, spatial))} {places} are not the dims of a rank of {rank}")
+    return places
+
+
+def _steps(op: Operator, count: int, *names: str) -> list[list[int]]:
+    """Options of positive numbers, one for each dim; without any, 1 each."""
+    steps = [_numbers(op, name, count, 1) for name in names]
+    for name, numbers in zip(names, steps, strict=True):
+        if min(numbers, default=1) < 1:
+            raise Misfit(f"its {name} {numbers} are not positive")
+    return steps
+
+
+def _spread(dims: Sequence[int | None], dilations: Sequence[int], padding: Sequence[int]) -> Dims:
+    """Dims dilated, and padded before and after each; no tensor on the way has a dim that int32 does not hold."""
+    low, high, between = padding[::2], padding[1::2], [step - 1 for step in dilations]
+    around = padded(dims, np.maximum(low, 0).tolist(), np.maximum(high, 0).tolist(), between)
+    if large := [d for d in around if d is not None and d > i32.maximum]:
+        raise Misfit(f"with its padding it has a dim of {large[0]}, and dims are counted in int32")
+    return padded(dims, low, high, between)
 
 
 def _with_dims(site: DeclaredShapes, *values: Value) -> list[Value]:
@@ -105,7 +142,7 @@ class StablehloCase(Operator, name="tfl.stablehlo_case"):
     traits = (CALLS, Calls(branch_subgraph_indices, inputs=inputs), Impure())
 
     def infer(self, site: DeclaredShapes) -> list[Shape]:
-        return site.branches([int(i) for i in self.branch_subgraph_indices], self.inputs)
+        return site.branches(_numbers(self, "branch_subgraph_indices"), self.inputs)
 
 
 class StablehloCbrt(StablehloUnary, name="tfl.stablehlo_cbrt"):
@@ -161,6 +198,14 @@ class StablehloConvert(StablehloUnary, name="tfl.stablehlo_convert"):
     """The numbers in another type."""
 
 
+_LAYOUTS: Final = (
+    (("input_batch_dimension", "input_feature_dimension"), "input_spatial_dimensions"),
+    (("kernel_input_feature_dimension", "kernel_output_feature_dimension"), "kernel_spatial_dimensions"),
+    (("output_batch_dimension", "output_feature_dimension"), "output_spatial_dimensions"),
+)
+"""The options that place the dims of a convolution's operands and result."""
+
+
 class StablehloConvolution(Operator, name="tfl.stablehlo_convolution"):
     """A convolution with any layout."""
 
@@ -185,6 +230,25 @@ class StablehloConvolution(Operator, name="tfl.stablehlo_convolution"):
     batch_group_count: int = attribute(default=0)
     precision_config: Any = attribute(default=None)
     traits = (NeverRuns(),)
+
+    def infer(self, site: DeclaredShapes) -> Dims:
+        """The windows of each group, over the input dilated and padded. A count of 0 groups is one."""
+        a = site.dims(self.lhs, least=2)
+        rank, spatial = len(a), len(a) - 2
+        b = site.dims(self.rhs, rank)
+        of_input, of_kernel, of_output = (_layout(self, rank, *names) for names in _LAYOUTS)
+        batch, features, *sizes = (a[i] for i in of_input)
+        inputs, outputs, *window = (b[i] for i in of_kernel)
+        groups, batches = self.feature_group_count or 1, self.batch_group_count or 1
+        if not 1 == min(groups, batches) <= max(groups, batches) <= i32.maximum:
+            raise Misfit(f"it has {groups} groups of features and {batches} of batches")
+        agree(divided(features, groups), inputs, "features of a group and inputs of the kernel")
+        divided(outputs, groups * batches)
+        strides, base, dilations = _steps(self, spatial, "window_strides", "lhs_dilation", "rhs_dilation")
+        _numbers(self, "window_reversal", spatial, 0)
+        whole = _spread(sizes, base, _numbers(self, "padding", 2 * spatial, 0))
+        result = (divided(batch, batches), outputs, *map(places, whole, window, strides, dilations))
+        return tuple(dim for _, dim in sorted(zip(of_output, result, strict=True), key=itemgetter(0)))
 
 
 class StablehloCosine(StablehloUnary, name="tfl.stablehlo_cosine"):
@@ -225,7 +289,9 @@ class StablehloDotGeneral(Operator, name="tfl.stablehlo_dot_general"):
     def infer(self, site: DeclaredShapes) -> Dims:
         """Batch dims, then what is left of each side."""
         a, b = site.dims(self.lhs), site.dims(self.rhs)
-        batch, inner = (_pairs(self, site, kind, len(a), len(b)) for kind in ("batching", "contracting"))
+        for side, rank in (("lhs", len(a)), ("rhs", len(b))):
+            _axes(self, rank, f"{side}_batching_dimensions", f"{side}_contracting_dimensions")
+        batch, inner = _pairs(self, "batching"), _pairs(self, "contracting")
         for i, j in inner:
             agree(a[i], b[j], "the dims that are multiplied")
         lead = [agree(a[i], b[j], "the batch dims") for i, j in batch]
@@ -242,9 +308,11 @@ class StablehloDynamicSlice(Operator, name="tfl.stablehlo_dynamic_slice"):
     slice_sizes: Any = attribute(default=None)
 
     def infer(self, site: DeclaredShapes) -> Dims:
-        rank = len(site.dims(self.input))
-        agree(len(self.operands) - 1, rank, "starts and dims")
-        return tuple(_numbers(self, "slice_sizes", rank))
+        dims = site.dims(self.input)
+        agree(len(self.operands) - 1, len(dims), "starts and dims")
+        slices = tuple(_numbers(self, "slice_sizes", len(dims)))
+        fitting(dims, slices, "the slice")
+        return slices
 
 
 class StablehloDynamicUpdateSlice(Operator, name="tfl.stablehlo_dynamic_update_slice"):
@@ -286,17 +354,20 @@ class StablehloGather(Operator, name="tfl.stablehlo_gather"):
     traits = (Misreads("result type"), FloatKernel())
 
     def infer(self, site: DeclaredShapes) -> Dims:
-        """Dims of the slices at `offset_dims`, those of the indices elsewhere."""
+        """Dims of the slices at `offset_dims`, those of the indices elsewhere. The options name no dim twice."""
         dims, indices = site.dims(self.input), site.dims(self.indices)
-        collapsed, offsets = set(_axes(self, site, "collapsed_slice_dims", len(dims))), _numbers(self, "offset_dims")
-        sizes, mapped = _numbers(self, "slice_sizes", len(dims)), _axes(self, site, "start_index_map", len(dims))
+        collapsed, mapped = (_axes(self, len(dims), name) for name in ("collapsed_slice_dims", "start_index_map"))
+        sizes = _numbers(self, "slice_sizes", len(dims))
+        fitting(dims, tuple(sizes), "the slice")
         slices = [s for i, s in enumerate(sizes) if i not in collapsed]
         at = int(self.index_vector_dim)
-        agree((*indices, 1)[site.axis(at, len(indices) + 1)], len(mapped), "the lengths of indices and start_index_map")
+        if not 0 <= at <= len(indices):
+            raise Misfit(f"its index_vector_dim {at} is outside of the indices' rank of {len(indices)}")
+        agree((*indices, 1)[at], len(mapped), "the lengths of indices and start_index_map")
         batch = [d for i, d in enumerate(indices) if i != at]
         rank = len(slices) + len(batch)
-        if len(offsets) != len(slices) or any(not 0 <= o < rank for o in offsets):
-            raise Misfit("its offset_dims do not fit its slices")
+        offsets = _axes(self, rank, "offset_dims")
+        agree(len(offsets), len(slices), "its offset_dims and the dims of its slices")
         inner, outer = iter(slices), iter(batch)
         return tuple(next(inner) if i in offsets else next(outer) for i in range(rank))
 
@@ -357,8 +428,11 @@ class StablehloPad(Operator, name="tfl.stablehlo_pad"):
         """Edges may be negative; between two elements `interior` are added."""
         dims = site.dims(self.input)
         names = ("edge_padding_low", "edge_padding_high", "interior_padding")
-        sizes = padded(dims, *(_numbers(self, name, len(dims)) for name in names))
-        return tuple(None if d is None else max(d, 0) for d in sizes)
+        low, high, between = (_numbers(self, name, len(dims)) for name in names)
+        if min(between, default=0) < 0:
+            raise Misfit(f"its interior_padding {between} is negative")
+        sides = [side for pair in zip(low, high, strict=True) for side in pair]
+        return tuple(None if d is None else max(d, 0) for d in _spread(dims, [n + 1 for n in between], sides))
 
 
 class StablehloPower(StablehloBinary, name="tfl.stablehlo_power"):
@@ -373,7 +447,7 @@ class StablehloReduce(Many, name="tfl.stablehlo_reduce"):
     traits = (Calls(body_subgraph_index),)
 
     def infer(self, site: DeclaredShapes) -> list[Shape]:
-        gone = set(_axes(self, site, "dimensions", len(site.dims(self.inputs[0]))))
+        gone = set(_axes(self, len(site.dims(self.inputs[0])), "dimensions"))
         return [reduced(site.dims(value), gone) for value in self.inputs[: len(self.outputs)]]
 
 
@@ -388,15 +462,20 @@ class StablehloReduceWindow(Many, name="tfl.stablehlo_reduce_window"):
     body_subgraph_index: int = attribute(default=0)
     traits = (Calls(body_subgraph_index),)
 
-    def infer(self, site: DeclaredShapes) -> list[Shape]:
-        """The input dilated, padded, then reduced over windows."""
-        dims = site.dims(self.inputs[0])
-        rank = len(dims)
+    def windows(self, rank: int) -> list[list[int]]:
+        """Sizes and strides of the windows along each dim, dilations of the input and of the windows; then the elements
+        before and after each dim."""
         names = ("window_dimensions", "window_strides", "base_dilations", "window_dilations")
-        window, strides, base, dilations = (_numbers(self, name, rank, 1) for name in names)
-        padding = _numbers(self, "padding", 2 * rank, 0)
-        rows = zip(dims, base, padding[::2], padding[1::2], strict=True)
-        whole = [None if d is None else (d - 1) * step + 1 + low + high for d, step, low, high in rows]
+        return [*_steps(self, rank, *names), _numbers(self, "padding", 2 * rank, 0)]
+
+    def infer(self, site: DeclaredShapes) -> list[Shape]:
+        """The input dilated, padded, then reduced over windows. Each input has an element to begin with."""
+        dims = site.dims(self.inputs[0])
+        agree(len(self.inputs), 2 * len(self.outputs), "its operands and twice its results")
+        for init in self.inputs[len(self.outputs) :]:
+            agree(product(site.dims(init)), 1, "the elements that it begins with, and one,")
+        window, strides, base, dilations, padding = self.windows(len(dims))
+        whole = _spread(dims, base, padding)
         return [tuple(map(places, whole, window, strides, dilations))] * len(self.results)
 
 
@@ -482,9 +561,12 @@ class StablehloSlice(Operator, name="tfl.stablehlo_slice"):
     strides: Any = attribute(default=None)
 
     def infer(self, site: DeclaredShapes) -> Dims:
-        rank = len(site.dims(self.input))
-        parts = (_numbers(self, name, rank) for name in ("start_indices", "limit_indices", "strides"))
-        return tuple(len(range(*part)) for part in zip(*parts, strict=True))
+        dims, names = site.dims(self.input), ("start_indices", "limit_indices", "strides")
+        parts = list(zip(*(_numbers(self, name, len(dims)) for name in names), strict=True))
+        for dim, (start, limit, stride) in zip(dims, parts, strict=True):
+            if not 0 <= start <= limit or stride < 1 or (dim is not None and limit > dim):
+                raise Misfit(f"its slice from {start} to {limit} in steps of {stride} is not in a dim of {dim}")
+        return tuple(len(range(*part)) for part in parts)
 
 
 class StablehloSort(Many, name="tfl.stablehlo_sort"):

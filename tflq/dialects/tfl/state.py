@@ -173,7 +173,7 @@ HANDLE: Final = Types(resource_type, i32)
 class VarHandle(Operator, name="tfl.var_handle"):
     """The handle of a variable. Source: kernels/var_handle.cc."""
 
-    resource: Value = result()
+    resource: Value = result(HANDLE)
     container: Any = attribute(default=None)
     shared_name: Any = attribute(default=None)
     traits = (Impure(),)

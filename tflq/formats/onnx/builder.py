@@ -9,6 +9,7 @@ import numpy as np
 
 from tflq.dialects.builder import Emitter
 from tflq.dialects.declare import Operator
+from tflq.dialects.inference import reshaped
 from tflq.formats.onnx import dialect as onnx
 from tflq.formats.onnx.dialect import DequantizeLinear, QuantizeLinear
 from tflq.ir.core import Value
@@ -144,10 +145,13 @@ class OnnxBuilder(Emitter):
         return self.emit(DequantizeLinear, [stored, *parameters], f32)
 
     def reshape(self, x: Value, shape: Sequence[int | None]) -> Value:
-        """RESHAPE to a shape with at most one open dim, or one whose open dims are at their places already."""
+        """RESHAPE to a shape with at most one open dim, or one whose open dims are at their places already. Misfit if
+        it has not as many elements."""
         wanted = tuple(shape)
         if x.type.shape == wanted and None not in wanted:
             return x
+        if x.type.shape is not None and None not in wanted:
+            reshaped(x.type.shape, wanted)
         if x.is_constant and None not in wanted and x.type.storage.bits >= 8:
             return Value(TensorType(wanted, x.type.element), buffer=x.buffer)
         y = self.emit(

@@ -377,6 +377,16 @@ def verify_module(module: Module, notes: Notes) -> list[str]:
     return module.warnings
 
 
+def verify_operators(module: Module) -> None:
+    """Checks the operators of TFLite of a module that no file holds, and what they call. InvalidModelError at the first
+    defect; ops of other dialects have constraints of their own."""
+    notes = Notes()
+    verify_calls(module, notes)
+    for op in module.ops():
+        if op.name.startswith("tfl."):
+            _verify_op(module, op, notes)
+
+
 def _verify_tensors(function: Function, index: int, notes: Notes) -> None:
     used = set(function.values())
     for number, value in enumerate(function.tensors):

@@ -151,6 +151,9 @@ class _Strips:
         """In how many strips a result is computed; 1: whole."""
         if self._options.whole and not any(map(_is_resized_in_integers, cone.ops)):
             return 1
+        rows = [value.type.dims[_ROWS] or 0 for op in cone.ops if op in self._windowed for value in _read(op)]
+        if max(cone.height, *rows, 0) > sized.MOST:
+            return 1  # a strip's rows are named by a constant
         needed = sum(_intermediate(op) for op in cone.ops if op in self._windowed)
         if len(cone.ops) > 1:
             needed += _ELEMENTWISE * cone.root.type.size

@@ -33,6 +33,7 @@ from tflq.analysis.known import Accesses, Range, Ranges, accesses, known_element
 from tflq.base import sized
 from tflq.base.errors import Refused
 from tflq.base.light import dataclass
+from tflq.dialects import inference as sizes
 from tflq.dialects.builder import Builder, Kind
 from tflq.dialects.inference import broadcast, product
 from tflq.dialects.quant import Scast
@@ -89,11 +90,12 @@ class TosaBuilder(Builder):
         return list(xs) if min(ranks) == rank else [self.ranked(x, rank) for x in xs]
 
     def reshape(self, x: Value, shape: Sequence[int | None]) -> Value:
-        """RESHAPE; of a constant, the constant in that shape. No operator if x has the shape."""
+        """RESHAPE; of a constant, the constant in that shape. No operator if x has the shape. Misfit if the shape has
+        not as many elements."""
         if x.type.shape == tuple(shape):
             return x
         if x.is_constant and x.type.storage.bits >= 8 and None not in shape:
-            return Value(TensorType(tuple(shape), x.type.element), buffer=x.buffer)
+            return Value(TensorType(sizes.reshaped(x.type.dims, shape), x.type.element), buffer=x.buffer)
         return super().reshape(x, shape)
 
     def emit(

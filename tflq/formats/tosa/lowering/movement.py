@@ -277,8 +277,10 @@ def broadcast_to(op: BroadcastTo, t: Tosa) -> Value:
     x = narrow(op.input, t)
     shape = numbers_of(op.shape, "shape")
     x = t.ranked(x, len(shape))
-    if any(d is None and s != 1 for d, s in zip(dims_of(x), shape, strict=True)):
+    if None in dims_of(x):
         raise Refused("a dim that is not known cannot be broadcast")
+    if 0 in shape:
+        raise Refused("a result without elements has no form in TOSA")
     return t.spread(x, shape)
 
 
