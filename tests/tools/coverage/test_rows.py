@@ -18,6 +18,7 @@ import pytest
 from support.coverage_inputs import inputs_of
 from support.harness import interpret
 from support.real_twin import float_twin, largest_difference, real_values
+from support.reference import resolver_of
 from support.stablehlo_real import REAL, Real
 
 import tflq
@@ -30,8 +31,8 @@ from tflq.targets.load import load_target
 from tflq.tools.coverage import PATHS, CoverageRow
 from tflq.tools.coverage.table import converted, operators, samples_of, unquantized
 
-WITHOUT_REFERENCE = {"CEIL", "ELU", "ROUND", "SEGMENT_SUM", "SUM"}
-"""Operators that the reference resolver lacks, and SUM, whose reference kernel gives a constant."""
+OTHER = "BUILTIN_WITHOUT_DEFAULT_DELEGATES"
+"""The resolver for SUM, whose reference kernel gives a constant."""
 UNSTEADY = ("bidirectional_sequence_lstm ", "depthwise_conv_2d i16 × i4")
 """Samples whose own kernels give something else each time."""
 OF_BITS = {"BITWISE_XOR", "RIGHT_SHIFT", "STABLEHLO_AND", "STABLEHLO_OR", "STABLEHLO_SHIFT_LEFT"}
@@ -86,7 +87,7 @@ def _hold(row: CoverageRow, model: bytes, result: Module | None, held: set[bytes
     held.add(data)
     module = tflq.read(model)
     batches = inputs_of(module, row.operator.lower())
-    resolver = "BUILTIN_REF" if row.operator not in WITHOUT_REFERENCE else "BUILTIN_WITHOUT_DEFAULT_DELEGATES"
+    resolver = OTHER if row.operator == "SUM" else resolver_of(row.operator.lower())
     wanted = _original(model, batches, resolver)
     if wanted is None and row.path == "kept":
         return  # what is kept runs where the original does
