@@ -11,14 +11,16 @@ import numpy as np
 from scripts.target_trials import PLAIN, SHAPE, Make, Trial, depthwise, made, plain, whole
 from tflq.dialects.tfl import activation, arithmetic, casts, convolution
 from tflq.formats.tflite.lowering import portable_movement as moved
+from tflq.formats.tflite.lowering.form_ops import KernelOps
 from tflq.formats.tflite.lowering.lowering import KernelBuilder
 from tflq.formats.tflite.lowering.portable_edges import levels
-from tflq.formats.tflite.lowering.rescale_float import on_whole
 from tflq.ir.core import Value
 from tflq.ir.types import TensorType, UniformQuantizedType, f32, i8, i32, ui8
 from tflq.numerics.fixed_point import quantize_multipliers
-from tflq.numerics.float_falling import fit_distance, fit_split
-from tflq.numerics.staircase import rescale_thresholds
+from tflq.numerics.requantize.climb import Climb
+from tflq.numerics.requantize.distance import Distance
+from tflq.numerics.requantize.split import Split
+from tflq.numerics.requantize.staircase import rescale_thresholds
 
 
 def edges() -> Iterator[Trial]:
@@ -147,9 +149,9 @@ def _proven(k: KernelBuilder, x: Value, *, steps: bool) -> Value:
     thresholds = rescale_thresholds(np.arange(least + 1, least + 256), mantissa, shift)
     ends = np.full(12, -(1 << 22)), np.full(12, 1 << 22)
     slope = mantissa / 2.0**shift
-    fit = fit_split(thresholds, slope, *ends, least) if steps else fit_distance(thresholds, slope, *ends)
+    fit = (Split if steps else Distance).fit(Climb(thresholds, slope, *ends, least))
     assert fit is not None
-    return on_whole(k, x, fit)
+    return fit.apply_to_whole(x, KernelOps(k))
 
 
 LINES: Final[dict[str, Make]] = {

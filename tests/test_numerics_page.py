@@ -6,6 +6,8 @@ import re
 from importlib import import_module
 from pathlib import Path
 
+from scripts import make_numerics
+
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "docs" / "numerics.md").read_text(encoding="utf-8")
 TESTS = {path: path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py")}
@@ -19,7 +21,7 @@ def named(cell: str) -> list[str]:
 def test_every_function_named_exists() -> None:
     for row in ROWS:
         for name in named(row[3]) if row[3] != "`tflq/numerics`" else ():
-            module, _, function = name.partition(".")
+            module, _, function = name.rpartition(".")
             assert callable(getattr(import_module(f"tflq.numerics.{module}"), function)), name
 
 
@@ -32,5 +34,16 @@ def test_every_test_named_exists() -> None:
 
 
 def test_every_module_with_a_formula_is_named() -> None:
-    modules = {path.stem for path in (ROOT / "tflq" / "numerics").glob("[a-z]*.py")}
-    assert modules == {name.partition(".")[0] for row in ROWS for name in named(row[3]) if "/" not in name}
+    folder = ROOT / "tflq" / "numerics"
+    modules = {".".join(path.relative_to(folder).with_suffix("").parts) for path in folder.rglob("[a-z]*.py")}
+    shared = {
+        "kernel_sets",
+        *(f"requantize.{v}" for v in ("scaling", "climb", "forms", "float_forms", "numpy_ops", "lines")),
+    }
+    named_modules = {name.rpartition(".")[0] for row in ROWS for name in named(row[3]) if "/" not in name}
+    assert modules - shared == named_modules
+
+
+def test_the_table_of_forms_is_current() -> None:
+    assert make_numerics.page(PAGE) == PAGE, "make it anew: scripts/make_numerics.py"
+    assert make_numerics.table() in PAGE

@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from tflq.numerics.fixed_point import quantize_multipliers
-from tflq.numerics.staircase import rescale_thresholds
+from tflq.numerics.requantize.climb import Climb
+from tflq.numerics.requantize.float_forms import FloatForm
+from tflq.numerics.requantize.staircase import rescale_thresholds
 
-Fit = TypeVar("Fit")
+Fit = TypeVar("Fit", bound=FloatForm)
 
 
 def fitted(
-    fit: Callable[..., Fit],
+    form: type[Fit],
     scales: np.ndarray,
     least: int,
     most: int,
     low: np.ndarray,
     high: np.ndarray,
-    *more: Any,
+    *,
     double_round: bool = True,
-    **options: Any,
-) -> tuple[Fit, np.ndarray, np.ndarray]:
-    """What `fit` makes of the levels least ... most around a zero point of 0, on accumulators in [low, high]; and the
+) -> tuple[Fit | None, np.ndarray, np.ndarray]:
+    """A form with the levels least ... most around a zero point of 0, on accumulators in [low, high]; and the
     multiplier and shift of each channel."""
     mantissa, left = quantize_multipliers(scales)
     shift = 31 - left.astype(np.int64)
     thresholds = rescale_thresholds(np.arange(least + 1, most + 1), mantissa, shift, double_round=double_round)
-    return fit(thresholds, mantissa / 2.0**shift, low, high, *more, **options), mantissa, shift
+    return form.fit(Climb(thresholds, mantissa / 2.0**shift, low, high, least)), mantissa, shift
 
 
 def drawn(

@@ -149,7 +149,10 @@ class ProofCache:
 
 
 def _key(function: Callable[..., object], arguments: Sequence[Argument]) -> str:
-    digest = hashlib.sha256(f"{function.__module__}.{function.__qualname__} {_revision()}".encode())
+    owner = getattr(function, "__self__", None)  # the class, if it is a method of one
+    place = [function] if owner is None else [owner, function]
+    name = ".".join([place[0].__module__, *(each.__qualname__ for each in place)])
+    digest = hashlib.sha256(f"{name} {_revision()}".encode())
     for argument in arguments:
         if isinstance(argument, np.ndarray):
             digest.update(f"{argument.dtype.str}{argument.shape}".encode())
@@ -163,7 +166,7 @@ def _key(function: Callable[..., object], arguments: Sequence[Argument]) -> str:
 def _revision() -> str:
     """Tells different states of the code of `tflq.numerics` apart."""
     digest = hashlib.sha256()
-    for path in sorted(Path(PACKAGE, "numerics").glob("*.py")):
+    for path in sorted(Path(PACKAGE, "numerics").rglob("*.py")):
         digest.update(path.read_bytes())
     return digest.hexdigest()
 

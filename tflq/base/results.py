@@ -1,7 +1,7 @@
 """The arrays that slow functions of numbers return, declared, so that a cache tells a result from anything else.
 
-    @returns(per_channel(3))
-    def falling_arrays(thresholds, slope, low, high): ...
+    @returns(_are_divisions)
+    def rescale_divisions(bottom, count, ...): ...
 
 A function without a declaration is not cached.
 """
@@ -40,17 +40,3 @@ def is_result(function: Callable[..., Arrays], arguments: Sequence[Any], arrays:
 def has_form(array: np.ndarray, dtype: type, *shapes: tuple[int, ...]) -> bool:
     """Whether an array is of a type and of one of these shapes."""
     return array.dtype == dtype and array.shape in shapes
-
-
-def per_channel(count: int, optional: int = 0) -> Test:
-    """So many arrays of float32 with a number for each channel of `low`, the third argument. The last `optional` ones
-    can be empty; without a proof there are none."""
-
-    def test(arrays: Arrays, _: np.ndarray, __: np.ndarray, low: np.ndarray, *___: Any) -> bool:
-        shapes = [[low.shape]] * (count - optional) + [[low.shape, (0,)]] * optional
-        return not arrays or (
-            len(arrays) == count
-            and all(has_form(array, np.float32, *each) for array, each in zip(arrays, shapes, strict=True))
-        )
-
-    return test

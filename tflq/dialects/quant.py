@@ -46,6 +46,7 @@ from tflq.ir.verifier import (
     storage_width,
 )
 from tflq.numerics.fixed_point import ROUNDINGS, Rounding
+from tflq.numerics.requantize.scaling import Float64
 
 _ALIKE: Final = (both_scalars_or_tensors, both_ranked_or_unranked, same_shape)
 
@@ -124,6 +125,10 @@ class RescaleF64(Operator, name="ext.rescale_f64"):
     output_zp: int = attribute(INT)
     input_range: tuple[int, ...] | None = attribute(ints(2), default=None)
     traits = (Tabulable(input), Role("rescaled"), SameShape(input, output))
+
+    @property
+    def factor(self) -> Float64:
+        return Float64(np.atleast_1d(np.asarray(self.scale, np.float64)))
 
 
 class RescaleI64(Operator, name="ext.rescale_i64"):

@@ -265,7 +265,9 @@ ROOMS: Final[dict[str, dict[str, dict[str, str]]]] = {
     "tflq.formats.tflite.lowering": {
         "ext": {
             "tflq.formats.tflite.lowering.casts": "truncate",
-            "tflq.formats.tflite.lowering.rescale": "rescale_f64 rescale_i64 rescale_mean rounding_divide_by_pot",
+            "tflq.formats.tflite.lowering.rescale": "rescale_i64 rounding_divide_by_pot",
+            "tflq.formats.tflite.lowering.rescale_double": "rescale_f64",
+            "tflq.formats.tflite.lowering.rescale_mean": "rescale_mean",
             "tflq.formats.tflite.lowering.tables": "table_16bit table_2d",
         },
         "quant": {"tflq.formats.tflite.lowering.casts": "dcast qcast scast"},

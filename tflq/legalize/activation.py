@@ -55,9 +55,6 @@ from tflq.numerics.activation import (
     exp_table_16bit,
     hard_swish_shift,
     hard_swish_table,
-    leaky_multipliers,
-    multiplier_16bit,
-    prelu_multipliers,
     reciprocal_table_16bit,
     relu_range,
     scaled_differences,
@@ -66,8 +63,6 @@ from tflq.numerics.fixed_point import (
     LANES,
     Multiplier,
     checked_log2,
-    float_ratio,
-    quantize_multiplier,
     rounding_divide_by_pot,
 )
 from tflq.numerics.unary import logistic, sigmoid_16bit_table, sigmoid_input_scaling, sigmoid_table, table_8bit, tanh
@@ -99,7 +94,7 @@ def relu(op: Relu | Relu6 | ReluN1To1 | Relu0To1, b: RuleBuilder) -> Answer:
     low, high = relu_range(name, storage.minimum, storage.maximum, output.scale, output.zero_point)
     if bounds_undefined(name, output.scale):
         b.note_undefined(f"a bound of {name} leaves int32")
-    multiplier = quantize_multiplier(float_ratio(source.scale, output.scale))
+    multiplier = b.kernel_set.relu(source, output)
     x, bound, zeros = b.value(op.input), 1 << storage.bits, (source.zero_point, output.zero_point)
     return b.clamp(scaled(b, x, multiplier, storage, bound, input_zp=zeros[0], output_zp=zeros[1]), low, high)
 
@@ -109,7 +104,7 @@ def leaky_relu(op: LeakyRelu, b: RuleBuilder) -> Answer:
     """x - z1 times input / output where it is at least 0, else times input * |alpha| / output. The latter is
     negated after rounding if alpha is negative."""
     source, output = _types(op, i8, ui8, i16)
-    identity, alpha, negated = leaky_multipliers(source.scale, output.scale, op.alpha)
+    identity, alpha, negated = b.kernel_set.leaky_relu(source, output, op.alpha)
     bound = 1 << source.storage.bits
     x = centred(b, op.input, source)
     below = scaled(b, x, alpha, i32, bound)
@@ -131,7 +126,7 @@ def prelu(op: Prelu, b: RuleBuilder) -> Answer:
         raise NotApplicable(f"PRELU on {source.storage} has no form for an alpha of {weight.storage}")
     if not op.alpha.type.is_static:
         raise NotApplicable("the shape of alpha is not known", misread and f"{misread}; {FOLLOWS_PARAMETERS}")
-    identity, alpha = prelu_multipliers(source.scale, weight.scale, output.scale)
+    identity, alpha = b.kernel_set.prelu(source, weight, output)
     bound = 1 << source.storage.bits
     x = centred(b, op.input, source)
     slopes = b.cast(_read_as(b, b.value(op.alpha), read), i32)
@@ -255,7 +250,7 @@ def softmax(op: Softmax, b: RuleBuilder) -> Answer:
     _softmax_check(op, source, output)
     with kernel_parameters:
         if source.storage is i16:
-            return _softmax_16bit(op, b, multiplier_16bit(op.beta, source.scale))
+            return _softmax_16bit(op, b, b.kernel_set.softmax(source, op.beta))
         result = _softmax_8bit(op, b, difference_table(op.beta, source.scale), output.storage)
     ignored = output.storage is ui8 and (output.scale, output.zero_point) != (1 / 256, 0)
     return Rewritten([result], warning="the kernel ignores the result's scale and zero point" if ignored else "")

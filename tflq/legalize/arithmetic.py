@@ -33,17 +33,12 @@ from tflq.legalize.probing import centred, kernel_name, per_layer, rounding_shif
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, kernel_parameters, rule
 from tflq.numerics.activation import BOUNDS, activation_range, integer_activation_range
 from tflq.numerics.elementwise import (
-    addition,
-    division_multiplier,
     division_table,
     floor_quotients,
     floor_remainders,
-    multiplication,
-    power_of_two_shifts,
     reciprocals,
     shifts_undefined,
 )
-from tflq.numerics.elementwise import squared_difference as squared_parameters
 from tflq.numerics.fixed_point import LANES, Multiplier
 
 _HALF = Multiplier(1 << 30, 0)
@@ -97,7 +92,7 @@ def add(op: Add | Sub, b: RuleBuilder) -> Answer:
         symmetric(op, *elements)
     with kernel_parameters:
         if storage is i16 and op.pot_scale_int16:
-            shifts = power_of_two_shifts(first.scale, second.scale, output.scale)
+            shifts = b.kernel_set.shifted_addition(first, second, output)
             if shifts is not None:
                 return _add_shifted(op, b, shifts, output)
         total = _add_scaled(op, b, elements)
@@ -107,7 +102,7 @@ def add(op: Add | Sub, b: RuleBuilder) -> Answer:
 def _add_scaled(op: Add | Sub, b: RuleBuilder, elements: Sequence[UniformQuantizedType]) -> Value:
     """The general form. Shifted operands, one of them exactly halved, stay within 2^30, so their sum within int32."""
     first, second, output = elements
-    parameters = addition(first.scale, second.scale, output.scale, output.storage.bits, subtract=isinstance(op, Sub))
+    parameters = b.kernel_set.addition(first, second, output, subtract=isinstance(op, Sub))
     x = _shifted(b, op.lhs, first, parameters.left_shift, parameters.first)
     y = _shifted(b, op.rhs, second, parameters.left_shift, parameters.second)
     total = b.sub(x, y) if isinstance(op, Sub) else b.add(x, y)
@@ -154,7 +149,7 @@ def squared_difference(op: SquaredDifference, b: RuleBuilder) -> Answer:
         raise NotApplicable(f"SQUARED_DIFFERENCE has no form for {', '.join(str(e.storage) for e in elements)}")
     first, second, output = elements
     with kernel_parameters:
-        parameters = squared_parameters(first.scale, second.scale, output.scale)
+        parameters = b.kernel_set.squared_difference(first, second, output)
     x = _shifted(b, op.lhs, first, parameters.left_shift, parameters.first)
     difference = b.sub(x, _shifted(b, op.rhs, second, parameters.left_shift, parameters.second))
     return scaled(b, b.mul(difference, difference), parameters.sum, i8, 1 << 30, output_zp=output.zero_point)
@@ -208,7 +203,7 @@ def mul(op: Mul, b: RuleBuilder) -> Answer:
 def _mul_scaled(
     op: Mul, b: RuleBuilder, first: UniformQuantizedType, second: UniformQuantizedType, output: UniformQuantizedType
 ) -> Value:
-    multiplier = multiplication(first.scale, second.scale, output.scale)
+    multiplier = b.kernel_set.multiplication(first, second, output)
     product = b.mul(centred(b, op.lhs, first), centred(b, op.rhs, second))
     bound = (1 << first.storage.bits) ** 2 if first.storage is not i16 else 1 << 30
     return scaled(b, product, multiplier, output.storage, bound, output_zp=output.zero_point)
@@ -250,7 +245,7 @@ def div(op: Div, b: RuleBuilder) -> Answer:
     with kernel_parameters:
         bounds = _range(op, output)
     scales = (first.scale, second.scale, output.scale)
-    multiplier = division_multiplier(*scales)
+    multiplier = b.kernel_set.division(first, second, output)
     if shifts_undefined(multiplier, storage.bits):
         b.note_undefined("the kernel divides by a power of two that is not 2^0 to 2^31")
     if storage is i16:

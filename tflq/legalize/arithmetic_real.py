@@ -4,7 +4,7 @@ CUMSUM, ADD_N, and functions of one tensor on other types than kernels have.
 The result is within one count of the real one, without floats. d is a stored value less its zero point, s a scale;
 scales and zero points are grids (`grid.py`), so that operands and result may be quantized along any axis.
 
-    ADD, SUB             d1 s1 / s ± d2 s2 / s as sums of scaled integers, rounded once (`numerics.division_fit`)
+    ADD, SUB             d1 s1 / s ± d2 s2 / s as sums of scaled integers, rounded once (`numerics.requantize.terms`)
     MUL                  d1 d2, an integer, by s1 s2 / s, rounded once: exact
     SQUARED_DIFFERENCE   t = d1 s1 / sqrt(s) - d2 s2 / sqrt(s) in the same way, t t rounded once
     DIV                  (d1 s1 / (s2 s)) / d2, the dividend with bits behind the point; by zero: the end of the range
@@ -93,10 +93,10 @@ from tflq.legalize.probing import centred, kernel_name, per_layer, rounding_shif
 from tflq.legalize.rescaled import scaled_sum
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, no_parameters, rule
 from tflq.numerics.activation import BOUNDS
-from tflq.numerics.division_fit import Term, fit_terms
 from tflq.numerics.elementwise import floor_quotient, floor_remainder
 from tflq.numerics.fixed_point import quantize_multiplier, quotient
 from tflq.numerics.ranges import fake_quant
+from tflq.numerics.requantize.terms import Term, fit_terms
 from tflq.numerics.unary import REAL_FUNCTIONS, REAL_FUNCTIONS_OF_TWO, FloatFunction, Stored, gelu, real_table_of_two
 
 NOTE = "no kernel computes it; the real function, rounded"

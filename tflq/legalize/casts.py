@@ -21,7 +21,6 @@ from tflq.ir.types import ElementType, ScalarType, f16, f32, i1, i8, i16, i32, p
 from tflq.legalize.movement import COPIED, emit_unchanged
 from tflq.legalize.probing import per_layer, requantized_if_plain, scaled, symmetric
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
-from tflq.numerics.fixed_point import ratio_multiplier
 
 _CAST = "the kernel converts the stored integers and ignores scales and zero points"
 
@@ -49,7 +48,7 @@ def quantize(op: Quantize, b: RuleBuilder) -> Answer:
         raise NotApplicable(f"QUANTIZE has no form for {storage} → {output.storage}")
     if storage is i16 and output.storage is i16:
         symmetric(op, first, output)
-    multiplier = ratio_multiplier(first.scale, output.scale)
+    multiplier = b.kernel_set.requantization(first, output)
     zeros = first.zero_point, output.zero_point
     x, bound = b.value(source), 1 << storage.bits
     return scaled(b, x, multiplier, output.storage, bound, input_zp=zeros[0], output_zp=zeros[1])

@@ -28,7 +28,7 @@ from tflq.ir.types import (
     ui8,
 )
 from tflq.legalize.probing import Distance, distance, kernel_name
-from tflq.legalize.rule import FOLLOWS_PARAMETERS, NotApplicable, Rewritten, Rule
+from tflq.legalize.rule import FOLLOWS_PARAMETERS, NotApplicable, Rewritten, Rule, RuleBuilder
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,14 +90,15 @@ def remedies(exceptions: Iterable[str]) -> str:
     return "; ".join(dict.fromkeys(EXCEPTIONS[name].remedy for name in exceptions if name))
 
 
-def settled(rule: Rule, op: Op, answer: Rewritten, undefined: Mapping[str, int | None]) -> Rewritten:
-    """A rule's answer with the warnings that its results need; none for what changes no value."""
+def settled(rule: Rule, op: Op, answer: Rewritten, b: RuleBuilder) -> Rewritten:
+    """A rule's answer with the warnings that its results need; none for what changes no value. b: its builder."""
+    undefined = b.undefined
     if answer.warning and not EXCEPTIONS[answer.exception].reproduced:
         return answer
     unusual = _unusual(op)
     if not (undefined or answer.warning or unusual):
         return answer
-    far = distance(rule, op)
+    far = distance(rule, op, b.kernel_set)
     counts = [c for c in undefined.values() if c is not None]
     if far is None and counts and len(counts) == len(undefined) and not answer.warning:
         far = Distance(max(counts))
@@ -119,23 +120,23 @@ BY_PARAMETERS = "quantize the model again with scales closer to each other, or t
 """The remedy where a target computes by parameters, and the interpreter's kernel does not."""
 
 
-def unlike_kernel(rule: Rule, op: Op, answer: Rewritten, undefined: Mapping[str, int | None]) -> str:
+def unlike_kernel(rule: Rule, op: Op, answer: Rewritten, b: RuleBuilder) -> str:
     """The difference of a kernel's result from the parameters, in words, for a target that computes by them; empty
     if there is none. answer: the rule's, which does as the kernel."""
-    answered = settled(rule, op, answer, undefined)
+    answered = settled(rule, op, answer, b)
     if not answered.warning or not EXCEPTIONS[answered.exception].reproduced:
         return ""
     exceeded = "its sums or products exceed its types" if answered.exception == "range" else ""
-    why = "; ".join(w for w in (answer.warning, " and ".join(undefined), exceeded) if w)
-    far = distance(rule, op)
+    why = "; ".join(w for w in (answer.warning, " and ".join(b.undefined), exceeded) if w)
+    far = distance(rule, op, b.kernel_set)
     return f"the interpreter's kernel gives something else than the parameters say{f', {far}' if far else ''}: {why}"
 
 
-def inexact(rule: Rule, op: Op, answer: NotApplicable) -> dict[str, str]:
+def inexact(rule: Rule, op: Op, answer: NotApplicable, b: RuleBuilder) -> dict[str, str]:
     """Warnings that the result is not the kernel's, each with its exception."""
     warnings = {answer.warning: "inexact"} if answer.warning else {}
     if answer.unsettled:
-        far = distance(rule, op)  # the result of one of them
+        far = distance(rule, op, b.kernel_set)  # the result of one of them
         words = _UNSETTLED.format(what=answer.unsettled, far="" if far in (None, Distance(0)) else f": {far}")
         warnings[words] = "unsettled"
     return warnings

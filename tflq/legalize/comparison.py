@@ -40,7 +40,7 @@ from tflq.legalize.grid import centred_by, entry_of, grid_of
 from tflq.legalize.movement import emit_unchanged, move
 from tflq.legalize.probing import centred, kernel_name, per_layer, zero_point_of
 from tflq.legalize.rule import Answer, NotApplicable, Refusing, Rewritten, RuleBuilder, rule
-from tflq.numerics.elementwise import LEFT_SHIFT, compared, compared_one_by_one, comparison_multiplier, unsettled
+from tflq.numerics.elementwise import LEFT_SHIFT, compared, compared_one_by_one, unsettled
 from tflq.numerics.signless import comparing_factors
 
 _RAW = "the kernel compares the stored integers, though the operands have different quantization parameters"
@@ -118,7 +118,7 @@ def _distinct(element: UniformQuantizedType) -> bool:
 
 def _scaled(b: RuleBuilder, operand: Value, element: UniformQuantizedType) -> Value:
     """An operand scaled as the kernel compares it, as i32."""
-    multiplier = comparison_multiplier(element.scale)
+    multiplier = b.kernel_set.comparison(element)
     x = centred(b, operand, element)
     if multiplier.shift > 0:
         positive = b.greater_equal(x, 0)

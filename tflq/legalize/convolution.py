@@ -35,7 +35,7 @@ from tflq.legalize.rescaled import (
     crude_bound_limit,
     element,
     line,
-    requantize_fixed_point,
+    requantize,
     reshape_constant,
     scales_of,
     shape_of,
@@ -44,7 +44,7 @@ from tflq.legalize.rescaled import (
     weight_zero_point,
 )
 from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder, rule
-from tflq.numerics.convolution import double_scales, legacy_scale, window
+from tflq.numerics.convolution import window
 
 _Operator: TypeAlias = Conv2D | DepthwiseConv2D | TransposeConv
 
@@ -77,16 +77,13 @@ def convolution(op: _Operator, b: RuleBuilder) -> Answer:
     if storage == i16:
         symmetric(op, source, target)
     acc = accumulator(op, bias)
-    if storage == ui8:
-        scales = np.asarray([legacy_scale(source.scale, float(weight_scales[0]), target.scale)])
-    else:
-        scales = double_scales(source.scale, weight_scales, target.scale)
+    factor = b.kernel_set.convolution(source, weight_scales, target)
     weight_zp = weight_zero_point(weights) if storage == ui8 else 0
     terms = Terms(b.value(weights), bias_of(b, bias, channels, acc), source.zero_point, weight_zp, acc)
     sums = products.sums(op, b, terms)
-    crude = crude_bound_limit(b, scales, target)
+    crude = crude_bound_limit(b, factor, target)
     bounds = bounds_of(source, weights, products.summed, weight_zp, terms.bias, crude)
-    answer = requantize_fixed_point(b, sums.value, scales, target, op.fused_activation_function, bounds)
+    answer = requantize(b, sums.value, factor, target, op.fused_activation_function, bounds)
     ignored = weight_zp == 0 and unused_zero_point(weights)
     return answer.rewritten(None, IGNORED_ZERO_POINT if ignored else "")
 

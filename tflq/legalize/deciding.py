@@ -34,6 +34,7 @@ from tflq.ir.verifier import verify_ops
 from tflq.legalize.calls import misread
 from tflq.legalize.caveats import BY_PARAMETERS, disregarded, inexact, remedies, settled, unlike_kernel, without_kernel
 from tflq.legalize.rule import MARK, Memory, NotApplicable, Rewritten, Rule, RuleBuilder, Variables, rewritten, rules_of
+from tflq.numerics.kernel_sets import REFERENCE, KernelSet
 from tflq.targets.target import INTEGER, Target
 from tflq.transforms.pass_manager import Decision
 
@@ -64,6 +65,7 @@ class Policy:
     a warning), or the parameters ("real").
     target: whose quantized kernels are kept. rules: the user's, by custom code or class (`tflq.Extension`).
     close: bounds of sums are noted as close as the weights say, since selection proves forms with them.
+    kernel_set: the kernels that results are exact for.
     """
 
     fallback: bool = True
@@ -72,6 +74,7 @@ class Policy:
     target: Target = INTEGER
     rules: Mapping[str | type[Op], Sequence[Rule]] = field(default_factory=dict)
     close: bool = True
+    kernel_set: KernelSet = REFERENCE
 
     @property
     def real(self) -> bool:
@@ -103,7 +106,15 @@ class Decider:
 
     def __init__(self, policy: Policy, plain: dict[Value, Value], variables: Variables, memory: Memory) -> None:
         self.plain = plain
-        self.b = RuleBuilder([], plain, variables, real=policy.real, close=policy.close, memory=memory)
+        self.b = RuleBuilder(
+            [],
+            plain,
+            variables,
+            real=policy.real,
+            close=policy.close,
+            memory=memory,
+            kernel_set=policy.kernel_set,
+        )
         self._policy = policy
         self._kernels: TargetKernels | None = None
         if policy.target.kernels or policy.target.complete:
@@ -238,7 +249,7 @@ class Decider:
             for rule in rules_of(type(op)):
                 self.b.undefined.clear()
                 try:
-                    return unlike_kernel(rule, op, rewritten(rule(op, self.b)), self.b.undefined)
+                    return unlike_kernel(rule, op, rewritten(rule(op, self.b)), self.b)
                 except NotApplicable:
                     continue
         finally:
@@ -277,7 +288,7 @@ class Decider:
                 del self.b.ops[start:]
                 case.reasons += [str(why_not)] if str(why_not) else []
                 if not self.b.real:
-                    case.warnings.update(inexact(rule, case.op, why_not))
+                    case.warnings.update(inexact(rule, case.op, why_not, self.b))
                 continue
             self._name_results(case.op, answer.results, start)
             if answer.warning:
@@ -291,7 +302,7 @@ class Decider:
         """The answer of a rule. NotApplicable also if parameters must hold, as where no kernel takes the types, and
         the result does not follow them."""
         try:
-            answer = settled(rule, op, rewritten(rule(op, self.b)), self.b.undefined)
+            answer = settled(rule, op, rewritten(rule(op, self.b)), self.b)
         except TooLarge as why:
             raise NotApplicable(str(why)) from None
         _need_types(op, answer.results)

@@ -101,7 +101,7 @@ def result_range(to: UniformQuantizedType, activation: str) -> tuple[int, int]:
 
 
 def _has_product(scales: np.ndarray, to: UniformQuantizedType, bounds: tuple[int, int]) -> bool:
-    from tflq.numerics.division_fit import fit_long_product
+    from tflq.numerics.requantize.products import fit_long_product
 
     return fit_long_product(scales, *to.ends, *bounds) is not None
 

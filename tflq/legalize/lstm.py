@@ -32,15 +32,16 @@ from tflq.legalize.rescaled import (
     IGNORED_ZERO_POINT,
     bias_of,
     bounds_of,
-    requantize_fixed_point,
+    requantize,
     reshape_constant,
     unused_zero_point,
     weight_zero_point,
 )
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, kernel_parameters, no_parameters, rule
 from tflq.numerics.activation import LOGISTIC_BITS, logistic_table, tanh_table
-from tflq.numerics.convolution import GATE_SCALE, clip_bound, hidden_scale, peephole_scale, power_of_two
-from tflq.numerics.fixed_point import Multiplier, float_ratio, quantize_multiplier, quantize_multipliers
+from tflq.numerics.convolution import GATE_SCALE, clip_bound, power_of_two
+from tflq.numerics.kernel_sets import KernelSet
+from tflq.numerics.requantize.scaling import QuantizedMultiplier
 
 # The basic kernel of LSTM on uint8: one step, its state in Q4.11, activations in 1/128 about 128.
 #
@@ -92,7 +93,7 @@ def _gates(b: RuleBuilder, rows: Value, weights: Value, bias: Value) -> Value:
     sums = b.conv2d(b.reshape(rows, (batch, 1, 1, total)), filters, offset, shape, input_zp=128, weight_zp=zero)
     element = bias.type.element
     assert isinstance(element, UniformQuantizedType)
-    multiplier = quantize_multiplier(4096 * element.scale)
+    multiplier = b.kernel_set.lstm_sums(element.scale)
     if multiplier.shift > 0:
         raise NotApplicable(f"the bias' scale is {element.scale:g}, more than the gates' 2^-12")
     high = b.mul(b.reshape(sums, (batch, width)), multiplier.mantissa, shift=31)
@@ -173,18 +174,19 @@ class Lstm:
         weights = [v for v in (*(v for group in groups for v in group), self.projection) if v is not None]
         return any(unused_zero_point(v) for v in weights)
 
-    def input_scales(self) -> np.ndarray:
-        """Multipliers of the products with the input, per cell of each gate."""
-        x = self.source.scale
-        return self._channels([float_ratio(_scale_of(g.input), g.scale, x) for g in self.gates.values()])
+    def input_factor(self, kernel_set: KernelSet) -> QuantizedMultiplier:
+        """The factor of the products with the input, per cell of each gate."""
+        weights = [_scale_of(g.input) for g in self.gates.values()]
+        return kernel_set.lstm_gates(self.source.scale, weights, self._gate_scales, self.cells)
 
-    def recurrent_scales(self) -> np.ndarray:
-        """Multipliers of the products with the output state, per cell of each gate."""
-        s = self.state.scale
-        return self._channels([float_ratio(_scale_of(g.recurrent), g.scale, s) for g in self.gates.values()])
+    def recurrent_factor(self, kernel_set: KernelSet) -> QuantizedMultiplier:
+        """The factor of the products with the output state, per cell of each gate."""
+        weights = [_scale_of(g.recurrent) for g in self.gates.values()]
+        return kernel_set.lstm_gates(self.state.scale, weights, self._gate_scales, self.cells)
 
-    def _channels(self, scales: list[float]) -> np.ndarray:
-        return np.repeat(np.asarray(scales, np.float64), self.cells)
+    @property
+    def _gate_scales(self) -> list[float]:
+        return [g.scale for g in self.gates.values()]
 
 
 def _scale_of(value: Value) -> float:
@@ -290,8 +292,7 @@ def layer_norm(b: RuleBuilder, x: Value, weights: np.ndarray, bias: np.ndarray, 
     centred = b.sub(b.mul(x, 1024), mean)
     normal = rounding_shift(b, b.mul(centred, mantissa, shift=31), shift)
     weighted = b.add(b.mul(normal, weights[None]), bias[None])
-    mantissa_of_scale, left = quantize_multiplier(scale)
-    result = scaled(b, rounding_shift(b, weighted, 10), Multiplier(mantissa_of_scale, left + 12), i16, 1 << 21)
+    result = scaled(b, rounding_shift(b, weighted, 10), b.kernel_set.lstm_norm(scale), i16, 1 << 21)
     return b.cast(result, i32)
 
 
@@ -366,7 +367,7 @@ class _Step:
         sums = self.b.conv2d(x, self.input, self.bias, (rows, 1, 1, self.width), input_zp=zero)
         bounds = bounds_of(parts.source, self.input, (1, 2, 3), 0, self.bias)
         gate = replace(parts.source, storage=i16, zero_point=0, storage_min=i16.minimum, storage_max=i16.maximum)
-        return requantize_fixed_point(self.b, sums, parts.input_scales(), gate, "NONE", bounds).value
+        return requantize(self.b, sums, parts.input_factor(self.b.kernel_set), gate, "NONE", bounds).value
 
     def run(self, inputs: Value, h: Value, c: Value) -> tuple[Value, Value]:
         """The next hidden state, int8 [batch, outputs], and cell state, int32 [batch, cells]."""
@@ -391,10 +392,10 @@ class _Step:
         rows = (self.batch, 1, 1, self.width)
         products = b.conv2d(x, self.recurrent, self.none, rows, input_zp=parts.state.zero_point)
         low, high = bounds_of(parts.state, self.recurrent, (1, 2, 3), 0, self.none).range
-        scales = parts.recurrent_scales()
-        mantissa, left = quantize_multipliers(scales)
+        factor = parts.recurrent_factor(b.kernel_set)
+        mantissa, left = factor.multipliers
         reach = max(-low, high)
-        if reach << max(int(left.max()), 0) >= 1 << 31 or reach * float(scales.max()) >= 2.0**31 - 2.0**16:
+        if reach << max(int(left.max()), 0) >= 1 << 31 or reach * float(factor.scale.max()) >= 2.0**31 - 2.0**16:
             raise ValueError("the scaled product with the output state can leave int32")
         sums = b.reshape(products, (self.batch, self.width))
         recurrent = b.rescale(sums, (mantissa, left), i32, input_range=(low, high))
@@ -416,7 +417,7 @@ class _Step:
         """The kernel goes through the cells of a batch, or of one item, with a row of as many weights as outputs."""
         b, parts = self.b, self.parts
         assert gate.peephole is not None
-        multiplier = quantize_multiplier(peephole_scale(parts.cell_exponent, _scale_of(gate.peephole), gate.scale))
+        multiplier = b.kernel_set.lstm_peephole(parts.cell_exponent, _scale_of(gate.peephole), gate.scale)
         if multiplier.shift > 0:
             raise ValueError("the scaled product with the cell state can leave int32")
         if parts.outputs > parts.cells:
@@ -429,7 +430,7 @@ class _Step:
     def _hidden(self, product: Value) -> Value:
         """The output state of a product in Q0.30."""
         b, parts, hidden = self.b, self.parts, self.parts.hidden
-        multiplier = quantize_multiplier(hidden_scale(hidden.scale))
+        multiplier = b.kernel_set.lstm_hidden(hidden.scale)
         if parts.projection is None:
             return scaled(b, product, multiplier, i8, 1 << 30, output_zp=hidden.zero_point)
         inner = scaled(b, product, multiplier, i8, 1 << 30, output_zp=-hidden.zero_point)
@@ -439,9 +440,9 @@ class _Step:
         offset = constant(bias.astype(np.int32))
         x, shape = b.reshape(inner, (self.batch, 1, 1, parts.cells)), (self.batch, 1, 1, parts.outputs)
         sums = b.reshape(b.conv2d(x, weights, offset, shape), (self.batch, parts.outputs))
-        scale = np.asarray([float_ratio(_scale_of(parts.projection), parts.state.scale, hidden.scale)])
+        factor = b.kernel_set.lstm_projection(_scale_of(parts.projection), hidden.scale, parts.state.scale)
         bounds = bounds_of(replace(hidden, zero_point=0), weights, (1, 2, 3), 0, offset)
-        result, clip = requantize_fixed_point(b, sums, scale, parts.state, "NONE", bounds).value, self.projection_clip
+        result, clip = requantize(b, sums, factor, parts.state, "NONE", bounds).value, self.projection_clip
         return b.clamp(result, -clip, clip) if clip else result
 
 

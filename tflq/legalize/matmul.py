@@ -20,7 +20,6 @@ Sources: kernels/fully_connected.cc, kernels/internal/reference/fully_connected.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 
@@ -39,28 +38,23 @@ from tflq.ir.types import (
     TensorType,
     UniformQuantizedPerAxisType,
     UniformQuantizedType,
-    i2,
-    i4,
     i8,
     i16,
     i32,
     i64,
     is_quantized,
-    ui8,
 )
 from tflq.legalize.probing import per_layer, symmetric
 from tflq.legalize.rescaled import (
     IGNORED_ZERO_POINT,
     Bounds,
     Products,
-    Rescaled,
     Sums,
     Terms,
     bias_of,
     bounds_of,
     crude_bound_limit,
-    requantize_fixed_point,
-    requantize_float64,
+    requantize,
     reshape_constant,
     scales_of,
     shape_of,
@@ -70,7 +64,7 @@ from tflq.legalize.rescaled import (
     weight_zero_point,
 )
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
-from tflq.numerics.convolution import double_scales, legacy_scale
+from tflq.numerics.requantize.scaling import QuantizedMultiplier
 
 HALVED_BIAS = (
     "the kernel reads the int64 bias as int32: it takes int64 only if input and result are int16 and "
@@ -92,8 +86,8 @@ def fully_connected(op: FullyConnected, b: RuleBuilder) -> Answer:
     if scales is None or scales.size not in (1, outputs):
         raise NotApplicable(f"the weights do not have 1 or {outputs} scales")
     one_scale = scales.size == 1
-    rescaled = _rescaling(source, weights.type.storage, target, not one_scale)
-    if rescaled is None:
+    factor = b.kernel_set.fully_connected(source, weights.type.storage, scales, target)
+    if factor is None:
         raise NotApplicable(
             f"no kernel for {source.storage} input, {weights.type.storage} weights and {target.storage} result"
         )
@@ -101,13 +95,8 @@ def fully_connected(op: FullyConnected, b: RuleBuilder) -> Answer:
     weight_zp = weight_zero_point(weights) if one_scale else 0
     terms = Terms(b.value(weights), bias_of(b, bias, outputs, acc), source.zero_point, weight_zp, acc)
     sums = fully_connected_sums(op, b, terms)
-    if rescaled is requantize_fixed_point and one_scale:
-        products = np.asarray([legacy_scale(source.scale, float(scales[0]), target.scale)])
-    else:
-        products = double_scales(source.scale, scales, target.scale)
-    crude = crude_bound_limit(b, products, target) if rescaled is requantize_fixed_point else 0
-    bounds = bounds_of(source, weights, (1,), weight_zp, terms.bias, crude)
-    answer = rescaled(b, sums.value, products, target, op.fused_activation_function, bounds)
+    bounds = bounds_of(source, weights, (1,), weight_zp, terms.bias, crude_bound_limit(b, factor, target))
+    answer = requantize(b, sums.value, factor, target, op.fused_activation_function, bounds)
     ignored = not one_scale and unused_zero_point(weights)
     warning = HALVED_BIAS if halved else IGNORED_ZERO_POINT if ignored else ""
     return answer.rewritten(sums.finish(b, answer.value), warning)
@@ -183,20 +172,6 @@ def rows_of(shape: tuple[int | None, ...], depth: int) -> int | None:
     return None if None in shape else math.prod(d or 0 for d in shape) // depth
 
 
-def _rescaling(
-    source: UniformQuantizedType, weights: ScalarType, target: UniformQuantizedType, per_axis: bool
-) -> Callable[..., Rescaled] | None:
-    """The function that scales the sums as the kernel for the types does; None if there is no kernel for them."""
-    types = (source.storage, target.storage)
-    if types == (i16, i16) and (source.zero_point or target.zero_point):
-        return None
-    if types in ((i8, i8), (i16, i16)) and weights in (i8, i4, i2):
-        return requantize_float64
-    if source.storage == ui8 and weights == ui8 and not per_axis:
-        return requantize_float64 if target.storage in (ui8, i16) else None
-    return requantize_fixed_point if types == (i16, i16) and weights == i16 else None
-
-
 def bias_as_read(
     op: FullyConnected, b: RuleBuilder, x: ScalarType, weights: ScalarType
 ) -> tuple[ScalarType, Value | None, bool]:
@@ -262,13 +237,13 @@ def batch_matmul(op: BatchMatMul, b: RuleBuilder) -> Answer:
     left, right, target = elements = per_layer(op)
     if acc == i64:
         symmetric(op, *elements)
-    scale = np.asarray([legacy_scale(left.scale, right.scale, target.scale)])
+    factor = b.kernel_set.batch_matmul(left, right, target)
     sums = product(op, b, sides, shape, acc, (left.zero_point, right.zero_point))
     if depth is None:
         bounds, at_least = Bounds.of(acc), _of_products(left, right, 1)
     else:
         bounds, at_least = _bounds(op, b, left, right, depth), None
-    return requantize_fixed_point(b, sums, scale, target, "NONE", bounds, at_least).rewritten()
+    return requantize(b, sums, factor, target, "NONE", bounds, at_least).rewritten()
 
 
 def _without_scale(op: BatchMatMul, b: RuleBuilder, shape: Shape, acc: ScalarType) -> Rewritten | None:
@@ -281,7 +256,7 @@ def _without_scale(op: BatchMatMul, b: RuleBuilder, shape: Shape, acc: ScalarTyp
         return None
     sums = product(op, b, (b.value(op.lhs), b.value(op.rhs)), shape, acc)
     nothing = np.zeros(1, np.int64)
-    scaled = requantize_fixed_point(b, sums, np.zeros(1), target, "NONE", Bounds(nothing, nothing))
+    scaled = requantize(b, sums, QuantizedMultiplier(np.zeros(1)), target, "NONE", Bounds(nothing, nothing))
     return scaled.rewritten(None, _SCALE_OF_NOTHING)
 
 

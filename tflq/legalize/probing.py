@@ -32,6 +32,7 @@ from tflq.ir.types import (
 from tflq.legalize.rule import NotApplicable, Rule, RuleBuilder, rewritten
 from tflq.numerics.activation import BOUNDS
 from tflq.numerics.fixed_point import Multiplier, left_shift, rescaled_table
+from tflq.numerics.kernel_sets import REFERENCE, KernelSet
 from tflq.numerics.unary import REAL_FUNCTIONS, REAL_FUNCTIONS_OF_TWO
 
 
@@ -210,7 +211,7 @@ class Distance:
         return f"up to {self.counts} count(s) from the real value"
 
 
-def distance(rule: Rule, op: Op) -> Distance | None:
+def distance(rule: Rule, op: Op, kernel_set: KernelSet = REFERENCE) -> Distance | None:
     """Largest difference of a rule's results from the real values. None if the real function is not known, or the
     operator is neither elementwise nor a reduction.
 
@@ -229,7 +230,7 @@ def distance(rule: Rule, op: Op) -> Distance | None:
     if probe is None:
         return None
     twin, arrays = probe
-    b = RuleBuilder([], {}, probing=True)
+    b = RuleBuilder([], {}, probing=True, kernel_set=kernel_set)
     try:
         results = rewritten(rule(twin, b)).results
     except Refused:

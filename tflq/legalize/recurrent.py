@@ -45,13 +45,12 @@ from tflq.legalize.rescaled import (
     Bounds,
     bias_of,
     bounds_of,
-    requantize_fixed_point,
+    requantize,
     reshape_constant,
     unused_zero_point,
 )
 from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder, rule
 from tflq.numerics.convolution import power_of_two
-from tflq.numerics.fixed_point import float_ratio
 
 _STATES: Final = frozenset("hc")
 _DIRECTION = "w" * 8 + "p" * 3 + "b" * 4 + "wb"
@@ -315,13 +314,13 @@ def svdf(op: SVDF, b: RuleBuilder) -> Answer:
         (batch, 1, 1, filters),
         input_zp=source.zero_point,
     )
-    scale = np.asarray([float_ratio(source.scale, memory_type.scale, weights.scale)])
+    factor = b.kernel_set.svdf(source, weights, memory_type)
     bounds = bounds_of(source, rows, (1, 2, 3), 0, unbiased)
-    newest = requantize_fixed_point(b, sums, scale, replace(memory_type, zero_point=0), "NONE", bounds)
+    newest = requantize(b, sums, factor, replace(memory_type, zero_point=0), "NONE", bounds)
     window = _pushed(b, state, b.reshape(newest.value, (batch, filters, 1)), memory)
     total, bounds = _over_time(op, b, window, time, bias)
-    scale = np.asarray([float_ratio(memory_type.scale, target.scale, taps.scale)])
-    result = requantize_fixed_point(b, total, scale, target, "NONE", bounds)
+    factor = b.kernel_set.svdf(memory_type, taps, target)
+    result = requantize(b, total, factor, target, "NONE", bounds)
     ignored = any(unused_zero_point(v) for v in (feature, time, state))
     others = dict.fromkeys((newest.warning, IGNORED_ZERO_POINT if ignored else ""))
     others.pop(result.warning, None)

@@ -41,8 +41,8 @@ from tflq.ir.types import TensorType, UniformQuantizedType, i8, i16, i32, i64, u
 from tflq.legalize.movement import move
 from tflq.legalize.probing import centred, per_layer, scaled
 from tflq.legalize.rule import FOLLOWS_PARAMETERS, Answer, NotApplicable, Rewritten, RuleBuilder, rule
-from tflq.numerics.convolution import mean_multiplier, product_bounds, product_scale
-from tflq.numerics.fixed_point import quantize_multiplier, ratio_multiplier
+from tflq.numerics.convolution import product_bounds
+from tflq.numerics.fixed_point import quantize_multiplier
 
 _FACTORS = 64
 """REDUCE_PROD of more factors than this is left to the fallback: each is ten kernels."""
@@ -65,7 +65,7 @@ def mean_or_sum(op: Mean | Sum, b: RuleBuilder) -> Answer:
     sizes = {a: x.type.dims[a] for a in axes}
     if 0 in sizes.values():
         raise _of_nothing(op, target)
-    averaged, scales = isinstance(op, Mean), (source.scale, target.scale)
+    averaged, kernels = isinstance(op, Mean), b.kernel_set
     unread = averaged or source.storage == ui8 or b.real or 0 in op.result.type.dims
     misread = not (unread or _all_zero(sizes, source, target))
     if None in sizes.values() or (0 in axes and not x.is_constant):
@@ -75,7 +75,7 @@ def mean_or_sum(op: Mean | Sum, b: RuleBuilder) -> Answer:
         if None in sizes.values():
             raise NotApplicable(f"the size of '{x.name}' along a reduced axis is not known, and its scale is large")
     count = prod(d for d in sizes.values() if d is not None)
-    multiplier = mean_multiplier(*scales, count) if averaged else ratio_multiplier(*scales)
+    multiplier = kernels.mean(source, target, count) if averaged else kernels.total(source, target)
     total = _reduced(op, b, "sum", b.cast(b.value(x), i32), axes)
     if source.zero_point:
         total = b.sub(total, np.asarray(source.zero_point * count))  # which wraps
@@ -116,7 +116,7 @@ def _over_any_number(
 ) -> Value | None:
     """A mean or sum over a number of elements that depends on the batch. None if a shift to the left may take it
     out of int32."""
-    multiplier, averaged = ratio_multiplier(source.scale, target.scale), isinstance(op, Mean)
+    multiplier, averaged = b.kernel_set.total(source, target), isinstance(op, Mean)
     if multiplier.shift > (_MOST_SHIFT - source.storage.bits if averaged else 0):
         return None
     total = _reduced(op, b, "sum", centred(b, x, source), axes)
@@ -134,7 +134,7 @@ def _rewritten(result: Value, misread: bool) -> Rewritten:
 def extreme(op: ReduceMax | ReduceMin, b: RuleBuilder) -> Answer:
     """result = the greatest or least stored integer, requantized where the result has other parameters."""
     x, axes, source, target = _reduction(op)
-    multiplier = ratio_multiplier(source.scale, target.scale)
+    multiplier = b.kernel_set.requantization(source, target)
     reach = max(abs(v) for v in _offsets(source, 1))
     if source != target and (multiplier.shift > 29 or reach << max(multiplier.shift, 0) >= 1 << 31):
         raise NotApplicable("an element, scaled, can leave int32")
@@ -159,7 +159,7 @@ def product(op: ReduceProd, b: RuleBuilder) -> Answer:
     count = prod(d for d in sizes if d is not None)
     if count > _FACTORS:
         raise NotApplicable(f"{count} factors are more than {_FACTORS}")
-    scale = product_scale(source.scale, target.scale, count)
+    scale = b.kernel_set.product(source, target, count)
     bounds = product_bounds(max(abs(v) for v in _offsets(source, 1)), scale, count)
     if max(bounds) >= 1 << 47 or max(v * scale for v in bounds[:-1]) >= (1 << 31) - (1 << 16) or scale >= 1 << 13:
         raise NotApplicable(_WIDE_PRODUCT, f"{_WIDE_PRODUCT}; {FOLLOWS_PARAMETERS}")

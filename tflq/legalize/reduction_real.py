@@ -3,7 +3,7 @@
 Within one count of the real result. d is a stored value less its zero point, n the number of reduced elements:
 
     SUM, MEAN    sum of d, by s_in / s (s n), rounded once: exact; with scales along a reduced axis a sum of scaled
-                 integers (`numerics.division_fit`)
+                 integers (`numerics.requantize.terms`)
     MAX, MIN     of the stored values, requantized; with parameters along a reduced axis requantized first: exact
     PROD         sign * 2^(sum of log2 |d s|), the logarithms from a table (`numerics.float_product`)
 """
@@ -41,8 +41,8 @@ from tflq.legalize.probing import centred, gather_along, kernel_name, per_layer,
 from tflq.legalize.reduction import axes_of, over, without_axes
 from tflq.legalize.rescaled import scaled_sum
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
-from tflq.numerics.division_fit import fit_terms
 from tflq.numerics.float_product import FRACTION_BITS, MANTISSA_BITS, ZERO, log_table, powers_of_two
+from tflq.numerics.requantize.terms import fit_terms
 
 _MOST_FACTORS = 1 << 11
 _GUARD = 12

@@ -42,13 +42,11 @@ from tflq.legalize.rescaled import (
     accumulator,
     bias_of,
     bounds_of,
-    requantize_fixed_point,
-    requantize_float64,
+    requantize,
     scales_of,
     weight_zero_point,
 )
 from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder, rule
-from tflq.numerics.convolution import double_scales, legacy_scale
 
 _Operator: TypeAlias = FullyConnected | Conv2D | DepthwiseConv2D
 
@@ -93,13 +91,10 @@ def reinterpreted(op: _Operator, b: RuleBuilder) -> Answer:
     reads_zero_point = scales.size == 1 and (connected or source.storage == ui8)
     zeros = (source.zero_point, weight_zero_point(weights) if reads_zero_point else 0)
     sums, bounds = _summed(op, b, products, (stored, weights_stored), zeros, bias)
-    if connected or source.storage != ui8:
-        factors = double_scales(source.scale, np.zeros(1, np.float32) if without_scale else scales, target.scale)
-    else:
-        factors = np.asarray([legacy_scale(source.scale, float(scales[0]), target.scale)])
-    scaled = (requantize_float64 if connected else requantize_fixed_point)(
-        b, sums.value, factors, target, op.fused_activation_function, bounds
-    )
+    scales = np.zeros(1, np.float32) if without_scale else scales
+    factor_of = b.kernel_set.fully_connected_bytes if connected else b.kernel_set.convolution
+    factor = factor_of(source, scales, target)
+    scaled = requantize(b, sums.value, factor, target, op.fused_activation_function, bounds)
     words = [
         _MISREAD.format(v.name, v.type.storage, to)
         for v, to in ((x, reading.x), (weights, reading.weights))

@@ -1,10 +1,10 @@
 """Parts shared by the multiply-accumulate operators: parameters, bounds of the accumulator, and its way to the
 result.
 
-The accumulator (i32, or i64 where the kernel sums in 64 bits) is scaled by a real number per channel, moved by the
-result's zero point, saturated and clamped to the fused activation. `requantize_fixed_point` scales as
-MultiplyByQuantizedMultiplier does (tosa.rescale). `requantize_float64` scales in float64 with one rounding half away
-from zero (ext.rescale_f64).
+The accumulator (i32, or i64 where the kernel sums in 64 bits) is scaled by a factor per channel, moved by the
+result's zero point, saturated and clamped to the fused activation. The kernel set says which factor (`RuleBuilder.
+kernel_set`): `QuantizedMultiplier` scales as MultiplyByQuantizedMultiplier does (tosa.rescale), `Float64` in float64
+with one rounding half away from zero (ext.rescale_f64).
 
 Where that can leave the kernel's types, the result is what the kernel gives, and a warning says so
 (`tflq.numerics.fixed_point`):
@@ -26,6 +26,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tflq.analysis.known import Range, value_range, weight_sums
+from tflq.base.errors import Refused
 from tflq.base.light import NamedTuple, dataclass
 from tflq.dialects.builder import Operand, squeezed
 from tflq.dialects.inference import reshaped
@@ -54,10 +55,10 @@ from tflq.numerics.fixed_point import (
     leaves_int32,
     leaves_wide,
     multiply,
-    quantize_multipliers,
     quotient,
     wide_multipliers,
 )
+from tflq.numerics.requantize.scaling import Factor, Float64, QuantizedMultiplier
 
 _EXACT_BOUNDS = 1 << 22
 """Up to this many weights the bounds of the accumulator come from the weights themselves."""
@@ -205,9 +206,11 @@ def reshape_constant(b: RuleBuilder, value: Value, shape: tuple[int, ...]) -> Va
     return b.reshape(value, shape)
 
 
-def crude_bound_limit(b: RuleBuilder, scales: np.ndarray, to: UniformQuantizedType) -> int:
+def crude_bound_limit(b: RuleBuilder, factor: Factor, to: UniformQuantizedType) -> int:
     """The distance from 0 that crude bounds of a sum may have, if its reader needs no closer ones; 0 if it does."""
-    return _NEAR if not b.close and to.storage == i8 and scales.max(initial=0) < 0.5 else 0
+    if b.close or to.storage != i8 or not isinstance(factor, QuantizedMultiplier):
+        return 0
+    return _NEAR if factor.scale.max(initial=0) < 0.5 else 0
 
 
 def bounds_of(
@@ -250,19 +253,36 @@ class Rescaled:
         return Rewritten([value or self.value], warning=words, exception="range" if self.warning else "disregarded")
 
 
-def requantize_fixed_point(
+def requantize(
     b: RuleBuilder,
     acc: Value,
-    scales: np.ndarray,
+    factor: Factor,
     to: UniformQuantizedType,
     activation: str,
     bounds: Bounds,
     at_least: Bounds | None = None,
 ) -> Rescaled:
-    """acc by the scales' multipliers, in the result's type. `at_least`: bounds of sums that do occur, where `bounds`
-    may be much too wide; then only these count for the warning."""
+    """acc by a factor, in the result's type. `at_least`: bounds of sums that do occur, where `bounds` may be much too
+    wide; then only these count for the warning."""
+    if isinstance(factor, Float64):
+        return requantize_float64(b, acc, factor.scale, to, activation, bounds)
+    if isinstance(factor, QuantizedMultiplier):
+        return requantize_fixed_point(b, acc, factor, to, activation, bounds, at_least)
+    raise Refused(f"sums are not scaled by {type(factor).__name__}")
+
+
+def requantize_fixed_point(
+    b: RuleBuilder,
+    acc: Value,
+    factor: QuantizedMultiplier,
+    to: UniformQuantizedType,
+    activation: str,
+    bounds: Bounds,
+    at_least: Bounds | None = None,
+) -> Rescaled:
+    """acc by the factor's multipliers, in the result's type."""
     clamp = _range(to, activation)
-    mantissa, left = quantize_multipliers(scales)
+    mantissa, left = factor.multipliers
     if clamp[0] >= clamp[1]:
         mantissa, left = np.zeros(1, np.int32), np.zeros(1, np.int32)  # one number, whatever the sum
     form, leaves = (_fixed_i64, leaves_wide) if acc.type.storage == i64 else (_fixed_i32, leaves_int32)
@@ -401,7 +421,7 @@ def scaled_sum(
 
 def _has_product(scales: np.ndarray, to: UniformQuantizedType, bounds: Range | None, acc: Value) -> bool:
     """Whether 64 bits hold an exact product by these scales."""
-    from tflq.numerics.division_fit import fit_wide_product
+    from tflq.numerics.requantize.products import fit_wide_product
 
     ends = bounds or (acc.type.storage.minimum, acc.type.storage.maximum)
     return fit_wide_product(scales, *to.ends, *ends) is not None

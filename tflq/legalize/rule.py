@@ -33,6 +33,7 @@ from tflq.dialects.tfl.state import AssignVariable, VarHandle
 from tflq.dialects.traits import View
 from tflq.ir.core import Buffer, Function, Module, Op, Value
 from tflq.ir.types import ElementType, f32
+from tflq.numerics.kernel_sets import REFERENCE, KernelSet
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +209,7 @@ class RuleBuilder(Builder):
     Attributes:
         real: Follow quantization parameters even where the reference kernel ignores them.
         memory: What the interpreter overwrites, if that is known.
+        kernel_set: The kernels that results are exact for: it has the factors by which they scale.
         close: What reads the result asks how close the noted bounds of a sum are.
         probing: The ops only serve to measure how far off a kernel is.
         undefined: What C++ leaves undefined in the op's kernel, as rules note it with `note_undefined`. If it shows in
@@ -236,12 +238,14 @@ class RuleBuilder(Builder):
         close: bool = True,
         memory: Memory | None = None,
         probing: bool = False,
+        kernel_set: KernelSet = REFERENCE,
     ) -> None:
         super().__init__(ops)
         self.real = real
         self.close = close
         self.memory = memory
         self.probing = probing
+        self.kernel_set = kernel_set
         self.undefined: dict[str, int | None] = {}
         self._plain = plain
         self.variables = Variables() if variables is None else variables

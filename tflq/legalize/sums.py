@@ -54,7 +54,7 @@ from tflq.legalize.probing import centred, gather_along, kernel_name, per_layer,
 from tflq.legalize.rescaled import Products, Terms, scales_of
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.numerics.convolution import double_scales, window
-from tflq.numerics.staircase import quotient_thresholds, response_thresholds, root_thresholds
+from tflq.numerics.roots import quotient_thresholds, response_thresholds, root_thresholds
 
 _NOTE = "no kernel computes it; the real sum, rounded"
 _STORED = (i8, ui8, i16)

@@ -22,7 +22,6 @@ from tflq.ir.types import ScalarType, UniformQuantizedType, i8, i16, i32, ui8
 from tflq.legalize.probing import centred, kernel_name, per_layer, scaled, symmetric, zero_point_of
 from tflq.legalize.rule import FOLLOWS_PARAMETERS, Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.numerics import unary
-from tflq.numerics.fixed_point import float_ratio, quantize_multiplier
 from tflq.numerics.unary import FloatFunction, table_8bit, table_16bit
 
 _ZEROS = "the kernel stores the integer 0 for zeros, though the zero point is not 0"
@@ -99,8 +98,7 @@ def absolute(op: Abs, b: RuleBuilder) -> Answer:
     source, output = _forms(op, i8, i16)
     if source.storage is i16:
         symmetric(op, source, output)
-    same = source.scale == output.scale  # also where both are 0
-    multiplier = quantize_multiplier(1.0 if same else float_ratio(source.scale, output.scale))
+    multiplier = b.kernel_set.absolute(source, output)
     x = centred(b, op.input, source)
     magnitude = b.maximum(x, b.sub(0, x))
     return scaled(b, magnitude, multiplier, output.storage, 1 << source.storage.bits, output_zp=output.zero_point)

@@ -251,16 +251,14 @@ def reduce_to_16_bits(mantissa: npt.ArrayLike) -> np.ndarray:
     return np.where(wide < 0x7FFF0000, (wide + (1 << 15)) >> 16, 0x7FFF)
 
 
-def rescale(
-    x: np.ndarray, multiplier: npt.ArrayLike, shift: npt.ArrayLike, *, double_round: bool = True, scale32: bool = True
-) -> np.ndarray:
+def rescale(x: np.ndarray, multiplier: npt.ArrayLike, shift: npt.ArrayLike, *, double_round: bool = True) -> np.ndarray:
     """TOSA's apply_scale of an integer array: int64 result of (x * multiplier + round) >> shift, shift in 2..62.
 
-    `scale32`: 32-bit multiplier and int32 values; else a 16-bit multiplier and 48-bit values.
+    Of 48-bit values, which have a 16-bit multiplier, it rounds once.
     """
     wide = np.asarray(x, np.int64)
     m, s = np.asarray(multiplier, np.int64), np.asarray(shift, np.int64)
-    twice = (s > 31) & (double_round and scale32)
+    twice = (s > 31) & double_round
     out = wide * m
     out += (np.int64(1) << (s - 1)) + np.where(twice, 1 << 30, 0)
     if twice.any():

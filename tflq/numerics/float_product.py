@@ -3,8 +3,8 @@ sums as XNNPACK rounds them.
 
 MUL, as a function of the product:
 
-    f(x, y) = g((x - a) (y - b))        g a requantization in float32 (`tflq.numerics.float_requantize`), or one that
-                                        holds with other roundings of sums (`tflq.numerics.float_falling`)
+    f(x, y) = g((x - a) (y - b))        g a form of a requantization in float32 (`tflq.numerics.requantize`) that holds
+                                        with such roundings of sums
 
 The product of two differences is below 2^17, so exact. A table is such a function if its row at a and its column at b
 are constant, with the entry of 0, and all entries climb with the product. Where several rows or columns are constant,
@@ -15,28 +15,27 @@ tried.
 from __future__ import annotations
 
 import math
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal
 
 import numpy as np
 
 from tflq.base.light import NamedTuple, dataclass
 from tflq.numerics.float_basics import SumRounding, multiply_add
-from tflq.numerics.float_falling import (
-    ClippedRequantization,
-    DistanceRequantization,
-    SplitRequantization,
-    fit_clipped,
-    fit_distance,
-    fit_split,
-)
-from tflq.numerics.float_requantize import (
-    RELU6,
-    FloatRequantization,
-    fit_float_requantization,
-    gains,
-    line_slope,
-)
+from tflq.numerics.requantize.clamped import ClampedToSix, gains
+from tflq.numerics.requantize.climb import Climb, line_slope
+from tflq.numerics.requantize.distance import Distance
+from tflq.numerics.requantize.falling import Clipped
+from tflq.numerics.requantize.float_forms import RELU6, FloatForm
+from tflq.numerics.requantize.forms import Form, Ops, X
+from tflq.numerics.requantize.numpy_ops import NUMPY
+from tflq.numerics.requantize.split import Split
 
+_FORMS: Final[dict[SumRounding, tuple[type[FloatForm], ...]]] = {
+    "separate": (ClampedToSix,),
+    "either": (Clipped, Split),
+    "any": (Distance, Split),
+}
+"""The forms of a product that hold for roundings of sums, the best one first."""
 _COARSE: Final = 7  # these rows and columns tell most tables that do not climb
 
 
@@ -54,18 +53,13 @@ class Product:
     slope: float
 
 
-ProductRequantization: TypeAlias = (
-    FloatRequantization | ClippedRequantization | DistanceRequantization | SplitRequantization
-)
-
-
 @dataclass(frozen=True, slots=True)
 class FloatProduct:
     """f(x, y) = g((x - a) (y - b)) + offset for places x and y of a table."""
 
     a: int
     b: int
-    g: ProductRequantization
+    g: FloatForm
     offset: int = 0
 
     def __call__(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -120,20 +114,16 @@ def fit_float_product(table: np.ndarray, product: Product, rounding: SumRounding
     """f with f(x, y) = table, where `product` is `product_of(table)`, with such rounding of sums; None without a
     proof."""
     slope, low, high = (np.asarray([v]) for v in (product.slope, product.low, product.high))
-    thresholds, below = product.thresholds[:, None], product.below[:, None]
-    zero = 0
-    g: ProductRequantization | None
-    if rounding == "separate":
-        g = fit_float_requantization(thresholds, slope, low, high, RELU6, below=below)
+    climb = Climb(product.thresholds[:, None], slope, low, high, below=product.below[:, None])
+    zero = int((product.thresholds <= 0).sum())
+    for form in _FORMS[rounding]:
+        offset = zero if form.zero_centred else 0
+        g = form.fit(climb._replace(bottom=-offset))
+        if g is not None:
+            break
     else:
-        fit_line = fit_clipped if rounding == "either" else fit_distance
-        g = fit_line(thresholds, slope, low, high, below=below)
-        if g is None:
-            zero = int((thresholds <= 0).sum())
-            g = fit_split(thresholds, slope, low, high, -zero, below=below)
-    if g is None:
         return None
-    fit, places = FloatProduct(product.a, product.b, g, zero), np.arange(256)
+    fit, places = FloatProduct(product.a, product.b, g, offset), np.arange(256)
     if not (fit(places[:, None], places) == table).all():
         raise AssertionError("a product in float32 is not that of the table")
     return fit
@@ -150,7 +140,7 @@ def fit_product_table(table: np.ndarray, rounding: SumRounding = "separate") -> 
 #     f(x, y) = floor(gain * relu6(x * m + y * n + c))
 #
 # as kernels round, one operation after the other, or a product with the sum, too (`tflq.numerics.float_basics`); the
-# gain as in `tflq.numerics.float_requantize`. A table T is such a function if a plane climbs with it: with levels
+# gain as in `tflq.numerics.requantize.clamped`. A table T is such a function if a plane climbs with it: with levels
 # 0 ... L, the plane is at least T(x, y) where that is not 0, and less than T(x, y) + 1 where that is not L. The plane
 # with the largest distance to all of these bounds is found by the ellipsoid method, from the plane of least squares;
 # how products are rounded is chance, so several gains are tried. The proof is f of all pairs, in float32.
@@ -168,8 +158,8 @@ _ROUNDINGS: Final[tuple[Literal["", "x", "y"], ...]] = ("", "x", "y")
 
 
 @dataclass(frozen=True, slots=True)
-class FloatPlane:
-    """f(x, y) = floor(gain * relu6(x * m + y * n + c)), float32 numbers."""
+class FloatPlane(Form):
+    """f(x, y) = floor(gain * relu6(x * m + y * n + c)), float32 numbers; applied to x * m + y * n."""
 
     gain: np.float32
     m: np.float32
@@ -181,9 +171,11 @@ class FloatPlane:
         (x, m), (y, n) = (x.astype(np.float32), self.m), (y.astype(np.float32), self.n)
         if fused == "y":
             (x, m), (y, n) = (y, n), (x, m)
-        total = multiply_add(x, m, y * n, fused=bool(fused))
-        total = np.clip(total + self.c, np.float32(RELU6.low), np.float32(RELU6.high))
-        return np.floor(total * self.gain)
+        return self.apply(multiply_add(x, m, y * n, fused=bool(fused)), NUMPY)
+
+    def apply(self, x: X, ops: Ops[X]) -> X:
+        total = ops.clamped(x, ops.row(np.asarray(self.c)), RELU6)
+        return ops.floor(ops.mul(total, ops.row(np.asarray(self.gain))))
 
 
 class _Bounds(NamedTuple):

@@ -62,7 +62,7 @@ from tflq.ir.types import (
 from tflq.numerics.activation import activation_range
 from tflq.numerics.convolution import double_scales, exact_channel_bounds, legacy_scale
 from tflq.numerics.elementwise import power_of_two_shifts
-from tflq.numerics.staircase import roundings_agree
+from tflq.numerics.requantize.staircase import roundings_agree
 
 _Function: TypeAlias = Callable[..., str | None]
 F = TypeVar("F", bound=_Function)

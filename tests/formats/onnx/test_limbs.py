@@ -8,7 +8,8 @@ from support.harness import argument
 from support.on_onnx import assert_same, function_of, need_onnx
 
 from tflq.formats.onnx import rescale
-from tflq.formats.onnx.rescale import by_limbs, limbs_of
+from tflq.formats.onnx.limbs import limbs_of
+from tflq.formats.onnx.rescale import by_limbs
 from tflq.ir.types import ScalarType, i8, i16, i32
 
 COUNT = 24

@@ -34,9 +34,7 @@ from tflq.numerics.activation import BOUNDS
 from tflq.numerics.convolution import divided_multiplier
 from tflq.numerics.fixed_point import (
     Multiplier,
-    half_away,
     multiply,
-    rescale,
     rescale_i64,
     rescale_rounded,
     round_float,
@@ -279,14 +277,13 @@ def _scast(op: Scast, x: np.ndarray) -> np.ndarray:
 @evaluator(Rescale)
 def _rescale(op: Rescale, x: np.ndarray) -> np.ndarray:
     storage = op.output.type.storage
-    values, numbers = x.astype(np.int64), (op.multiplier, op.shift)
+    values = x.astype(np.int64)
     if op.input_zp:
         values -= op.input_zp
     if op.rounding is not None:
-        scaled = rescale_rounded(values, *numbers, op.rounding)
+        scaled = rescale_rounded(values, op.multiplier, op.shift, op.rounding)
     else:
-        double_round = op.rounding_mode == "DOUBLE_ROUND"
-        scaled = rescale(values, *numbers, double_round=double_round, scale32=op.scale32)
+        scaled = op.factor.apply(values)
     if x.dtype.itemsize <= 4 and storage.bits < 32 and np.min(op.shift) > 31:
         scaled = scaled.astype(np.int32)  # which holds it: numpy clips these several times faster
     if op.output_zp:
@@ -385,9 +382,8 @@ def _rounded_sum(op: Qcast, y: np.ndarray, zero_point: np.ndarray) -> np.ndarray
 @evaluator(RescaleF64)
 def _rescale_f64(op: RescaleF64, x: np.ndarray) -> np.ndarray:
     """saturate(round_half_away(double(x) * scale) + output_zp)"""
-    product = (x.astype(np.float64) * op.scale).reshape(x.shape)
-    storage = op.result.type.storage
-    return np.clip(half_away(product) + op.output_zp, storage.minimum, storage.maximum).astype(storage.dtype)
+    storage, scaled = op.result.type.storage, op.factor.apply(x).reshape(x.shape)
+    return np.clip(scaled + op.output_zp, storage.minimum, storage.maximum).astype(storage.dtype)
 
 
 @evaluator(RescaleI64)

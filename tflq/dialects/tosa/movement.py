@@ -52,6 +52,7 @@ from tflq.dialects.traits import (
 from tflq.ir.core import Value
 from tflq.ir.types import Shape, i1, i8, i16, i32, i64, index, ui8, ui16
 from tflq.numerics.fixed_point import ROUNDINGS, Rounding
+from tflq.numerics.requantize.scaling import FixedPoint
 
 # Between element types and scales.
 
@@ -86,6 +87,12 @@ class Rescale(Operator, name="tosa.rescale"):
         SameShape(input, output),
         ConstantOperands(multiplier=i32, shift=i8, input_zp=input, output_zp=output),
     )
+
+    @property
+    def factor(self) -> FixedPoint:
+        """The factor, where `rounding` does not say otherwise."""
+        multiplier, shift = self.multiplier.astype(np.int64), self.shift.astype(np.int64)
+        return FixedPoint(multiplier, shift, self.rounding_mode == "DOUBLE_ROUND" and self.scale32)
 
 
 class Concat(Operator, name="tosa.concat"):

@@ -2,7 +2,7 @@
 plain tensors.
 
 Integers are computed in float32 where all numbers stay below 2^24, else in int32, which wraps, or int64. Shifts and
-products of more than 32 bits are floors of float32 (`tflq.formats.onnx.rescale`).
+products of more than 32 bits are floors of float32 (`tflq.formats.onnx.limbs`).
 
 Sources: kernels/add.cc, sub.cc, mul.cc, div.cc, floor_div.cc, floor_mod.cc, squared_difference.cc, bitwise_xor.cc,
 right_shift.cc, comparisons.cc, select.cc, logical.cc.
@@ -24,7 +24,7 @@ from tflq.dialects.tosa import elementwise as tosa
 from tflq.formats.onnx import dialect as onnx
 from tflq.formats.onnx.context import EXACT, Form, Onnx, OnnxTensor, lowering
 from tflq.formats.onnx.dialect import ReduceMax, ReduceSum
-from tflq.formats.onnx.rescale import limbs_of, plus, product, shift_left, shift_right, shifted, split
+from tflq.formats.onnx.limbs import limbs_of, plus, product, shift_left, shift_right, shifted, split
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, f32, i1, i32, i64, ui8, ui32
 from tflq.numerics.activation import BOUNDS

@@ -28,8 +28,8 @@ from tflq.formats.onnx import dialect as onnx
 from tflq.formats.onnx.arithmetic import chosen
 from tflq.formats.onnx.context import EXACT, Onnx, OnnxTensor, lowering, static
 from tflq.formats.onnx.convolution import real_sum
+from tflq.formats.onnx.limbs import BITS, split
 from tflq.formats.onnx.movement import numbers, padded
-from tflq.formats.onnx.rescale import BITS, split
 from tflq.ir.core import Value, constant
 from tflq.ir.types import TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, f32, i1, i32, i64, parameters
 from tflq.numerics.convolution import scattered_in_turn

@@ -27,8 +27,8 @@ from tflq.formats.onnx import dialect as onnx
 from tflq.formats.onnx.arithmetic import activated
 from tflq.formats.onnx.context import EXACT, Form, Onnx, OnnxTensor, Result, lowering, static
 from tflq.formats.onnx.convolution import padding, real_sum
+from tflq.formats.onnx.limbs import BITS, plus, split
 from tflq.formats.onnx.movement import numbers
-from tflq.formats.onnx.rescale import BITS, plus, split
 from tflq.ir.core import Value
 from tflq.ir.types import f32, i1, i32, i64
 from tflq.numerics.convolution import float_nearest_index, float_taps, nearest_index, steps_of, taps, window_counts

@@ -1,6 +1,6 @@
 """Tables: lines and planes in float32 where they are proven, else GATHER.
 
-    tosa.table that climbs like a line            SUB, CLIP, MUL, ADD, FLOOR                  (`float_falling`)
+    tosa.table that climbs like a line            SUB, CLIP, MUL, ADD, FLOOR                  (`Clipped`)
     ext.table_2d that is a plane, rounded: ADD    MUL, MUL, ADD, ADD, CLIP, MUL, FLOOR        (`float_product`)
     ext.table_2d that climbs with a product: MUL  MUL of both less their zero points, a line
     any other                                     CAST to int32, GATHER
@@ -17,12 +17,12 @@ import numpy as np
 from tflq.dialects.quant import RescaleF64, Table2D, Table16Bit
 from tflq.dialects.tosa.movement import Rescale, Table
 from tflq.formats.onnx.context import EXACT, Form, Layout, Onnx, OnnxTensor, lowering
-from tflq.formats.onnx.rescale import Lines
+from tflq.formats.onnx.form_ops import OnnxOps
 from tflq.ir.core import Op, Value
 from tflq.ir.types import f32, i16, i32
-from tflq.numerics.float_falling import ClippedRequantization, SplitRequantization, fit_clipped
 from tflq.numerics.float_product import FloatProduct, fit_float_plane, fit_product_table, product_of
-from tflq.numerics.float_requantize import table_line
+from tflq.numerics.requantize.climb import table_climb
+from tflq.numerics.requantize.falling import Clipped
 
 _FEW = 4
 """Ops of two sources that are as cheap as a table of 65,536 entries."""
@@ -94,14 +94,11 @@ def _line(op: Table, t: Onnx) -> OnnxTensor | None:
     if floats is None:
         return None
     entries, numbers = op.table.array.astype(np.int64), _numbers(op.input, floats)
-    line = table_line(entries, numbers)
-    if line is None:
-        return None
-    thresholds, slope = line
-    fit = fit_clipped(thresholds[:, None], np.asarray([slope]), numbers[:1], numbers[-1:])
+    climb = table_climb(entries, numbers)
+    fit = None if climb is None else Clipped.fit(climb)
     if fit is None:
         return None
-    y = Lines(t).less(t.tensor(op.input).get(t, floats), fit)
+    y = fit.apply_to_whole(t.tensor(op.input).get(t, floats), OnnxOps(t))
     least, most = int(entries[0]), int(entries[-1])
     return _result(t, y, op, least, most, first=floats.first)
 
@@ -136,15 +133,13 @@ def _sum(op: Table2D, t: Onnx, table: np.ndarray, layout: Layout) -> Value | Non
         return None
     pairs = zip((op.input1, op.input2), forms, (fit.m, fit.n), strict=True)
     x, y = (t.mul(t.operand(v, f32, layout, form.offset), t.constant(factor, f32)) for v, form, factor in pairs)
-    total = t.clip(t.add(t.add(x, y), t.constant(fit.c, f32)), 0, 6)
-    return t.floor(t.mul(total, t.constant(fit.gain, f32)))
+    return fit.apply(t.add(x, y), OnnxOps(t))
 
 
 def _product(op: Table2D, t: Onnx, fit: FloatProduct, layout: Layout) -> Value:
     pairs = (op.input1, fit.a), (op.input2, fit.b)
     x, y = (t.operand(v, f32, layout, v.type.storage.minimum + place) for v, place in pairs)
-    assert isinstance(fit.g, (ClippedRequantization, SplitRequantization))
-    levels = Lines(t).less(t.mul(x, y), fit.g)
+    levels = fit.g.apply_to_whole(t.mul(x, y), OnnxOps(t))
     return t.add(levels, t.constant(fit.offset, f32)) if fit.offset else levels
 
 

@@ -9,7 +9,7 @@ On integers, from float twin to float twin:
 
 Padding is zero, so where there is any, t is x - x_zp itself. Sums are exact in any order while none reaches 2^24
 (`tflq.numerics.float_basics`); a channel that has one result whatever its inputs are need not be exact
-(`tflq.numerics.float_requantize`). Input channels are split until sums are: two parts are added in float32, which
+(`tflq.numerics.requantize`). Input channels are split until sums are: two parts are added in float32, which
 rounds once and only beyond 2^24, where the result is at its end already; more than two are added in int32.
 """
 
@@ -34,6 +34,7 @@ from tflq.formats.tflite.lowering.rescale_float import FloatRescale, float_resca
 from tflq.ir.core import Op, Value, constant
 from tflq.ir.types import TensorType, f32, i32
 from tflq.numerics.float_basics import ProductBounds
+from tflq.numerics.requantize.scaling import Bounds
 
 
 def conv2d_of_floats(k: Kernels, x: Value, weights: Value, bias: Value, geometry: Geometry) -> Value:
@@ -116,16 +117,17 @@ def _requantized(
     if not bias.array.size or (isinstance(rescaling, Rescale) and rescaling.input_zp):
         return None
     sums = _Sums.of(filters, axes, bias.array)
-    fit = float_rescale(rescaling, k, *sums.bounds(*storage.less(op.input_zp)))
+    fit = float_rescale(rescaling, k, sums.bounds(*storage.less(op.input_zp)))
     if fit is None:
         return None
-    if fit.falls:
+    negate, add = fit.form.prepare()
+    if negate:
         filters, sums = np.float32(0) - filters, sums.negated()
-    sums = sums._replace(bias=sums.bias + fit.added)
+    sums = sums._replace(bias=sums.bias + add)
     source = _operand(k, x, op.input_zp, sums, fit, padded=any(geometry.pad))
     if source is None:
         return None
-    activation = "RELU" if fit.falls else "NONE"
+    activation = "RELU" if negate else "NONE"
     padded, padding = padded_for(k, source.twin.value, geometry)
     kind = DepthwiseConv2D if "depth_multiplier" in options else Conv2D
     type = TensorType(geometry.output(x.type.shape, sums.bias.size), f32)
@@ -168,11 +170,11 @@ class _Sums(NamedTuple):
         positive, negative = (v.reshape(bias.size, -1) for v in sums)
         return cls(positive, negative, bias.astype(np.float64))
 
-    def bounds(self, low: int, high: int) -> tuple[np.ndarray, np.ndarray]:
-        """Least and greatest accumulators, int64, of inputs in [low, high] and of padding."""
+    def bounds(self, low: int, high: int) -> Bounds:
+        """Least and greatest accumulators of inputs in [low, high] and of padding."""
         ends = ProductBounds.of(self.positive, self.negative, low, high)
         least, most = (v.sum(1) + self.bias for v in ends)
-        return least.astype(np.int64), most.astype(np.int64)
+        return Bounds(least.astype(np.int64), most.astype(np.int64))
 
     def negated(self) -> _Sums:
         """With the other sign."""
@@ -199,7 +201,7 @@ class _Operand:
 
 def _operand(k: Kernels, x: Value, zero_point: int, sums: _Sums, fit: FloatRescale, *, padded: bool) -> _Operand | None:
     """The operand in as few runs as make sums exact; None if none do."""
-    storage, live = x.type.storage, np.broadcast_to(fit.live, sums.bias.shape)
+    storage, live = x.type.storage, np.broadcast_to(fit.form.live, sums.bias.shape)
     ends = storage.less(zero_point)
     runs = sums.runs(live, *ends, 0)
     twin = None if padded else twin_of(k, x)

@@ -42,6 +42,7 @@ from tflq.dialects.tosa.movement import Cast, ReduceMax, ReduceSum, Rescale, Res
 from tflq.formats.tflite.lowering import portable_edges as edges
 from tflq.formats.tflite.lowering import portable_movement as movement
 from tflq.formats.tflite.lowering.arithmetic import elementwise
+from tflq.formats.tflite.lowering.form_ops import KernelOps
 from tflq.formats.tflite.lowering.lowering import (
     BYTES,
     KernelBuilder,
@@ -53,10 +54,12 @@ from tflq.formats.tflite.lowering.lowering import (
     twin_of,
 )
 from tflq.formats.tflite.lowering.rescale import input_range
-from tflq.formats.tflite.lowering.rescale_float import float_rescale, movable_line, on_whole
+from tflq.formats.tflite.lowering.rescale_float import fitted, float_rescale
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, f16, f32, i8, i16, i32, ui8
 from tflq.numerics.float_basics import EXACT
+from tflq.numerics.requantize.climb import Climb
+from tflq.numerics.requantize.scaling import Bounds
 
 Results = Value | list[Value] | None
 Portable = Callable[[Any, Kernels], Results]
@@ -105,7 +108,7 @@ def _clamp(op: Clamp, k: Kernels) -> Value | None:
 def _rescale(op: Rescale | RescaleF64, k: Kernels) -> Value | None:
     x = _whole(k, op)
     if x is not None:
-        fit = float_rescale(op, k, *(np.asarray([end]) for end in input_range(op, k)))
+        fit = float_rescale(op, k, Bounds.of(*input_range(op, k)))
         if fit is not None:
             return fit.of_whole(k, x)
     if k.value(op.input).type.storage in BYTES:
@@ -186,9 +189,11 @@ def _average(op: AvgPool2D, k: Kernels) -> Value | None:
     total = k.emit(DepthwiseConv2D, [twin.value, ones, bias], TensorType(op.output.type.shape, f32), **options)
     levels = np.arange(storage.minimum + 1, storage.maximum + 1)
     thresholds = np.where(levels > 0, levels * count - count // 2, (levels - 1) * count + count // 2 + 1)
-    low, high = (np.asarray([v * count]) for v in (storage.minimum, storage.maximum))
-    line = movable_line(k, thresholds[:, None], np.asarray([1 / count]), low, high, storage.minimum)
-    return None if line is None else integers_of(k, Twin(on_whole(k, total, line[0]), line[1]), storage)
+    bounds = Bounds.of(storage.minimum * count, storage.maximum * count)
+    form = fitted(k, Climb(thresholds[:, None], np.asarray([1 / count]), *bounds, storage.minimum))
+    if form is None:
+        return None
+    return integers_of(k, Twin(form.apply_to_whole(total, KernelOps(k)), form.offset(storage.minimum)), storage)
 
 
 # Tables.

@@ -1,7 +1,7 @@
 """RESCALE on integer builtins, in the first form that is proven exact for the operator at hand, the cheapest first;
-ext.rescale_i64, ext.rounding_divide_by_pot, ext.rescale_mean, ext.rescale_f64.
+ext.rescale_i64, ext.rounding_divide_by_pot.
 
-    division   trunc((a x + sign(x) c) / b) in int32, proven at every threshold (`numerics.division_fit`)
+    division   trunc((a x + sign(x) c) / b) in int32, proven at every threshold (`numerics.requantize.division`)
     wide       (x M + rounding) in int64, clamped, and its high word; exact for every RESCALE
 
 ext.rescale_i64 is the product in int64, which wraps as it does, shifted so that the word asked for is the high one.
@@ -14,72 +14,34 @@ specification, RESCALE.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable
-from typing import TYPE_CHECKING, Final, TypeAlias
+from collections.abc import Callable, Hashable
+from typing import Final, TypeAlias, TypeVar
 
 import numpy as np
 
-from tflq.analysis.known import Range
-from tflq.base.errors import Reason, UnsupportedError
-from tflq.base.light import NamedTuple
 from tflq.dialects.builder import squeezed
-from tflq.dialects.quant import RescaleF64, RescaleI64, RescaleMean, RoundingDivideByPot
-from tflq.dialects.tfl.arithmetic import FloorMod, Sign
-from tflq.dialects.tfl.pooling import Sum
-from tflq.dialects.tfl.shape import Shape
+from tflq.dialects.quant import RescaleF64, RescaleI64, RoundingDivideByPot
+from tflq.dialects.tfl.arithmetic import Sign
 from tflq.dialects.tosa.convolution import Conv2D, DepthwiseConv2D
 from tflq.dialects.tosa.elementwise import Clamp
 from tflq.dialects.tosa.movement import Rescale
+from tflq.formats.tflite.lowering.form_ops import KernelOps
 from tflq.formats.tflite.lowering.lowering import Kernels, lowering
 from tflq.formats.tflite.lowering.shifts import high_part, restore, right_shift
 from tflq.ir.core import Value
-from tflq.ir.types import TensorType, i16, i32, i64
-from tflq.numerics.division_fit import Division, fit_division, rescale_divisions
-from tflq.numerics.staircase import Staircase, float_staircase, rescale_staircase
-
-if TYPE_CHECKING:
-    from tflq.numerics.division_fit import LongProduct, WideProduct
-
+from tflq.ir.types import i16, i32, i64
+from tflq.numerics.requantize.division import Division, rescale_divisions
+from tflq.numerics.requantize.scaling import Bounds, Factor, FixedPoint, Range, Scaling
+from tflq.numerics.requantize.staircase import Staircase
 
 _I31 = (1 << 31) - 1
 _I62, _I63 = 1 << 62, (1 << 63) - 1
 _Climb: TypeAlias = tuple[Staircase, Division | None]
-_Requantized: TypeAlias = tuple["_Scaling", Clamp | None, _Climb | None]
+_Requantized: TypeAlias = tuple[Scaling[FixedPoint], Clamp | None, _Climb | None]
+Kind = TypeVar("Kind", bound=Factor)
+_LEVELS: Final = 255
+"""Levels above the lowest that a division climbs, at most."""
 _TOGETHER = 1 << 16  # channels whose divisions are looked for in one go
-
-
-class _Scaling(NamedTuple):
-    """One requantization: its numbers, the input's range without zero point, and the results it may give."""
-
-    multiplier: np.ndarray  # int64 [1 or C]
-    shift: np.ndarray  # int64 [1 or C]
-    double_round: bool
-    output_zp: int
-    low: int  # of the result, zero point included
-    high: int
-    least: int  # of the input
-    most: int
-
-    @property
-    def is_one(self) -> bool:
-        """Whether it is a scale of 1 on integers that are small enough to be clamped as they are."""
-        return max(-self.least, self.most) < 1 << 24 and bool((self.multiplier == 1 << self.shift).all())
-
-    @property
-    def may_divide(self) -> bool:
-        """Whether the division form comes into question: few levels, and 0 maps to 0."""
-        few = self.high - self.low <= 255 and self.low <= self.output_zp <= self.high
-        return few and bool((self.multiplier >= 0).all())
-
-    @property
-    def key(self) -> Hashable:
-        """A key that is equal for equal scalings."""
-        return self.multiplier.tobytes(), self.shift.tobytes(), *self[2:]
-
-    @property
-    def bottom(self) -> int:
-        """The lowest level it climbs to, less the zero point."""
-        return self.low - self.output_zp + 1
 
 
 @lowering(Rescale)
@@ -90,10 +52,9 @@ def rescale(op: Rescale, k: Kernels) -> Value:
     s, clamp, climb = k.once(_requantizations).get(op) or _requantized([op], k)[op]
     if storage.bits < 32:
         x = k.cast(x, i32)
-    if op.input_zp:
-        x = k.sub(x, op.input_zp)
-    y = filled(k, x, s.low) if s.low == s.high else None
-    y = y or _unscaled(k, x, s) or _by_division(k, x, s, climb) or _wide(k, x, s)
+    if s.zero_in:
+        x = k.sub(x, s.zero_in)
+    y = next(y for form in FORMS if (y := form(k, x, s, climb)) is not None)
     y = k.cast(y, op.output.type.storage)
     return k.fuse(clamp, y) if clamp else y
 
@@ -109,52 +70,65 @@ def _requantizations(k: Kernels) -> dict[Rescale, _Requantized]:
 
 
 def _requantized(ops: list[Rescale], k: Kernels) -> dict[Rescale, _Requantized]:
-    """The numbers of each RESCALE, and the clamp that is part of it.
+    """The scaling of each RESCALE, and the clamp that is part of it.
 
     If it may be a division, also its staircase, and the division that equals it on all its inputs, if there is one.
     """
-    scalings = {op: _scaling(op, k) for op in ops}
-    different: dict[Hashable, _Scaling] = {}  # strips of one result have equal ones
+    scalings = {op: scaling_of(op, op.factor, k) for op in ops}
+    different: dict[Hashable, Scaling[FixedPoint]] = {}  # strips of one result have equal ones
     for op, (s, _) in scalings.items():
-        if op.input.type.storage.bits <= 32 and s.low < s.high and not s.is_one and s.may_divide:
+        if op.input.type.storage.bits <= 32 and s.result.low < s.result.high and not s.is_one and may_divide(s):
             different.setdefault(s.key, s)
-    alike: dict[tuple[int, bool], list[_Scaling]] = defaultdict(list)
+    alike: dict[tuple[int, bool], list[Scaling[FixedPoint]]] = defaultdict(list)
     for s in different.values():
-        alike[s.high - s.low, s.double_round].append(s)
+        alike[s.result.high - s.result.low, s.factor.double_round].append(s)
     climbs: dict[Hashable, _Climb] = {}
     for group in alike.values():
-        parts = np.cumsum([s.multiplier.size for s in group]) // _TOGETHER
+        parts = np.cumsum([s.factor.multiplier.size for s in group]) // _TOGETHER
         for part in np.unique(parts):
             some = [s for s, at in zip(group, parts, strict=True) if at == part]
             climbs |= zip([s.key for s in some], _climbs(some, k), strict=True)
     return {op: (s, clamp, climbs.get(s.key)) for op, (s, clamp) in scalings.items()}
 
 
-def _scaling(op: Rescale, k: Kernels) -> tuple[_Scaling, Clamp | None]:
-    """The numbers of a RESCALE, and the clamp that is part of it."""
-    low, high, clamp = result_range(op, k)
-    least, most = input_range(op, k)
-    double_round = op.rounding_mode == "DOUBLE_ROUND" and op.scale32
-    multiplier, shift = op.multiplier.astype(np.int64), op.shift.astype(np.int64)
-    return _Scaling(multiplier, shift, double_round, op.output_zp, low, high, least, most), clamp
+def may_divide(s: Scaling[Factor]) -> bool:
+    """Whether the division form comes into question: few levels, and 0 maps to 0."""
+    low, high = s.levels
+    return high - low <= _LEVELS and low <= 0 <= high and s.factor.rises
 
 
-def _climbs(scalings: list[_Scaling], k: Kernels) -> list[_Climb]:
+def _climbs(scalings: list[Scaling[FixedPoint]], k: Kernels) -> list[_Climb]:
     """The staircases and divisions of scalings that have as many levels and the same rounding."""
-    multiplier, shift = (np.concatenate([getattr(s, name) for s in scalings]) for name in ("multiplier", "shift"))
-    sizes = np.asarray([s.multiplier.size for s in scalings])
-    bottom, least, most = (np.repeat([getattr(s, n) for s in scalings], sizes) for n in ("bottom", "least", "most"))
-    count, double_round = scalings[0].high - scalings[0].low, scalings[0].double_round
+    factors = [s.factor for s in scalings]
+    multiplier, shift = (np.concatenate(v) for v in zip(*[f.numbers[:2] for f in factors], strict=True))
+    sizes = np.asarray([f.multiplier.size for f in factors])
+    ranges = [(s.levels.low + 1, *s.accumulator.range) for s in scalings]
+    bottom, low, high = np.repeat(np.asarray(ranges, np.int64).T, sizes, axis=1)
+    (least, most), double_round = scalings[0].result, factors[0].double_round
     first, step, proven, *numbers = k.remembered(
-        rescale_divisions, bottom, count, multiplier, shift, double_round, least, most, sizes
+        rescale_divisions, bottom, most - least, multiplier, shift, double_round, low, high, sizes
     )
-    stairs = rescale_staircase(bottom, count, multiplier, shift, double_round=double_round, steps=(first, step))
+    factor = FixedPoint(multiplier, shift, double_round)
+    stairs = Staircase.of(factor, bottom, most - least, (first, step))
     ends = np.cumsum(sizes)
     parts = [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]
     divisions = [
-        Division(*(v[part] for v in numbers)) if sure else None for sure, part in zip(proven, parts, strict=True)
+        Division(*[v[part] for v in numbers], from_zero=s.levels.low >= 0) if sure else None
+        for s, sure, part in zip(scalings, proven, parts, strict=True)
     ]
-    return list(zip(map(stairs.of, parts), divisions, strict=True))
+    return list(zip(map(stairs.of_channels, parts), divisions, strict=True))
+
+
+def scaling_of(
+    op: Rescale | RescaleF64, factor: Kind, k: Kernels, accumulator: Bounds | None = None
+) -> tuple[Scaling[Kind], Clamp | None]:
+    """The scaling of an op by its factor, and the clamp that is part of it, if the only reader is a clamp."""
+    storage = op.output.type.storage
+    clamp = k.only_user(op.output, Clamp)
+    ends = (storage.minimum, storage.maximum) if clamp is None else (clamp.min_val, clamp.max_val)
+    zero = op.input_zp if isinstance(op, Rescale) else 0
+    bounds = Bounds.of(*input_range(op, k)) if accumulator is None else accumulator
+    return Scaling(factor, zero, op.output_zp, bounds, Range(*ends)), clamp
 
 
 def input_range(op: Rescale | RescaleF64, k: Kernels) -> tuple[int, int]:
@@ -167,35 +141,30 @@ def input_range(op: Rescale | RescaleF64, k: Kernels) -> tuple[int, int]:
     return max(least, -widest) - zero, min(most, widest - 1) - zero
 
 
-def result_range(op: Rescale | RescaleF64, k: Kernels) -> tuple[int, int, Clamp | None]:
-    """Bounds of the result, and the clamp that sets them, if the only reader is a clamp."""
-    storage = op.output.type.storage
-    clamp = k.only_user(op.output, Clamp)
-    if clamp is None:
-        return storage.minimum, storage.maximum, None
-    return clamp.min_val, clamp.max_val, clamp
-
-
 def filled(k: Kernels, x: Value, value: int) -> Value:
     """A tensor of x's shape, whatever that is when the model runs, with one value, as a clamp to one number leaves
     it."""
     return k.add(k.mul(x, 0), value)
 
 
-def _unscaled(k: Kernels, x: Value, s: _Scaling) -> Value | None:
+def _constant(k: Kernels, x: Value, s: Scaling[FixedPoint], _: _Climb | None) -> Value | None:
+    """One result, whatever x is."""
+    return filled(k, x, s.result.low) if s.result.low == s.result.high else None
+
+
+def _unscaled(k: Kernels, x: Value, s: Scaling[FixedPoint], _: _Climb | None) -> Value | None:
     """A scale of 1: only other zero points and a clamp."""
-    low, high = (np.asarray(v - s.output_zp) for v in (s.low, s.high))
-    return clamped(k, x, low, high, s.least, s.most, s.output_zp) if s.is_one else None
+    return clamp_to(k, x, s, *s.accumulator.range) if s.is_one else None
 
 
 # --- division
 
 
-def _by_division(k: Kernels, x: Value, s: _Scaling, climb: _Climb | None) -> Value | None:
-    """The division form, or None where it has no proof: the result in int32, zero point included."""
+def _by_division(k: Kernels, x: Value, s: Scaling[FixedPoint], climb: _Climb | None) -> Value | None:
+    """The division form, or None where it has no proof."""
     if x.type.storage != i32 or climb is None:
         return None
-    return divide(k, x, *climb, s.least, s.most, s.output_zp)
+    return divide(k, x, *climb, *s.accumulator.range, s.zero_out)
 
 
 def divide(
@@ -210,21 +179,22 @@ def divide(
         first, last = np.maximum(ends[0] - 1, least), np.minimum(ends[1], most)
         if (last - least > _I31).any() or (most - last > _I31 + 1).any() or (last < first).any():
             return None  # the clamp of x would overflow, or leave nothing
-        fit = fit_division(stairs, first, last)
+        fit = Division.fit(stairs, first, last)
         if fit is None:
             return None
         x = clamped(k, x, first, last, least, most)
-    numerator = k.mul(x, k.row(fit.a))
-    if bottom > 0:  # everything below zero gives the least result
-        numerator = k.add(numerator, k.row(fit.c), "RELU")
-    else:
-        numerator = k.add(numerator, k.mul(k.emit(Sign, [x]), k.row(fit.c)))
-    y = k.div(numerator, k.row(fit.b))
+    y = fit.apply(x, KernelOps(k, i32))
     if not bounded:
         reach = int(np.ceil(max(-least, most) / float(stairs.step.min()))) + 1
         y_least = 0 if bottom > 0 else -reach
         return clamped(k, y, np.asarray(bottom - 1), np.asarray(top), y_least, reach, output_zp)
     return k.add(y, output_zp) if output_zp else y
+
+
+def clamp_to(k: Kernels, x: Value, s: Scaling[Factor], least: int, most: int) -> Value:
+    """The result of a factor in [least, most], clamped, zero point included."""
+    low, high = (np.asarray(v) for v in s.levels)
+    return clamped(k, x, low, high, least, most, s.zero_out)
 
 
 def clamped(k: Kernels, x: Value, low: np.ndarray, high: np.ndarray, least: int, most: int, offset: int = 0) -> Value:
@@ -255,31 +225,32 @@ def clamped(k: Kernels, x: Value, low: np.ndarray, high: np.ndarray, least: int,
 # --- wide
 
 
-def _wide(k: Kernels, x: Value, s: _Scaling) -> Value:
+def _wide(k: Kernels, x: Value, s: Scaling[FixedPoint], _: _Climb | None) -> Value:
     """The int64 form: x M + rounding, clamped where nothing overflows yet, and its high word.
 
     A shift of 32 or 48 is a word of the sum; a smaller one is made up to that by a factor, in the multiplier if there
     is room for it, else after the clamp; a larger one leaves a RIGHT_SHIFT.
     """
-    lows, highs = s.low - s.output_zp, s.high - s.output_zp
-    place = 48 if 32 < s.shift.max() <= 48 and highs - lows < 1 << 14 else 32
-    room = np.maximum(place - s.shift, 0)
-    twice = np.where(s.double_round & (s.shift > 31), 1 << 30, 0)
-    widest = max(-s.least, s.most)
-    reach = [widest * abs(int(m)) + int(r) for m, r in zip(s.multiplier, twice, strict=True)]
-    bounds = (max(-lows, highs) + 2) << max(place, int(s.shift.max()))
+    (lows, highs), widest = s.levels, s.accumulator.range.reach
+    multiplier, shift, double_round = s.factor.numbers
+    place = 48 if 32 < shift.max() <= 48 and highs - lows < 1 << 14 else 32
+    room = np.maximum(place - shift, 0)
+    twice = np.where(double_round & (shift > 31), 1 << 30, 0)
+    reach = [widest * abs(int(m)) + int(r) for m, r in zip(multiplier, twice, strict=True)]
+    bounds = (max(-lows, highs) + 2) << max(place, int(shift.max()))
     early = room if max(reach) << int(room.max()) < 1 << 61 and bounds < 1 << 61 else np.zeros_like(room)
 
-    y = k.mul(k.cast(x, i64), k.row(s.multiplier << early, i64))
+    y = k.mul(k.cast(x, i64), k.row(multiplier << early, i64))
     if twice.any():
         y = k.add(y, k.mul(k.cast(k.emit(Sign, [x]), i64), k.row(twice << early, i64)))
-    shift = s.shift + early
-    y, base = _clamped_sum(k, y, shift, [v << int(e) for v, e in zip(reach, early, strict=True)], lows, highs, place)
+    y, base = _clamped_sum(
+        k, y, shift + early, [v << int(e) for v, e in zip(reach, early, strict=True)], lows, highs, place
+    )
     if (room > early).any():
         y = k.mul(y, k.row(np.int64(1) << (room - early), i64))
     word = k.cast(high_part(k, y, i16 if place == 48 else i32), i32)
-    down = np.maximum(s.shift - place, 0)
-    base = squeezed(base + s.output_zp)
+    down = np.maximum(shift - place, 0)
+    base = squeezed(base + s.zero_out)
     uniform = (down == down[0]).all() and base.ndim == 0
     if not uniform:
         word = restore(k, word, x.type.shape)
@@ -319,6 +290,12 @@ def _clamped_sum(
     return y, np.asarray(least, np.int64)
 
 
+By: TypeAlias = Callable[[Kernels, Value, Scaling[FixedPoint], _Climb | None], Value | None]
+
+FORMS: Final[tuple[By, ...]] = (_constant, _unscaled, _by_division, _wide)
+"""The forms of a RESCALE, the best one first: its result, zero point included, or None."""
+
+
 # --- what wraps
 
 
@@ -347,195 +324,3 @@ def rounding_divide(op: RoundingDivideByPot, k: Kernels) -> Value:
     scaled = k.mul(k.sub(x, negative), 1 << (32 - exponent))
     word = high_part(k, k.add(scaled, 1 << 31), i32)
     return restore(k, k.cast(word, op.output.type.storage), shape)
-
-
-# ext.rescale_mean: the multiplier of a mean over a number of elements that is known when the model runs.
-#
-# SHAPE and GATHER read the sizes that may change, when an interpreter allocates; what follows is on a few numbers.
-#
-#     f      how many of 2, 4, 8 ... the count reaches
-#     M      floor(multiplier 2^f / count), byte by byte from the top: each is how many of 1, 2 ... 255, times its place
-#            and the count, the rest of the dividend reaches
-#     e      f - shift if that is not negative, else the sums are multiplied by 2^(shift - f) first, within int32
-#     result two high words: of 2 x M + 2^31, then of (y - [y < 0 and e > 0]) 2^(32 - e) + 2^31
-#
-# What depends only on f is an entry of a table. Source: QuantizedMeanOrSum, kernels/internal/reference/reduce.h.
-
-
-_BYTES = (24, 16, 8, 0)
-"""Places of the bytes of a multiplier, the highest first."""
-
-
-@lowering(RescaleMean)
-def rescale_mean(op: RescaleMean, k: Kernels) -> Value:
-    """saturate(sums * M / 2^31 / 2^e + output_zp)."""
-    to = op.output.type.storage
-    x, values = k.value(op.sums), k.value(op.values)
-    folded = np.arange(min(31, 32 + op.shift))
-    count = _count(k, values, op.axes)
-    f = _logarithm(k, count, folded.size)
-    multiplier = _quotient(k, _entry(k, op.multiplier << folded, f), count)
-
-    down = folded - op.shift
-    if op.shift > 0:
-        x = k.mul(x, k.gather(k.constant(np.left_shift(1, np.maximum(-down, 0))), f))
-    down = np.maximum(down, 0)
-    y = k.add(k.mul(k.cast(x, i64), k.add(multiplier, multiplier)), 1 << 31)
-    y = k.cast(restore(k, high_part(k, y, i32), x.type.shape), i64)
-    negative = k.mul(k.cast(k.greater(0, y), i64), _entry(k, down > 0, f))
-    y = k.mul(k.sub(y, negative), _entry(k, np.left_shift(np.int64(1), 32 - down), f))
-    y = restore(k, high_part(k, k.add(y, 1 << 31), i32), x.type.shape)
-    low, high = (np.asarray(v - op.output_zp) for v in (to.minimum, to.maximum))
-    return k.cast(clamped(k, y, low, high, -1 << 30, 1 << 30, op.output_zp), to)
-
-
-def _count(k: Kernels, values: Value, axes: tuple[int, ...]) -> Value:
-    """The number of elements along the axes. The first dim counts as one that may change."""
-    dims = values.type.dims
-    shape = k.emit(Shape, [values], TensorType((len(dims),), i32), out_type="INT32")
-    count = None
-    for axis in axes:
-        if dims[axis] is None or axis == 0:
-            size = k.gather(shape, k.constant(axis))
-            count = size if count is None else k.mul(count, size)
-    rest = int(np.prod([dims[axis] or 1 for axis in axes if axis], dtype=np.int64))
-    if count is None:
-        return k.constant(rest)
-    return count if rest == 1 else k.mul(count, np.asarray(rest))
-
-
-def _logarithm(k: Kernels, count: Value, entries: int) -> Value:
-    """floor(log2(count)), at most entries - 1."""
-    if entries == 1:
-        return k.constant(0)
-    return _reached(k, k.cast(count, i64), k.constant(np.left_shift(np.int64(1), np.arange(1, entries)), i64))
-
-
-def _quotient(k: Kernels, dividend: Value, divisor: Value) -> Value:
-    """floor(dividend / divisor), of at most 31 bits: int64."""
-    divisor, quotient = k.cast(divisor, i64), None
-    for place in _BYTES:
-        steps = k.mul(divisor, np.arange(1, 128 if place == 24 else 256, dtype=np.int64) << place)
-        digit = k.mul(k.cast(_reached(k, dividend, steps), i64), 1 << place)
-        quotient = digit if quotient is None else k.add(quotient, digit)
-        if place:
-            dividend = k.sub(dividend, k.mul(digit, divisor))
-    assert quotient is not None
-    return quotient
-
-
-def _reached(k: Kernels, x: Value, steps: Value) -> Value:
-    """Number of the steps, in a row, that x reaches."""
-    return k.reduce(Sum, k.cast(k.greater_equal(x, steps), i32), [0], keep_dims=False)
-
-
-def _entry(k: Kernels, table: np.ndarray, index: Value) -> Value:
-    return k.gather(k.constant(table, i64), index)
-
-
-# ext.rescale_f64 is the requantization of FULLY_CONNECTED's reference kernels, in float64:
-#
-#     saturate(round_half_away(double(x - input_zp) * scale) + output_zp)        scale: float64 [1 or C], positive
-#
-# It becomes a division where that is proven, else a product of two limbs in int64, or, for sums of more than 31 bits
-# and scales far apart, a product in limbs of both (`numerics.division_fit`). Source:
-# kernels/internal/reference/integer_ops/fully_connected.h.
-
-
-_THRESHOLDS_A_UNIT: Final = 20
-"""A unit of `Searches`: 2^20 thresholds of a product by doubles."""
-
-
-@lowering(RescaleF64)
-def rescale_f64(op: RescaleF64, k: Kernels) -> Value:
-    scale = np.atleast_1d(np.asarray(op.scale, np.float64))
-    low, high, clamp = result_range(op, k)
-    least, most = input_range(op, k)
-    output_zp = op.output_zp
-    x = k.value(op.input)
-    if x.type.storage.bits < 32:
-        x = k.cast(x, i32)
-    y = filled(k, x, low) if low == high else None
-    if y is None and x.type.storage == i32 and high - low <= 255 and low <= output_zp <= high:
-        stairs, ones = float_staircase(low - output_zp + 1, high - low, scale), np.ones(scale.shape, np.int64)
-        y = divide(k, x, stairs, fit_division(stairs, least * ones, most * ones), least, most, output_zp)
-    if y is None:
-        lows, highs = low - output_zp, high - output_zp
-        y, (below, above) = _product(op, k, x, scale, (lows, highs), (least, most))
-        y = clamped(k, y, np.asarray(lows), np.asarray(highs), below, above, output_zp)
-    y = k.cast(y, op.output.type.storage)
-    return k.fuse(clamp, y) if clamp else y
-
-
-def _product(
-    op: RescaleF64, k: Kernels, x: Value, scale: np.ndarray, levels: Range, bounds: Range
-) -> tuple[Value, Range]:
-    """The product in 64 bits, rounded, in int32, and its range: a step of x can pass several levels."""
-    from tflq.numerics.division_fit import fit_long_product, fit_wide_product
-
-    beyond = int(scale.max()) + 1 if scale.max() > 1 else 0
-    units = (levels[1] - levels[0]) * scale.size >> _THRESHOLDS_A_UNIT
-    fit = k.searched(units, fit_long_product, scale, *levels, *bounds)
-    if fit is not None:
-        return _long_product(k, x, fit, *bounds), (levels[0] - beyond, levels[1] + beyond)
-    wide = fit_wide_product(scale, *levels, *bounds)
-    if wide is None:
-        what = f"64 bits do not hold the product with a scale of {float(scale.max())!r}"
-        raise UnsupportedError(
-            Reason.at(op.location, what, value=float(scale.max()), remedy="quantize it with a smaller scale")
-        )
-    reach = max(-levels[0], levels[1]) + beyond + 2
-    return _wide_product(k, k.cast(x, i64), wide, *bounds), (-reach, reach)
-
-
-def _long_product(k: Kernels, x: Value, fit: LongProduct, least: int, most: int) -> Value:
-    """The two limbs; the result in int32."""
-    x = clamped(k, k.cast(x, i64), fit.first, fit.last, least, most)
-    below = k.mul(x, k.row(fit.low, i64))
-    if fit.correction:
-        sign = k.cast(k.emit(Sign, [k.cast(x, i32)], x.type.with_element(i32)), i64)  # SIGN has int32 only
-        below = k.add(below, k.mul(sign, fit.correction))
-    below = k.cast(restore(k, high_part(k, below, i32), x.type.shape), i64)
-    total = k.add(k.add(k.mul(x, k.row(fit.high, i64)), below), 1 << (fit.shift - 1))
-    return _right_shifted(k, total, fit.shift)
-
-
-def _wide_product(k: Kernels, x: Value, fit: WideProduct, least: int, most: int) -> Value:
-    """The limbs of both, the product's last place found in tables of its integer part; the result in int32."""
-    from tflq.numerics.division_fit import LIMB, PART
-
-    x = clamped(k, x, fit.first, fit.last, least, most)
-    sign = k.minimum(k.maximum(x, -1), 1)
-    x = k.mul(x, sign)
-    if fit.left.any():
-        x = k.mul(x, k.row(np.int64(1) << fit.left, i64))
-    lower = k.emit(FloorMod, [x, k.constant(1 << LIMB, i64)])
-
-    def shifted(x: Value) -> Value:
-        """floor(x / 2^LIMB) of an int64 of 60 bits at most."""
-        word = high_part(k, k.mul(x, 1 << (32 - LIMB)), i32)
-        return k.cast(restore(k, word, x.type.shape), i64)
-
-    upper = shifted(k.sub(x, lower))
-    high, low = (k.row(limb, i64) for limb in (fit.high, fit.low))
-    above, between = k.mul(upper, high), k.add(k.mul(upper, low), k.mul(lower, high))
-    whole = _right_shifted(k, k.add(above, shifted(between)), fit.shift)
-    entries = [k.constant(table, i64) for table in fit.halves]
-    last = k.constant((1 << PART) - 1)
-    half = k.add(
-        k.gather(entries[0], k.minimum(whole, last)), k.gather(entries[1], right_shift(k, whole, k.constant(PART)))
-    )
-    between = k.add(between, shifted(k.add(k.mul(lower, low), half)))
-    total = k.add(k.add(above, shifted(between)), 1 << (fit.shift - 1))
-    return k.mul(_right_shifted(k, total, fit.shift), k.cast(sign, i32))
-
-
-def _right_shifted(k: Kernels, total: Value, shift: int) -> Value:
-    """floor(total / 2^shift), in int32."""
-    shape = total.type.shape
-    if shift < 32:
-        total = k.mul(total, 1 << (32 - shift))
-    word = high_part(k, total, i32)
-    if shift > 32:
-        word = k.right_shift(word, shift - 32)
-    return restore(k, word, shape)

@@ -22,11 +22,11 @@ Each limb is then shifted to its place in the result.
 from __future__ import annotations
 
 from functools import partial
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from tflq.base.errors import Refused
-from tflq.base.light import NamedTuple, dataclass, replace
 from tflq.dialects.inference import product
 from tflq.dialects.quant import RescaleI64, RescaleMean
 from tflq.dialects.tosa.convolution import Conv2D, DepthwiseConv2D, MatMul
@@ -37,6 +37,7 @@ from tflq.ir.core import Op, Value, constant
 from tflq.ir.types import ScalarType, TensorType, i1, i4, i8, i16, i32, i64, ui8
 from tflq.numerics.convolution import divided_multiplier
 from tflq.numerics.fixed_point import Multiplier
+from tflq.numerics.requantize.scaling import Bounds, FixedPoint, Range, Scaling
 
 _I31, _I47 = 1 << 31, 1 << 47
 _STORAGES = (i8, ui8, i16, i32, i64)
@@ -49,26 +50,7 @@ _MOST_TERMS = 32000
 _Sum = MatMul | Conv2D | DepthwiseConv2D
 
 
-@dataclass(frozen=True, slots=True)
-class _Scaling:
-    """The numbers of a RESCALE: multipliers and shifts, integers [1 or C], and the range of the values that are
-    multiplied."""
-
-    multiplier: np.ndarray
-    shift: np.ndarray
-    double_round: bool
-    least: int
-    most: int
-
-    @property
-    def reach(self) -> int:
-        """The greatest magnitude of those values."""
-        return max(-self.least, self.most)
-
-    @property
-    def scaled_reach(self) -> int:
-        """The greatest magnitude of scaled values."""
-        return max((self.reach * abs(int(m)) >> int(s)) + 1 for m, s in zip(self.multiplier, self.shift, strict=True))
+Fixed: TypeAlias = Scaling[FixedPoint]
 
 
 def operand_range(operand: Value, noted: tuple[int, ...] | None, t: Tosa, zero_point: int = 0) -> tuple[int, int]:
@@ -83,20 +65,20 @@ def rescale(op: Rescale, t: Tosa) -> Value:
     source = op.input
     if source.type.storage not in _STORAGES or op.result.type.storage not in _STORAGES:
         raise Refused(f"RESCALE of {source.type.storage} to {op.result.type.storage} has no form")
-    shift, input_zp = op.shift, op.input_zp
-    double_round = op.rounding_mode == "DOUBLE_ROUND" and bool(op.scale32) and _ends(shift)[1] > 31
-    scaling = _Scaling(op.multiplier, shift, double_round, *operand_range(source, op.input_range, t, input_zp))
     to, output_zp = t.storage(op.result), t.zero_point(op.result, op.output_zp)
+    bounds = Bounds.of(*operand_range(source, op.input_range, t, op.input_zp))
+    factor = _rounding(op.factor)
+    s = Scaling(factor, t.zero_point(source, op.input_zp), output_zp, bounds, Range(to.minimum, to.maximum))
     factors = widened_product(source, t)
     if factors is not None:
-        return _product(factors, scaling, t, to, output_zp)
-    x, zero = t.value(source), t.zero_point(source, input_zp)
+        return _product(factors, s, t, to)
+    x = t.value(source)
     if x.type.storage == i64:  # i48 has no RESHAPE: the sums of a matrix product have the shape of TOSA's
-        scaled = _rescale_48(x, scaling, zero, t, to, output_zp)
+        scaled = _rescale_48(x, s, t, to)
         return scaled if op.result.type.shape is None else t.reshape(scaled, op.result.type.shape)
-    if zero and (x.type.storage != i8 or not i8.minimum <= zero <= i8.maximum):
-        x, zero = t.sub(t.cast(x, i32), t.constant(zero)), 0
-    return _rescale_32(x, _admissible(scaling), zero, t, to, output_zp)
+    if s.zero_in and (x.type.storage != i8 or not i8.minimum <= s.zero_in <= i8.maximum):
+        x, s = _centred(x, s, t)
+    return _rescale_32(x, _admissible(s), t, to)
 
 
 @lowering(RescaleMean)
@@ -106,44 +88,63 @@ def rescale_mean(op: RescaleMean, t: Tosa) -> Value:
     if not (count := product([dims[axis] for axis in op.axes])):
         raise Refused("the number of elements in a mean is not known")
     mantissa, left = divided_multiplier(Multiplier(op.multiplier, op.shift), count)
-    numbers = np.asarray([mantissa], np.int64), np.asarray([31 - left], np.int64)
-    scaling = _admissible(_Scaling(*numbers, left < 0, *operand_range(op.sums, None, t)))
+    factor = FixedPoint(np.asarray([mantissa], np.int64), np.asarray([31 - left], np.int64), left < 0)
     to, output_zp = t.storage(op.result), t.zero_point(op.result, op.output_zp)
-    return _rescale_32(t.value(op.sums), scaling, 0, t, to, output_zp)
+    bounds = Bounds.of(*operand_range(op.sums, None, t))
+    s = Scaling(factor, 0, output_zp, bounds, Range(to.minimum, to.maximum))
+    return _rescale_32(t.value(op.sums), _admissible(s), t, to)
 
 
-def _rescale_48(x: Value, s: _Scaling, zero: int, t: Tosa, to: ScalarType, output_zp: int) -> Value:
-    m, shift = s.multiplier, s.shift
-    if zero or (shift < 2).any() or (shift > 62).any() or (m < 0).any() or (m > i16.maximum).any():
+def _rounding(factor: FixedPoint) -> FixedPoint:
+    """A factor that says so if no channel is rounded twice."""
+    multiplier, shift, double_round = factor.numbers
+    return FixedPoint(multiplier, shift, double_round and _ends(shift)[1] > 31)
+
+
+def _centred(x: Value, s: Fixed, t: Tosa) -> tuple[Value, Fixed]:
+    """The operand less its zero point, in int32."""
+    return t.sub(t.cast(x, i32), t.constant(s.zero_in)), s.replace(zero_in=0)
+
+
+def _scaled_reach(s: Fixed) -> int:
+    """The greatest magnitude of scaled values."""
+    reach, (multiplier, shift, _) = s.accumulator.range.reach, s.factor.numbers
+    return max((reach * abs(int(m)) >> int(n)) + 1 for m, n in zip(multiplier, shift, strict=True))
+
+
+def _rescale_48(x: Value, s: Fixed, t: Tosa, to: ScalarType) -> Value:
+    m, shift, _ = s.factor.numbers
+    if s.zero_in or (shift < 2).any() or (shift > 62).any() or (m < 0).any() or (m > i16.maximum).any():
         raise Refused("TOSA's RESCALE of 48 bits takes no such zero point, shift or multiplier")
-    return _finished(x, replace(s, double_round=False), 0, t, to, output_zp)
+    return _finished(x, s.replace(factor=FixedPoint(m, shift, double_round=False)), t, to)
 
 
-def _admissible(s: _Scaling) -> _Scaling:
+def _admissible(s: Fixed) -> Fixed:
     """Shifts within TOSA's: one of more than 62 makes 0 of any int32."""
-    if _ends(s.shift)[1] <= 62:
+    multiplier, shift, double_round = s.factor.numbers
+    if _ends(shift)[1] <= 62:
         return s
-    far = s.shift > 62
-    return replace(s, multiplier=np.where(far, 0, s.multiplier), shift=np.where(far, 62, s.shift))
+    far = shift > 62
+    return s.replace(factor=FixedPoint(np.where(far, 0, multiplier), np.where(far, 62, shift), double_round))
 
 
-def _rescale_32(x: Value, s: _Scaling, zero: int, t: Tosa, to: ScalarType, output_zp: int) -> Value:
-    m, shift = s.multiplier, s.shift
+def _rescale_32(x: Value, s: Fixed, t: Tosa, to: ScalarType) -> Value:
+    (m, shift, double_round), (low, high) = s.factor.numbers, s.accumulator.range
     least_shift = _ends(shift)[0] if shift.size else 62
     least_room = 1 << (max(least_shift, 1) - 1)
-    within = least_shift >= 2 and -least_room <= s.least and s.most < least_room
-    if zero and not within:
-        x, zero = t.sub(t.cast(x, i32), t.constant(zero)), 0
-    if not within and to != i32 and s.scaled_reach >= _I31 and _saturates(m, shift):
+    within = least_shift >= 2 and -least_room <= low and high < least_room
+    if s.zero_in and not within:
+        x, s = _centred(x, s, t)
+    if not within and to != i32 and _scaled_reach(s) >= _I31 and _saturates(m, shift):
         room = np.left_shift(np.int64(1), np.maximum(shift, 1) - 1)
         x, within = limited(t.cast(x, i32), t, -room, room - 1), True
-        s = replace(s, least=-int(room.max()), most=int(room.max()) - 1)
-    if within and _ends(m)[0] >= 0 and (not s.double_round or t.target.has("doubleround")):
-        return _finished(x, s, zero, t, to, output_zp)
-    if zero:
-        x = t.sub(t.cast(x, i32), t.constant(zero))
+        s = s.replace(accumulator=Bounds.of(-int(room.max()), int(room.max()) - 1))
+    if within and _ends(m)[0] >= 0 and (not double_round or t.target.has("doubleround")):
+        return _finished(x, s, t, to)
+    if s.zero_in:
+        x, s = _centred(x, s, t)
     y = _multiplied(t.cast(x, i32), s, t)
-    return saturated(y, t, to, output_zp, s.scaled_reach)
+    return saturated(y, t, to, s.zero_out, _scaled_reach(s))
 
 
 def _ends(numbers: np.ndarray) -> tuple[int, int]:
@@ -159,17 +160,17 @@ def _saturates(multiplier: np.ndarray, shift: np.ndarray) -> bool:
     return bool(((multiplier >= 1 << 18) & (shift >= 2)).all())
 
 
-def _multiplied(x: Value, s: _Scaling, t: Tosa) -> Value:
+def _multiplied(x: Value, s: Fixed, t: Tosa) -> Value:
     """apply_scale in int32, by MUL with a shift."""
-    m, shift = s.multiplier.astype(np.int64), s.shift.astype(np.int64)
+    m, shift, double_round = s.factor.numbers
     if (m < 0).any():
-        if s.double_round:
+        if double_round:
             raise Refused("TOSA has no RESCALE by a negative multiplier with two roundings")
         x = t.mul(x, constant_row(t, np.where(m < 0, -1, 1)))
         m = np.abs(m)
-    total = 31 if s.double_round else int(shift.max())
+    total = 31 if double_round else int(shift.max())
     up = np.maximum(total - shift, 0)
-    if s.reach << int(up.max()) >= _I31 + (not up.any()) or not 0 <= total <= 62:
+    if s.accumulator.range.reach << int(up.max()) >= _I31 + (not up.any()) or not 0 <= total <= 62:
         raise Refused("the shifted operand may leave int32, and TOSA's RESCALE takes no such shift")
     if up.any():
         x = t.mul(x, constant_row(t, np.int64(1) << up))
@@ -183,26 +184,27 @@ def _multiplied(x: Value, s: _Scaling, t: Tosa) -> Value:
     return t.arithmetic_right_shift(t.add(y, sign), constant_row(t, down), round=True)
 
 
-def _product(factors: tuple[Value, Value], s: _Scaling, t: Tosa, to: ScalarType, output_zp: int) -> Value:
+def _product(factors: tuple[Value, Value], s: Fixed, t: Tosa, to: ScalarType) -> Value:
     """The RESCALE of a product of two int32s that int32 does not hold."""
-    m, shift = int(s.multiplier[0]), int(s.shift[0])
-    if s.multiplier.size == 1 and s.double_round is False and 1 <= shift <= 62:
-        if s.reach < _I31:
+    multiplier, shifts, double_round = s.factor.numbers
+    m, shift = int(multiplier[0]), int(shifts[0])
+    if multiplier.size == 1 and not double_round and 1 <= shift <= 62:
+        if s.accumulator.range.reach < _I31:
             x = t.mul(narrow(factors[0], t), narrow(factors[1], t))
-            return _rescale_32(x, s, 0, t, to, output_zp)
+            return _rescale_32(x, s.replace(zero_in=0), t, to)
         y = product_by(*factors, m, shift, t)
         if y is not None:
-            return saturated(y, t, to, output_zp, s.scaled_reach)
+            return saturated(y, t, to, s.zero_out, _scaled_reach(s))
     raise Refused("a product of more than 32 bits has no form in TOSA")
 
 
-def _finished(x: Value, s: _Scaling, input_zp: int, t: Tosa, to: ScalarType, output_zp: int) -> Value:
+def _finished(x: Value, s: Fixed, t: Tosa, to: ScalarType) -> Value:
     """RESCALE itself; a zero point that TOSA does not take on the result's type is added after it."""
-    rescaled = partial(emit_rescale, t, x, s.multiplier, s.shift, input_zp=input_zp, double_round=s.double_round)
-    if not output_zp or (to == i8 and i8.minimum <= output_zp <= i8.maximum):
-        return rescaled(to, output_zp=output_zp)
-    y = rescaled(i32)
-    return saturated(y, t, to, output_zp, s.scaled_reach)
+    multiplier, shift, double_round = s.factor.numbers
+    rescaled = partial(emit_rescale, t, x, multiplier, shift, input_zp=s.zero_in, double_round=double_round)
+    if not s.zero_out or (to == i8 and i8.minimum <= s.zero_out <= i8.maximum):
+        return rescaled(to, output_zp=s.zero_out)
+    return saturated(rescaled(i32), t, to, s.zero_out, _scaled_reach(s))
 
 
 def emit_rescale(

@@ -11,8 +11,8 @@ kernels/resize_nearest_neighbor.cc; `tflq.numerics.convolution`.
 
 FULLY_CONNECTED's requantization, round_half_away(double(acc) * scale), is
 
-    RESCALE       of acc times an odd factor, proven equal at every level (`numerics.division_fit`)
-    comparison    of |acc| with the threshold of a candidate (`numerics.staircase`), where no RESCALE is equal
+    RESCALE       of acc times an odd factor, proven equal at every level (`numerics.requantize.rescale_fit`)
+    comparison    of |acc| with the threshold of a candidate (`numerics.requantize.threshold_line`), else
 
 48-bit sums that are proven to fit int32 are brought there by RESCALE first.
 """
@@ -46,9 +46,9 @@ from tflq.numerics.convolution import (
     taps,
     within_tosa,
 )
-from tflq.numerics.division_fit import fit_rescale, saturation_bounds
 from tflq.numerics.fixed_point import Multiplier
-from tflq.numerics.staircase import ThresholdLine, fit_threshold_line
+from tflq.numerics.requantize.rescale_fit import fit_rescale, saturation_bounds
+from tflq.numerics.requantize.threshold_line import ThresholdLine, fit_threshold_line
 
 _STILL = Steps(1, 1, 0)
 """Each element as it is."""

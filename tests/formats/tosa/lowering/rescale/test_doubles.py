@@ -12,7 +12,7 @@ from tflq.formats.tosa.lowering.engine import lower
 from tflq.formats.tosa.rules import Target
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, TensorType, i8, i16, i32, i64, ui8
-from tflq.numerics.staircase import float_thresholds
+from tflq.numerics.requantize.staircase import float_thresholds
 
 
 def near_thresholds(scale: np.ndarray, to: ScalarType, zero: int, reach: int) -> np.ndarray:

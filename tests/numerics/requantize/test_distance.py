@@ -10,10 +10,11 @@ from support.float_fits import drawn, fitted
 
 from tflq.numerics.fixed_point import rescale
 from tflq.numerics.float_basics import EXACT
-from tflq.numerics.float_falling import distance_arrays, fit_distance
-from tflq.numerics.staircase import rescale_thresholds
+from tflq.numerics.requantize.distance import Distance
+from tflq.numerics.requantize.staircase import rescale_thresholds
 
 
+@pytest.mark.slow
 @given(
     seed=st.integers(0, 2**32 - 1),
     least=st.sampled_from([0, 0, 0, -3, -128]),
@@ -23,7 +24,7 @@ from tflq.numerics.staircase import rescale_thresholds
 @settings(max_examples=80, deadline=None)
 def test_every_accumulator(seed: int, least: int, levels: int, bits: int) -> None:
     scales, low, high = drawn(seed, bits)
-    fit, mantissa, shift = fitted(fit_distance, scales, least, least + levels, low, high)
+    fit, mantissa, shift = fitted(Distance, scales, least, least + levels, low, high)
     if fit is None:
         return  # no proof, another form is used
     x = np.clip(np.arange(low.min(), high.max() + 1)[:, None], low, high)
@@ -37,7 +38,7 @@ def test_layers_as_they_are(scale: float) -> None:
     rng, found = np.random.default_rng(0), 0
     for _ in range(4):
         scales, bound = rng.uniform(scale, 1.5 * scale, 20), np.full(20, EXACT << 2)
-        fit, mantissa, shift = fitted(fit_distance, scales, 0, 255, -bound, bound)
+        fit, mantissa, shift = fitted(Distance, scales, 0, 255, -bound, bound)
         if fit is None:
             continue
         found += 1
@@ -54,7 +55,7 @@ def test_layers_as_they_are(scale: float) -> None:
 
 def test_a_channel_with_one_result() -> None:
     low, high = np.asarray([-(1 << 30), -500, 1 << 29]), np.asarray([-(1 << 29), 500, 1 << 30])
-    fit, _, _ = fitted(fit_distance, np.asarray([1e-6, 0.3, 1.0]), 0, 255, low, high)
+    fit, _, _ = fitted(Distance, np.asarray([1e-6, 0.3, 1.0]), 0, 255, low, high)
     assert fit is not None
     assert fit.live.tolist() == [False, True, False]
     assert fit(np.stack([low, high]))[:, [0, 2]].tolist() == [[0, 255], [0, 255]]
@@ -64,6 +65,6 @@ def test_what_no_line_says_has_no_proof() -> None:
     """Steps of two lengths, ranges beyond what is exact, and levels of too many accumulators."""
     thresholds = np.cumsum(np.where(np.arange(255) % 3, 100, 130))[:, None]
     bound = np.asarray([EXACT])
-    assert distance_arrays(thresholds, np.asarray([1 / 110]), -bound, bound) == ()
-    assert fitted(fit_distance, np.asarray([2.0**-20]), -128, 127, -bound * 4, bound * 4)[0] is None
-    assert fitted(fit_distance, np.asarray([1 / 60_001]), -128, 127, -bound, bound)[0] is None
+    assert Distance.constants(thresholds, np.asarray([1 / 110]), -bound, bound, 0) == ()
+    assert fitted(Distance, np.asarray([2.0**-20]), -128, 127, -bound * 4, bound * 4)[0] is None
+    assert fitted(Distance, np.asarray([1 / 60_001]), -128, 127, -bound, bound)[0] is None

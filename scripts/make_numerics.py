@@ -1,0 +1,56 @@
+"""Write the table of forms in docs/numerics.md from their docstrings.
+
+    python scripts/make_numerics.py
+
+A form's docstring is its formula, a colon, and why it is exact.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+import re
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT)]
+
+from tflq.numerics import requantize  # noqa: E402
+from tflq.numerics.requantize.forms import Form  # noqa: E402
+
+PAGE = ROOT / "docs" / "numerics.md"
+HEAD = "| form | formula | why it is exact | `tflq/numerics` | proof |\n|---|---|---|---|---|\n"
+PROOF = "test_forms.py::test_sums_are_scaled_as_the_kernels_scale_them"
+OF_DOUBLES = {"LongProduct": "test_products.py::test_long_products_equal_the_double"}
+
+
+def forms(kind: type[Form] = Form) -> Iterator[type[Form]]:
+    """The classes that have operations of their own, by module."""
+    for module in pkgutil.iter_modules(requantize.__path__, f"{requantize.__name__}."):
+        import_module(module.name)
+    for each in sorted(kind.__subclasses__(), key=lambda c: (c.__module__, c.__name__)):
+        if "apply" in vars(each) and each.__module__.startswith(requantize.__name__):
+            yield each
+        yield from forms(each)
+
+
+def table() -> str:
+    """The table, as text."""
+    rows = []
+    for form in forms():
+        formula, _, reason = " ".join((form.__doc__ or "").split()).partition(": ")
+        proof = OF_DOUBLES.get(form.__name__, PROOF)
+        place = f"{form.__module__.removeprefix('tflq.numerics.')}.{form.__name__}"
+        rows.append(f"| {form.__name__} | `{formula}` | {reason.removesuffix('.')} | `{place}` | `{proof}` |\n")
+    return HEAD + "".join(rows)
+
+
+def page(text: str) -> str:
+    """The page with the table as it is now."""
+    return re.sub(re.escape(HEAD) + r"(\|.*\n)*", lambda _: table(), text)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

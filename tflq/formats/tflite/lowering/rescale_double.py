@@ -1,0 +1,101 @@
+"""ext.rescale_f64 is the requantization of FULLY_CONNECTED's reference kernels, in float64:
+
+    saturate(round_half_away(double(x - input_zp) * scale) + output_zp)        scale: float64 [1 or C], positive
+
+It becomes a division where that is proven, else a product of two limbs in int64, or, for sums of more than 31 bits
+and scales far apart, a product in limbs of both (`numerics.requantize.products`). Source:
+kernels/internal/reference/integer_ops/fully_connected.h.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from tflq.base.errors import Reason, UnsupportedError
+from tflq.dialects.quant import RescaleF64
+from tflq.dialects.tfl.arithmetic import FloorMod
+from tflq.formats.tflite.lowering.form_ops import KernelOps
+from tflq.formats.tflite.lowering.lowering import Kernels, lowering
+from tflq.formats.tflite.lowering.rescale import clamp_to, clamped, divide, filled, may_divide, scaling_of
+from tflq.formats.tflite.lowering.shifts import right_shift
+from tflq.ir.core import Value
+from tflq.ir.types import i32, i64
+from tflq.numerics.requantize.division import Division
+from tflq.numerics.requantize.scaling import Range
+
+if TYPE_CHECKING:
+    from tflq.numerics.requantize.products import WideProduct
+
+_THRESHOLDS_A_UNIT: Final = 20
+"""A unit of `Searches`: 2^20 thresholds of a product by doubles."""
+
+
+@lowering(RescaleF64)
+def rescale_f64(op: RescaleF64, k: Kernels) -> Value:
+    s, clamp = scaling_of(op, op.factor, k)
+    scale, (low, high), (least, most) = s.factor.scale, s.result, s.accumulator.range
+    x = k.value(op.input)
+    if x.type.storage.bits < 32:
+        x = k.cast(x, i32)
+    y = filled(k, x, low) if low == high else None
+    if y is None and x.type.storage == i32 and may_divide(s):
+        stairs, ones = s.staircase(), np.ones(scale.shape, np.int64)
+        y = divide(k, x, stairs, Division.fit(stairs, least * ones, most * ones), least, most, s.zero_out)
+    if y is None:
+        y, (below, above) = _product(op, k, x, scale, s.levels, (least, most))
+        y = clamp_to(k, y, s, below, above)
+    y = k.cast(y, op.output.type.storage)
+    return k.fuse(clamp, y) if clamp else y
+
+
+def _product(
+    op: RescaleF64, k: Kernels, x: Value, scale: np.ndarray, levels: Range, bounds: tuple[int, int]
+) -> tuple[Value, tuple[int, int]]:
+    """The product in 64 bits, rounded, in int32, and its range: a step of x can pass several levels."""
+    from tflq.numerics.requantize.products import fit_long_product, fit_wide_product
+
+    beyond = int(scale.max()) + 1 if scale.max() > 1 else 0
+    units = (levels[1] - levels[0]) * scale.size >> _THRESHOLDS_A_UNIT
+    fit = k.searched(units, fit_long_product, scale, *levels, *bounds)
+    if fit is not None:
+        x = clamped(k, k.cast(x, i64), fit.first, fit.last, *bounds)
+        return fit.apply(x, KernelOps(k, i64)), (levels[0] - beyond, levels[1] + beyond)
+    wide = fit_wide_product(scale, *levels, *bounds)
+    if wide is None:
+        what = f"64 bits do not hold the product with a scale of {float(scale.max())!r}"
+        raise UnsupportedError(
+            Reason.at(op.location, what, value=float(scale.max()), remedy="quantize it with a smaller scale")
+        )
+    reach = max(-levels[0], levels[1]) + beyond + 2
+    return _wide_product(k, k.cast(x, i64), wide, *bounds), (-reach, reach)
+
+
+def _wide_product(k: Kernels, x: Value, fit: WideProduct, least: int, most: int) -> Value:
+    """The limbs of both, the product's last place found in tables of its integer part; the result in int32."""
+    from tflq.numerics.requantize.products import LIMB, PART
+
+    x, ops = clamped(k, x, fit.first, fit.last, least, most), KernelOps(k, i64)
+    sign = k.minimum(k.maximum(x, -1), 1)
+    x = k.mul(x, sign)
+    if fit.left.any():
+        x = k.mul(x, k.row(np.int64(1) << fit.left, i64))
+    lower = k.emit(FloorMod, [x, k.constant(1 << LIMB, i64)])
+
+    def shifted(x: Value) -> Value:
+        """floor(x / 2^LIMB) of an int64 of 60 bits at most."""
+        return ops.high_word(k.mul(x, 1 << (32 - LIMB)))
+
+    upper = shifted(k.sub(x, lower))
+    high, low = (k.row(limb, i64) for limb in (fit.high, fit.low))
+    above, between = k.mul(upper, high), k.add(k.mul(upper, low), k.mul(lower, high))
+    whole = ops.right_shift(k.add(above, shifted(between)), fit.shift)
+    entries = [k.constant(table, i64) for table in fit.halves]
+    last = k.constant((1 << PART) - 1)
+    half = k.add(
+        k.gather(entries[0], k.minimum(whole, last)), k.gather(entries[1], right_shift(k, whole, k.constant(PART)))
+    )
+    between = k.add(between, shifted(k.add(k.mul(lower, low), half)))
+    total = k.add(k.add(above, shifted(between)), 1 << (fit.shift - 1))
+    return k.mul(ops.right_shift(total, fit.shift), k.cast(sign, i32))

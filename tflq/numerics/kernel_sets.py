@@ -1,0 +1,196 @@
+"""Kernel sets: which factor the kernels of an interpreter have, operator by operator.
+
+A rule asks the set for factors, and never for its name. A factor for channels is a `Factor` of
+`tflq.numerics.requantize`; a `Multiplier` is MultiplyByQuantizedMultiplier's for one number. Where a kernel refuses
+scales, a ValueError says why. Sources: as named in `tflq.numerics.convolution`, `elementwise`, `activation`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+import numpy as np
+
+from tflq.numerics.activation import Leaky, leaky_multipliers, multiplier_16bit, prelu_multipliers
+from tflq.numerics.convolution import (
+    double_scales,
+    hidden_scale,
+    legacy_scale,
+    mean_multiplier,
+    peephole_scale,
+    product_scale,
+)
+from tflq.numerics.elementwise import (
+    Addition,
+    addition,
+    comparison_multiplier,
+    division_multiplier,
+    multiplication,
+    power_of_two_shifts,
+    squared_difference,
+)
+from tflq.numerics.fixed_point import Multiplier, float_ratio, quantize_multiplier, ratio_multiplier
+from tflq.numerics.requantize.scaling import Factor, Float64, QuantizedMultiplier
+
+
+class Storage(Protocol):
+    """An integer type."""
+
+    @property
+    def bits(self) -> int: ...
+
+    @property
+    def signed(self) -> bool: ...
+
+
+class Parameters(Protocol):
+    """Parameters of a tensor that is quantized per layer."""
+
+    @property
+    def storage(self) -> Storage: ...
+
+    @property
+    def scale(self) -> float: ...
+
+    @property
+    def zero_point(self) -> int: ...
+
+
+_INT8, _UINT8, _INT16 = (8, True), (8, False), (16, True)
+_WEIGHTS = _INT8, (4, True), (2, True)
+
+
+class KernelSet:
+    """TFLite's reference kernels, as ai-edge-litert 2.0 to 2.3 has them. Another set is a class that says what its
+    kernels do otherwise."""
+
+    name: Final = "reference"
+
+    # Sums of products. Weights have float32 scales, [1 or C].
+
+    def convolution(self, x: Parameters, weights: np.ndarray, y: Parameters) -> Factor:
+        """CONV_2D, DEPTHWISE_CONV_2D and TRANSPOSE_CONV; of uint8 with one scale of the weights."""
+        if _type(x.storage) == _UINT8:
+            return QuantizedMultiplier(_legacy(x, weights, y))
+        return QuantizedMultiplier(double_scales(x.scale, weights, y.scale))
+
+    def fully_connected(self, x: Parameters, storage: Storage, weights: np.ndarray, y: Parameters) -> Factor | None:
+        """FULLY_CONNECTED for weights of a storage type; None if there is no kernel for the types."""
+        types, stored = (_type(x.storage), _type(y.storage)), _type(storage)
+        if types == (_INT16, _INT16) and (x.zero_point or y.zero_point):
+            return None
+        if types in ((_INT8, _INT8), (_INT16, _INT16)) and stored in _WEIGHTS:
+            return self.fully_connected_bytes(x, weights, y)
+        if types[0] == stored == _UINT8 and weights.size == 1:
+            return self.fully_connected_bytes(x, weights, y) if types[1] in (_UINT8, _INT16) else None
+        if types != (_INT16, _INT16) or stored != _INT16:
+            return None
+        scales = _legacy(x, weights, y) if weights.size == 1 else double_scales(x.scale, weights, y.scale)
+        return QuantizedMultiplier(scales)
+
+    def fully_connected_bytes(self, x: Parameters, weights: np.ndarray, y: Parameters) -> Factor:
+        """FULLY_CONNECTED with weights of at most 8 bits, whatever types the kernel reads the bytes as."""
+        return Float64(double_scales(x.scale, weights, y.scale))
+
+    def batch_matmul(self, x: Parameters, y: Parameters, result: Parameters) -> Factor:
+        return QuantizedMultiplier(_legacy(x, np.asarray([y.scale]), result))
+
+    def svdf(self, x: Parameters, weights: Parameters, y: Parameters) -> Factor:
+        """SVDF's products with the weights of features, and of time."""
+        return QuantizedMultiplier(np.asarray([float_ratio(x.scale, y.scale, weights.scale)]))
+
+    # Arithmetic of two.
+
+    def addition(self, x: Parameters, y: Parameters, result: Parameters, *, subtract: bool = False) -> Addition:
+        """ADD and SUB."""
+        return addition(x.scale, y.scale, result.scale, result.storage.bits, subtract=subtract)
+
+    def shifted_addition(self, x: Parameters, y: Parameters, result: Parameters) -> tuple[int, int] | None:
+        """The right shifts of operands of ADD and SUB of int16 with `pot_scale_int16`; None if they are scaled."""
+        return power_of_two_shifts(x.scale, y.scale, result.scale)
+
+    def squared_difference(self, x: Parameters, y: Parameters, result: Parameters) -> Addition:
+        return squared_difference(x.scale, y.scale, result.scale)
+
+    def multiplication(self, x: Parameters, y: Parameters, result: Parameters) -> Multiplier:
+        return multiplication(x.scale, y.scale, result.scale)
+
+    def division(self, x: Parameters, y: Parameters, result: Parameters) -> Multiplier:
+        return division_multiplier(x.scale, y.scale, result.scale)
+
+    def comparison(self, x: Parameters) -> Multiplier:
+        """An operand of EQUAL, LESS and their kin; a shift above 0 stands for the sign alone."""
+        return comparison_multiplier(x.scale)
+
+    # Functions of one, and reductions.
+
+    def requantization(self, x: Parameters, y: Parameters) -> Multiplier:
+        """QUANTIZE of integers, and REDUCE_MAX and REDUCE_MIN with another scale."""
+        return ratio_multiplier(x.scale, y.scale)
+
+    def absolute(self, x: Parameters, y: Parameters) -> Multiplier:
+        same = x.scale == y.scale  # also where both are 0
+        return quantize_multiplier(1.0 if same else float_ratio(x.scale, y.scale))
+
+    def relu(self, x: Parameters, y: Parameters) -> Multiplier:
+        return quantize_multiplier(float_ratio(x.scale, y.scale))
+
+    def leaky_relu(self, x: Parameters, y: Parameters, alpha: float) -> Leaky:
+        return leaky_multipliers(x.scale, y.scale, alpha)
+
+    def prelu(self, x: Parameters, alpha: Parameters, y: Parameters) -> tuple[Multiplier, Multiplier]:
+        """From the zero point up, and of products with alpha below it."""
+        return prelu_multipliers(x.scale, alpha.scale, y.scale)
+
+    def softmax(self, x: Parameters, beta: float) -> Multiplier:
+        """SOFTMAX of int16: of differences."""
+        return multiplier_16bit(beta, x.scale)
+
+    def total(self, x: Parameters, y: Parameters) -> Multiplier:
+        """SUM; MEAN, before its number of elements is known."""
+        return ratio_multiplier(x.scale, y.scale)
+
+    def mean(self, x: Parameters, y: Parameters, count: int) -> Multiplier:
+        return mean_multiplier(x.scale, y.scale, count)
+
+    def product(self, x: Parameters, y: Parameters, count: int) -> float:
+        """The real scale of REDUCE_PROD after each of `count` factors."""
+        return product_scale(x.scale, y.scale, count)
+
+    # LSTM.
+
+    def lstm_gates(self, x: float, weights: Sequence[float], gates: Sequence[float], cells: int) -> QuantizedMultiplier:
+        """Products with the input or the output state, for each gate's cells."""
+        scales = [float_ratio(w, gate, x) for w, gate in zip(weights, gates, strict=True)]
+        return QuantizedMultiplier(np.repeat(np.asarray(scales, np.float64), cells))
+
+    def lstm_sums(self, bias: float) -> Multiplier:
+        """The sums of the kernel of uint8, with the scale of its bias, in Q3.12."""
+        return quantize_multiplier(4096 * bias)
+
+    def lstm_norm(self, scale: float) -> Multiplier:
+        """Layer normalization by weights of a scale."""
+        mantissa, left = quantize_multiplier(scale)
+        return Multiplier(mantissa, left + 12)
+
+    def lstm_peephole(self, cell_exponent: int, weights: float, gate: float) -> Multiplier:
+        return quantize_multiplier(peephole_scale(cell_exponent, weights, gate))
+
+    def lstm_hidden(self, hidden: float) -> Multiplier:
+        return quantize_multiplier(hidden_scale(hidden))
+
+    def lstm_projection(self, weights: float, hidden: float, state: float) -> Factor:
+        return QuantizedMultiplier(np.asarray([float_ratio(weights, state, hidden)]))
+
+
+def _type(storage: Storage) -> tuple[int, bool]:
+    return storage.bits, storage.signed
+
+
+def _legacy(x: Parameters, weights: np.ndarray, y: Parameters) -> np.ndarray:
+    return np.asarray([legacy_scale(x.scale, float(weights[0]), y.scale)])
+
+
+REFERENCE: Final = KernelSet()
+"""The set that conversions are exact for."""

@@ -1,0 +1,193 @@
+"""Thresholds of a function that climbs, its levels and where: all that a search for a form in float32 needs.
+
+They are those of a scaling, of a table that climbs along a line, or of a table of two that climbs with their product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from tflq.numerics.float_basics import level_bounds
+from tflq.numerics.requantize.scaling import Bounds, Factor, Scaling
+
+_BLOCK: Final = 128  # channels whose thresholds stay in the cache
+_TABLE_LEVELS: Final = 1024  # that a table may climb, since each two of them are compared
+
+
+class Climb(NamedTuple):
+    """The climbs of C channels on accumulators in [low, high], int64 [C].
+
+    thresholds: T(n) of the levels from `bottom` + 1 on, int64 [L, C]. slope: about the levels per unit, float64 [C].
+    below: the greatest accumulators below each threshold, int64 [L, C], if they are not one less.
+    """
+
+    thresholds: np.ndarray
+    slope: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    bottom: int = 0
+    below: np.ndarray | None = None
+
+    def of_channels(self, some: np.ndarray) -> Climb:
+        """The climbs of some channels."""
+        below = None if self.below is None else self.below.take(some, 1)
+        slope, low, high = self.slope[some], self.low[some], self.high[some]
+        return Climb(self.thresholds.take(some, 1), slope, low, high, self.bottom, below)
+
+    @property
+    def beneath(self) -> np.ndarray:
+        """The greatest accumulators below each threshold: int64 [L, C]."""
+        return self.thresholds - 1 if self.below is None else self.below
+
+    @property
+    def live(self) -> np.ndarray:
+        """Whether the level of a channel depends on its accumulator, bool [C]."""
+        return np.asarray(((self.thresholds > self.low) & (self.thresholds <= self.high)).any(0))
+
+    @property
+    def steps(self) -> Steps:
+        """Both sides of all thresholds."""
+        return Steps.of(self)
+
+    def exact_part(self, least: np.ndarray) -> Climb:
+        """The climbs from `least` [C] on, in channels whose accumulators below that are on the first level, however
+        they are rounded."""
+        return self._replace(low=np.where(self.thresholds[0] > least, np.maximum(self.low, least), self.low))
+
+
+def climbs_of(s: Scaling[Factor]) -> Iterator[Climb]:
+    """The climbs of a scaling: of all channels alike, if they have one factor; then of each."""
+    thresholds, slope, bounds = s.thresholds(), s.factor.slope, s.accumulator
+    low, high, _ = np.broadcast_arrays(*bounds, slope)
+    alike = [Bounds.of(*bounds.range)] if slope.size == 1 < low.size else []
+    for each in (*alike, Bounds(low, high)):
+        rows = [np.broadcast_to(v, (*v.shape[:-1], each.low.size)) for v in (thresholds, slope)]
+        yield Climb(rows[0], rows[1], *each, s.levels.low)
+
+
+class Steps(NamedTuple):
+    """Requirements on f: at least `level` ([L, 1]) from `reached` on and less at `missed`, float64 [L, C]. NaN
+    where the range has no such accumulator."""
+
+    level: np.ndarray
+    reached: np.ndarray
+    missed: np.ndarray
+
+    @classmethod
+    def of(cls, climb: Climb) -> Steps:
+        """Both sides of all thresholds."""
+        thresholds, _, low, high, bottom, below = climb
+        level = np.arange(bottom + 1.0, bottom + 1.0 + thresholds.shape[0])[:, None]
+        if (thresholds[0] > low).all() and (thresholds[-1] <= high).all():
+            reached = thresholds.astype(np.float64)
+            return cls(level, reached, reached - 1 if below is None else below.astype(np.float64))
+        reached = np.where(thresholds <= high, np.maximum(thresholds, low), np.nan)
+        return cls(level, reached, np.where(thresholds > low, np.minimum(climb.beneath, high), np.nan))
+
+    def of_channels(self, some: np.ndarray) -> Steps:
+        return Steps(self.level, self.reached.take(some, 1), self.missed.take(some, 1))
+
+    def room(self, slope: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The bounds that each threshold sets to the offset of a line, in levels, [L, C] each: at least the first, and
+        less than the second; infinite where there is no bound."""
+        sides = []
+        for x, end, free in ((self.reached, -1, -np.inf), (self.missed, 0, np.inf)):
+            offset = x * -slope
+            offset += self.level
+            if np.isnan(x[end]).any():
+                offset[np.isnan(offset)] = free
+            sides.append(offset)
+        return sides[0], sides[1]
+
+    def left(self, a: np.ndarray, m: np.ndarray, *, fused: bool) -> tuple[np.ndarray, np.ndarray]:
+        """The interval that all thresholds leave to c of (x - a) m + c, of a gain of 1: at least the first and less
+        than the second, float64 [C]. `fused`: of the product before it is rounded."""
+        bounds = level_bounds(self.level[:, 0], np.ones(1, np.float32))[0, :-2, None]
+        sides = []
+        for x, free in ((self.reached, -np.inf), (self.missed, np.inf)):
+            room = bounds - line_products(x, a, m, fused=fused)
+            room[np.isnan(room)] = free
+            sides.append(room)
+        return sides[0].max(0), sides[1].min(0)
+
+    def split(self, at_least: np.ndarray, below: np.ndarray, *, odd: bool) -> tuple[np.ndarray, np.ndarray]:
+        """The bounds for each sign of accumulators, [L, S, C]; S is 1 for lines that are not odd."""
+        if not odd:
+            return at_least[:, None], below[:, None]
+        sides: list[np.ndarray] = []
+        for x, values, free in ((self.reached, at_least, -np.inf), (self.missed, below, np.inf)):
+            sides.append(np.stack([np.where(x > 0, values, free), np.where(x < 0, values, free)], 1))
+        return sides[0], sides[1]
+
+    def meets_thresholds(self, reached: np.ndarray, missed: np.ndarray) -> np.ndarray:
+        """Whether the results of both are on the right side of every threshold, bool [C]."""
+        with np.errstate(invalid="ignore"):
+            return np.asarray(~((reached < self.level) | (missed >= self.level)).any(0))
+
+
+def line_products(x: np.ndarray, a: np.ndarray, m: np.ndarray, *, fused: bool) -> np.ndarray:
+    """(x - a) m, rounded to float32 or, `fused`, as it is."""
+    less = (x - a).astype(np.float32)
+    return less.astype(np.float64) * m if fused else less * m
+
+
+# Lines that tables climb along.
+
+
+def table_climb(entries: np.ndarray, numbers: np.ndarray) -> Climb | None:
+    """The climb of a table along a line, by levels from 0 on. `entries` int64 [N], by the `numbers` int64 [N], which
+    climb. None if there is no such line, or if it has more levels than are looked at."""
+    least, most = int(entries[0]), int(entries[-1])
+    if not least < most <= least + _TABLE_LEVELS or (np.diff(entries) < 0).any():
+        return None
+    thresholds = numbers[np.searchsorted(entries, np.arange(least + 1, most + 1))].astype(np.int64)
+    slope = line_slope(thresholds)
+    return Climb(thresholds[:, None], np.asarray([slope]), numbers[:1], numbers[-1:]) if slope else None
+
+
+def line_slope(thresholds: np.ndarray, below: np.ndarray | None = None) -> float | None:
+    """Levels per unit of a line that climbs at T(1) ... T(L) int64 [L], in the middle of what they allow: for any two,
+    it gains less than j - i levels from T(i) to what is below T(j). Lines may differ on both sides of zero. None if
+    there is no such line."""
+    beneath = thresholds - 1 if below is None else below
+    least, most = 0.0, np.inf
+    ends = _slopes(thresholds, beneath, np.arange(thresholds.size))
+    if not ends[0] < ends[1]:
+        for side in (thresholds > 0, thresholds <= 0):
+            ends = _slopes(thresholds[side], beneath[side], np.arange(thresholds.size)[side])
+            least, most = max(least, ends[0]), min(most, ends[1])
+        ends = least, most
+    if not ends[0] < ends[1]:
+        return None
+    return (ends[0] + ends[1]) / 2 if np.isfinite(ends[1]) else ends[0] * 2 or 1.0
+
+
+def _slopes(reached: np.ndarray, missed: np.ndarray, level: np.ndarray) -> tuple[float, float]:
+    """The bounds of what lines with these steps gain per unit; twice the same if no line has them."""
+    run, rise = missed - reached[:, None], level - level[:, None]
+    if ((run == 0) & (rise <= 0)).any():
+        return 0.0, 0.0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        least = np.where(run < 0, rise / run, 0).max(initial=0)
+        most = np.where(run > 0, rise / run, np.inf).min(initial=np.inf)
+    return float(least), float(most)
+
+
+# Some channels at a time.
+
+
+def blocks(channels: int) -> Iterator[np.ndarray]:
+    """The indices of channels, of so many at a time that their thresholds stay in the cache."""
+    return (np.arange(at, min(at + _BLOCK, channels)) for at in range(0, channels, _BLOCK))
+
+
+def proven(task: Any, fit: Any) -> np.ndarray:
+    """Whether a formula with the constants `fit` does what a task asks, bool [C]; `of_channels` gives those of both."""
+    result = np.zeros(task.climb.slope.size, bool)
+    for channels in blocks(result.size):
+        some = task.of_channels(channels)
+        result[channels] = some.proves(fit.of_channels(channels), some.climb.steps)
+    return result

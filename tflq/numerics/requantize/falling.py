@@ -1,0 +1,193 @@
+"""Requantization in float32 by one line: of sums that fall, or of sums that are clipped.
+
+    u = relu(h - x)                       the convolution's own: weights with the other sign, h in the bias
+    f(x) = floor(relu(c - u * m))         MUL, ADD with RELU, FLOOR
+
+h is where the last level has been reached, so the first rectifier ends the levels above and the second one below:
+neither a clamp nor the product that undoes its scale is needed. f is monotone in x for m >= 0, so it equals the
+requantization if f(T(n)) has reached n and f(T(n) - 1) has not, and the same at
+the ends.
+
+There is no gain to choose, so m is fixed; h is any integer before the line reaches a further level. Some are tried,
+with c in the middle of what they leave (-u m is (x - h) m). Where thousands of accumulators share a level that is
+not enough.
+
+The same line with one clamp of whole numbers, whose lower end is where the line has left the first level:
+
+    f(x) = floor(clip(x - h, -span, 0) * m + c)         CLIP, MUL, ADD, FLOOR
+
+As the clamp stands before the product, no runtime can multiply m into the weights of the convolution, and it has no
+other constants to put together. What is left to it is to round MUL and ADD once (`tflq.numerics.float_basics`), so
+these lines are proven with both roundings; and c may be off by a part of a unit in its last place.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from tflq.numerics.float_basics import EXACT, FARTHEST, SumRounding, float_steps, from_steps, level_bounds
+from tflq.numerics.requantize.climb import Climb, Steps, blocks, proven
+from tflq.numerics.requantize.float_forms import FloatForm, Prepare
+from tflq.numerics.requantize.forms import Ops, X
+from tflq.numerics.requantize.lines import HardestThresholds
+
+# These numbers bound the search, not the proof. By docs/decisions/0016 it decides 83 of 3,560 models, and takes 0.8 of
+# the 4.6 s in which those that meet it are converted.
+_TRIED: Final = (4, 12, *[32] * 6)  # h of each wave
+_STEPS: Final = np.asarray([0, 1, -1])[:, None]  # of m away from the real slope
+_FURTHER: Final = 7  # how far h is from the one before
+_LEFT: Final = (0.8, 0.25)  # the share of channels that is too many after the first waves, if more than a few
+_ROOM: Final = 0.9  # how much of a level h may use up
+_FEW: Final = 12
+_MARGIN: Final = 0.25  # units in the last place of c
+
+
+@dataclass(frozen=True, eq=False)
+class Falling(FloatForm):
+    """floor(relu(c - u m)) of u = relu(h - x): proven at every threshold, with product and sum rounded separately."""
+
+    h: np.ndarray
+    m: np.ndarray
+    c: np.ndarray
+
+    @classmethod
+    def fit(cls, climb: Climb) -> Falling | None:
+        return _fit(climb._replace(bottom=0), "separate")
+
+    def prepare(self) -> Prepare:
+        return Prepare(negate=True, add=self.h)
+
+    def offset(self, bottom: int) -> int:
+        return bottom
+
+    def apply(self, x: X, ops: Ops[X]) -> X:
+        return ops.floor(ops.multiply_add(x, ops.row(-self.m), ops.row(self.c), relu=True))
+
+
+@dataclass(frozen=True, eq=False)
+class Clipped(FloatForm):
+    """floor(clip(x - h, -span, 0) m + c): proven at every threshold, with product and sum rounded separately and
+    once."""
+
+    h: np.ndarray
+    span: np.ndarray
+    m: np.ndarray
+    c: np.ndarray
+
+    @classmethod
+    def fit(cls, climb: Climb) -> Clipped | None:
+        line = _fit(climb, "either")
+        if line is None:
+            return None
+        over = np.maximum(line.c - np.float32(climb.bottom + 0.5), 0)
+        span = np.divide(over, line.m, out=np.zeros_like(over), where=line.m > 0)
+        return cls(line.h, span, line.m, line.c)
+
+    def prepare(self) -> Prepare:
+        return Prepare(negate=False, add=-self.h)
+
+    def falling(self, bottom: int) -> Falling | None:
+        return Falling(self.h, self.m, self.c) if bottom == 0 else None
+
+    def apply(self, x: X, ops: Ops[X]) -> X:
+        u = ops.clip(x, -self.span, np.zeros_like(self.span))
+        return ops.floor(ops.multiply_add(u, ops.row(self.m), ops.row(self.c)))
+
+
+class _Task(NamedTuple):
+    """A search for lines. `top`: where the last level is reached; `span`: the number of accumulators by which h may be
+    further, int64 [C]."""
+
+    climb: Climb
+    top: np.ndarray
+    span: np.ndarray
+    rounding: SumRounding
+
+    def of_channels(self, channels: np.ndarray) -> _Task:
+        return _Task(self.climb.of_channels(channels), self.top[channels], self.span[channels], self.rounding)
+
+    def proves(self, fit: Falling, steps: Steps) -> np.ndarray:
+        """Whether a line meets every threshold and ends at the last level, bool [C]."""
+        ends = np.floor(fit.c) <= steps.level[-1, 0]
+        if self.rounding == "separate":
+            return ends & steps.meets_thresholds(fit(steps.reached), fit(steps.missed))
+        margin = np.spacing(fit.c) * _MARGIN
+        for fused in (False, True):
+            at_least, below = steps.left(fit.h.astype(np.float64), fit.m, fused=fused)
+            ends &= (at_least <= fit.c - margin) & (fit.c + margin < below)
+        return ends
+
+
+def _fit(climb: Climb, rounding: SumRounding) -> Falling | None:
+    top = np.clip(climb.thresholds[-1], climb.low, climb.high)
+    span = np.clip(_ROOM / np.maximum(climb.slope, 1 / EXACT), 1, sum(_TRIED) * _FURTHER).astype(np.int64)
+    least = top + span - EXACT  # below it x is rounded, but on the first level anyway
+    climb = climb.exact_part(least)
+    low, live = climb.low, climb.live
+    farthest = EXACT if rounding == "separate" else FARTHEST
+    if (low < least)[live].any() or (np.abs(top) + span >= farthest)[live].any():
+        return None
+    h, m = np.zeros(low.shape, np.float32), np.zeros(low.shape, np.float32)
+    fit = Falling(h, m, ((climb.thresholds <= low).sum(0) + (climb.bottom + 0.5)).astype(np.float32))
+    return fit if _search(_Task(climb, top, span, rounding), fit, np.nonzero(live)[0]) else None
+
+
+def _search(task: _Task, result: Falling, channels: np.ndarray) -> bool:
+    """Fills `result` for the channels; answers whether all of them have a line."""
+    first = _first(task, result, channels)
+    if first is None:
+        return False
+    (left, tight), order = first, 0
+    for wave, tried in enumerate(_TRIED):
+        if tight is None or not left.size:
+            break
+        fit, hits = _tried(task.of_channels(left), tight, np.arange(order, order + tried)[:, None])
+        hits = np.nonzero(hits)[0]
+        hits = hits[proven(task.of_channels(left[hits]), fit.of_channels(hits))]
+        result.store(left[hits], fit.of_channels(hits))
+        rest = np.delete(np.arange(left.size), hits)
+        left, tight, order = left[rest], tight.columns(rest), order + tried
+        if left.size > max(_LEFT[min(wave, 1)] * channels.size, _FEW):
+            return False
+    return not left.size
+
+
+def _first(task: _Task, result: Falling, channels: np.ndarray) -> tuple[np.ndarray, HardestThresholds | None] | None:
+    """Fills `result` where the line of the nearest m through the middle of all thresholds is proven. Answers the other
+    channels and their tightest thresholds; None if a channel has no line, as where thresholds jump at zero."""
+    rest_of_channels, tight = [np.zeros(0, np.int64)], []
+    for block in blocks(channels.size):
+        some = task.of_channels(channels[block])
+        steps, m = some.climb.steps, some.climb.slope.astype(np.float32)
+        slope = m.astype(np.float64)
+        least, most = (reduce(v, 0) for reduce, v in zip((np.max, np.min), steps.room(slope), strict=True))
+        if (least > most + len(steps.level) * 2.0**-22).any():
+            return None
+        most = np.minimum(most, steps.level[-1] + 1 - some.top * slope)
+        c = ((least + most) / 2 + some.top * slope).astype(np.float32)
+        fit = Falling(some.top.astype(np.float32), m, c)
+        good = some.proves(fit, steps)
+        result.store(channels[block][good], fit.of_channels(good))
+        rest = np.nonzero(~good)[0]
+        if rest.size:
+            rest_of_channels.append(channels[block][rest])
+            tight.append(HardestThresholds.of(steps.of_channels(rest), some.climb.slope[rest], odd=False))
+    return np.concatenate(rest_of_channels), HardestThresholds.joined(tight) if tight else None
+
+
+def _tried(task: _Task, tight: HardestThresholds, order: np.ndarray) -> tuple[Falling, np.ndarray]:
+    """The line of each channel that leaves most room on its tightest thresholds, and whether it leaves any. It is
+    chosen among some h by their order [H, 1]."""
+    h = task.top + order * _FURTHER % task.span
+    near = from_steps(np.maximum(float_steps(task.climb.slope.astype(np.float32)) + _STEPS, 0))
+    h, m = np.tile(h, (len(near), 1)), np.repeat(near, len(order), 0)
+    levels = np.arange(1, task.climb.thresholds.shape[0] + 1) + task.climb.bottom
+    bounds = level_bounds(levels, np.ones(1, np.float32))
+    gain = np.zeros(m.shape, np.int64)
+    lines = tight.lines(h.astype(np.float64), m, bounds, gain, rounding=task.rounding)
+    columns = np.arange(task.climb.slope.size)
+    fit = Falling(h[lines.best, columns].astype(np.float32), m[lines.best, columns], lines.c)
+    return fit, lines.any

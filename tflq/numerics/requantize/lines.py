@@ -1,0 +1,145 @@
+"""Lines of float32 numbers: which constants their roundings leave, exactly.
+
+    gain * ((x - a) * m + r)        three products and sums in float32, each rounded on its own
+
+reaches the level n where the sum reaches a float32 number S(n), the least one whose product by the gain rounds to n
+or more: where (x - a) * m, rounded, and r add up to the middle between S(n) and the float32 number below it. So for
+a gain, an m and an a each threshold bounds r: the least accumulator of a level from below, the greatest one before
+it from above. Between the greatest of the lower bounds and the least of the upper ones r is free.
+
+The hardest bounds are those of the thresholds that a line of real numbers passes most closely
+(`HardestThresholds`). A few of them stand for all during the search.
+
+A product and a sum that may be rounded once, too, bound r twice: by the product as it is, and rounded.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tflq.numerics.float_basics import SumRounding, before
+from tflq.numerics.requantize.climb import Steps, line_products
+
+_TIGHT = 24  # of the thresholds of each side
+_STEEPER = 2.0**-26
+_COLUMNS = 1024  # lines whose thresholds stay in the cache
+
+
+class HardestThresholds(NamedTuple):
+    """Thresholds of C lines: accumulators float64 [2, K, S, C], and the index of their level, int64. The first of
+    the two must reach the level, the second must not. L and L + 1 stand for levels that all reach, and that none
+    does."""
+
+    x: np.ndarray
+    n: np.ndarray
+
+    @classmethod
+    def of(cls, steps: Steps, slope: np.ndarray, *, odd: bool, most: int = _TIGHT) -> HardestThresholds:
+        """The thresholds of each side, `most` at most, that leave a line of a slope the least room. They are taken for
+        a line that climbs a little more: rounding half away may leave the slope itself none."""
+        places: list[np.ndarray] = []
+        accumulators: list[np.ndarray] = []
+        sides = steps.split(*steps.room(slope * (1 + _STEEPER)), odd=odd)
+        for x, room in zip((steps.reached, steps.missed), (-sides[0], sides[1]), strict=True):
+            n = np.broadcast_to(np.arange(room.shape[0])[:, None, None], room.shape)
+            if room.shape[0] > most:
+                n = np.argpartition(room, most, axis=0)[:most]
+            free = np.isinf(np.take_along_axis(room, n, 0))
+            accumulators.append(np.where(free, 0.0, np.take_along_axis(x[:, None], n, 0)))
+            places.append(np.where(free, room.shape[0] + len(places), n))
+        return cls(np.stack(accumulators), np.stack(places))
+
+    def columns(self, some: np.ndarray) -> HardestThresholds:
+        return HardestThresholds(self.x.take(some, -1), self.n.take(some, -1))
+
+    @property
+    def width(self) -> int:
+        """The number of thresholds of each side."""
+        return self.x.shape[1]
+
+    @classmethod
+    def joined(cls, parts: list[HardestThresholds]) -> HardestThresholds:
+        return cls(*(np.concatenate(v, -1) for v in zip(*parts, strict=True)))
+
+    def lines(
+        self,
+        a: np.ndarray,
+        m: np.ndarray,
+        bounds: np.ndarray,
+        gain: np.ndarray,
+        *,
+        rounding: SumRounding = "separate",
+    ) -> Lines:
+        """The widest of B lines of each channel: a float64 [B or 1, C], m float32 [B, C], and `level_bounds` with the
+        index of each line's gain [B, C]."""
+        count, levels = m.shape[0], bounds.shape[1]
+        parts = []
+        for at in range(0, m.shape[1], max(1, _COLUMNS // count)):
+            some = slice(at, at + max(1, _COLUMNS // count))
+            x = self.x[..., None, some]
+            bound = bounds.ravel().take(self.n[..., None, some] + gain[:, some] * levels, mode="clip")
+            room = bound - line_products(x, a[:, some], m[:, some], fused=False)
+            at_least, below = room[0].max(0), room[1].min(0)
+            if rounding == "either":
+                room = bound - line_products(x, a[:, some], m[:, some], fused=True)
+                at_least, below = np.maximum(at_least, room[0].max(0)), np.minimum(below, room[1].min(0))
+            parts.append(Lines.widest(at_least, below, m[:, some].astype(np.float64)))
+        return Lines(*(np.concatenate(v, -1) for v in zip(*parts, strict=True)))
+
+
+class Lines(NamedTuple):
+    """The line of each channel that leaves most room: its index, int64 [C]; whether it leaves any; and what is added to
+    its products, float32 [C]: c, and before it e for positive accumulators and -e for negative ones."""
+
+    best: np.ndarray
+    any: np.ndarray
+    c: np.ndarray
+    e: np.ndarray
+
+    @classmethod
+    def widest(cls, at_least: np.ndarray, below: np.ndarray, m: np.ndarray) -> Lines:
+        """The widest of lines that leave the interval [at_least, below) for what is added, float64 [S, B, C]. An
+        interval that lacks an end is as long as an accumulator; a side that lacks both is like the other."""
+        if len(at_least) == 2:
+            free = np.isinf(at_least) & np.isinf(below)
+            at_least, below = (np.where(free, v[::-1], v) for v in (at_least, below))
+        at_least, below = (
+            np.where(np.isinf(v), other + way * m, v) for v, other, way in ((at_least, below, -1), (below, at_least, 1))
+        )
+        if len(at_least) == 2:
+            c, e = _two_sided(at_least, below)
+            sums = np.stack([e + c, c - e])
+        else:
+            c = inside(at_least[0], below[0])
+            e, sums = np.zeros_like(c), c[None]
+        fits = ((at_least <= sums) & (sums < below)).all(0)
+        index = np.where(fits, (below - at_least).min(0), -np.inf).argmax(0)
+        columns = np.arange(index.size)
+        return cls(index, *(v[index, columns] for v in (fits, c, e)))
+
+
+def inside(at_least: np.ndarray, below: np.ndarray) -> np.ndarray:
+    """A float32 number in each interval, near its middle; next to it if it holds none."""
+    c = ((at_least + below) / 2).astype(np.float32)
+    c = np.where(c < at_least, np.nextafter(c, np.float32(np.inf)), c)
+    return np.where(c >= below, before(c), c)
+
+
+def _two_sided(at_least: np.ndarray, below: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """c and e, float32, with c + e, rounded, in the first of two intervals and c - e in the second. Meaningless
+    where there are no such numbers."""
+    middle = ((at_least + below).sum(0) / 4).astype(np.float32)
+    c, e, done = middle, np.zeros_like(middle), np.zeros(middle.shape, bool)
+    for tried in (middle, before(middle), np.nextafter(middle, np.float32(np.inf))):
+        least = np.maximum(at_least[0] - tried, tried - below[1])
+        most = np.minimum(below[0] - tried, tried - at_least[1])
+        half = np.maximum((least + most) / 2, 0).astype(np.float32)
+        up, down = tried + half, tried - half
+        fits = (at_least[0] <= up) & (up < below[0]) & (at_least[1] <= down) & (down < below[1])
+        take = fits & ~done
+        c, e, done = np.where(take, tried, c), np.where(take, half, e), done | fits
+        if done.all():
+            break
+    return c, e

@@ -1,0 +1,244 @@
+"""A requantization, and the factors by which kernels multiply and round.
+
+    stored = clamp(factor(x - zero_in) + zero_out)
+
+A factor is all that differs between kernels:
+
+    QuantizedMultiplier    MultiplyByQuantizedMultiplier: the multiplier of a real scale, and two roundings
+    Float64                round_half_away(double(x) scale): FULLY_CONNECTED of 8 bits
+    FixedPoint             TOSA's RESCALE: x M / 2^s, rounded once or twice
+
+Sources: kernels/internal/common.cc, TOSA 1.0 specification, RESCALE;
+kernels/internal/reference/integer_ops/fully_connected.h.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any, Final, Generic, NamedTuple, Self, TypeVar
+
+import numpy as np
+
+from tflq.numerics.fixed_point import (
+    half_away,
+    multiply,
+    quantize_multipliers,
+    rescale,
+    rescale_i64,
+    wide_multipliers,
+)
+from tflq.numerics.requantize.staircase import Staircase, float_thresholds, rescale_thresholds
+
+_EXACT: Final = 1 << 24
+"""Integers below it in magnitude are clamped as they are, by a scale of 1."""
+
+
+class Bounds(NamedTuple):
+    """Least and greatest integers of each channel, or of all: int64 [1 or C] each."""
+
+    low: np.ndarray
+    high: np.ndarray
+
+    @classmethod
+    def of(cls, low: int, high: int) -> Bounds:
+        """Bounds of all channels."""
+        return cls(np.asarray([low], np.int64), np.asarray([high], np.int64))
+
+    @property
+    def range(self) -> Range:
+        """The least and the greatest integer of all channels."""
+        return Range(int(self.low.min()), int(self.high.max()))
+
+
+class Range(NamedTuple):
+    """The least and the greatest of some integers."""
+
+    low: int
+    high: int
+
+    @property
+    def reach(self) -> int:
+        """The greatest magnitude."""
+        return max(-self.low, self.high)
+
+
+class Factor:
+    """A real factor per channel and its rounding, as a kernel has it."""
+
+    __slots__ = ()
+
+    @property
+    def slope(self) -> np.ndarray:
+        """Levels per unit, float64 [1 or C]."""
+        raise NotImplementedError
+
+    @property
+    def rises(self) -> bool:
+        """Whether greater integers have greater results, or equal ones."""
+        raise NotImplementedError
+
+    @property
+    def key(self) -> Hashable:
+        """A key that is equal for equal factors of a class."""
+        raise NotImplementedError
+
+    @property
+    def steps(self) -> tuple[np.ndarray, np.ndarray]:
+        """Where a staircase begins to climb, and the distance between its steps, as reals: float64 [1 or C]."""
+        raise NotImplementedError
+
+    def thresholds(self, levels: np.ndarray) -> np.ndarray:
+        """The least x that reaches each level: int64 [L, C] for levels int64 [L] or [L, C]."""
+        raise NotImplementedError
+
+    def apply(self, x: np.ndarray) -> np.ndarray:
+        """The kernel's own result for integers [..., C]: whole numbers, int64 or float64."""
+        raise NotImplementedError
+
+    def of_channels(self, channels: np.ndarray | slice) -> Self:
+        """The factor of some channels."""
+        raise NotImplementedError
+
+
+class FixedPoint(Factor):
+    """x multiplier / 2^shift: int64 [1 or C] each. double_round: rounded twice where shifts are above 31."""
+
+    __slots__ = ("double_round", "multiplier", "shift")
+
+    def __init__(self, multiplier: np.ndarray, shift: np.ndarray, double_round: bool = True) -> None:
+        self.multiplier: Final = multiplier
+        self.shift: Final = shift
+        self.double_round: Final = double_round
+
+    @property
+    def numbers(self) -> tuple[np.ndarray, np.ndarray, bool]:
+        """Multiplier, shift, and whether it rounds twice."""
+        return self.multiplier, self.shift, self.double_round
+
+    @property
+    def slope(self) -> np.ndarray:
+        return np.asarray(np.ldexp(self.multiplier, -self.shift))
+
+    @property
+    def rises(self) -> bool:
+        return bool((self.multiplier >= 0).all())
+
+    @property
+    def key(self) -> Hashable:
+        return self.multiplier.tobytes(), self.shift.tobytes(), self.double_round
+
+    @property
+    def steps(self) -> tuple[np.ndarray, np.ndarray]:
+        with np.errstate(divide="ignore"):
+            whole = np.ldexp(1.0, self.shift)
+            step = whole / self.multiplier
+            second = np.where(self.double_round & (self.shift > 31), 2.0**30, 0.0)
+            return (whole * 0.5 - second) / self.multiplier, step
+
+    def thresholds(self, levels: np.ndarray) -> np.ndarray:
+        return rescale_thresholds(levels, self.multiplier, self.shift, double_round=self.double_round)
+
+    def apply(self, x: np.ndarray) -> np.ndarray:
+        return rescale(x, self.multiplier, self.shift, double_round=self.double_round)
+
+    def of_channels(self, channels: np.ndarray | slice) -> FixedPoint:
+        return FixedPoint(self.multiplier[channels], self.shift[channels], self.double_round)
+
+
+class QuantizedMultiplier(FixedPoint):
+    """x times real scales, float64 [1 or C], as MultiplyByQuantizedMultiplier computes it: with a multiplier of 31
+    bits, rounded twice; of int64 with one of 15 bits, rounded once. Where its shifts are RESCALE's, it is that."""
+
+    __slots__ = ("multipliers", "scale")
+
+    def __init__(self, scale: np.ndarray) -> None:
+        mantissa, left = quantize_multipliers(scale)
+        super().__init__(mantissa.astype(np.int64), 31 - left.astype(np.int64))
+        self.scale: Final = scale
+        self.multipliers: Final = mantissa, left  # int32 [1 or C] each; left shifts
+
+    def apply(self, x: np.ndarray) -> np.ndarray:
+        if x.dtype == np.int64:
+            return rescale_i64(x, *wide_multipliers(*self.multipliers)).astype(np.int64)
+        return multiply(x, *self.multipliers).astype(np.int64)
+
+
+class Float64(Factor):
+    """round_half_away(double(x) scale): float64 [1 or C], positive."""
+
+    __slots__ = ("scale",)
+
+    def __init__(self, scale: np.ndarray) -> None:
+        self.scale: Final = scale
+
+    @property
+    def slope(self) -> np.ndarray:
+        return self.scale
+
+    @property
+    def rises(self) -> bool:
+        return bool((np.isfinite(self.scale) & (self.scale > 0)).all())
+
+    @property
+    def key(self) -> Hashable:
+        return self.scale.tobytes()
+
+    @property
+    def steps(self) -> tuple[np.ndarray, np.ndarray]:
+        return 0.5 / self.scale, 1.0 / self.scale
+
+    def thresholds(self, levels: np.ndarray) -> np.ndarray:
+        return float_thresholds(levels, self.scale)
+
+    def apply(self, x: np.ndarray) -> np.ndarray:
+        return half_away(x.astype(np.float64) * self.scale)
+
+    def of_channels(self, channels: np.ndarray | slice) -> Float64:
+        return Float64(self.scale[channels])
+
+
+F = TypeVar("F", bound=Factor, covariant=True)
+
+
+class Scaling(Generic[F]):
+    """stored = clamp(factor(x - zero_in) + zero_out, result), for x - zero_in within `accumulator`."""
+
+    __slots__ = ("accumulator", "factor", "result", "zero_in", "zero_out")
+
+    def __init__(self, factor: F, zero_in: int, zero_out: int, accumulator: Bounds, result: Range) -> None:
+        self.factor: Final = factor
+        self.zero_in: Final = zero_in
+        self.zero_out: Final = zero_out
+        self.accumulator: Final = accumulator
+        self.result: Final = result
+
+    def replace(self, **changes: Any) -> Scaling[F]:
+        """A copy with other values of some fields."""
+        return Scaling(**{name: getattr(self, name) for name in self.__slots__} | changes)
+
+    @property
+    def levels(self) -> Range:
+        """The least and the greatest result of the factor that is not clamped."""
+        return Range(self.result.low - self.zero_out, self.result.high - self.zero_out)
+
+    @property
+    def is_one(self) -> bool:
+        """Whether it is a scale of 1 on integers that are small enough to be clamped as they are."""
+        if not isinstance(self.factor, FixedPoint) or self.accumulator.range.reach >= _EXACT:
+            return False
+        return bool((self.factor.multiplier == 1 << self.factor.shift).all())
+
+    @property
+    def key(self) -> Hashable:
+        """A key that is equal for equal requantizations of x - zero_in."""
+        return self.factor.key, *(v.tobytes() for v in self.accumulator), self.zero_out, self.result
+
+    def staircase(self) -> Staircase:
+        """The staircase between the ends of the result."""
+        low, high = self.levels
+        return Staircase.of(self.factor, low + 1, high - low)
+
+    def thresholds(self) -> np.ndarray:
+        """T(n) of all levels above the lowest: int64 [L, C]."""
+        low, high = self.levels
+        return self.factor.thresholds(np.arange(low + 1, high + 1))

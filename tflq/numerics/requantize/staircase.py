@@ -1,0 +1,137 @@
+"""Requantization as a staircase.
+
+A requantization f is monotone and has few results, so its thresholds T(n), the smallest x with f(x) >= n, determine it.
+Any formula with the same thresholds is the same function on every input. For TOSA's RESCALE (`numerics.fixed_point`)
+
+    T(n) = ceil(((2n - 1) 2^(s-1) - r) / M)    r = 2^30 for n >= 1, -2^30 for n <= 0 if it rounds twice (s > 31), else 0
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from tflq.numerics.fixed_point import quantize_multipliers
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from tflq.numerics.requantize.scaling import Factor
+
+
+_MOST_LEFT = 29
+"""Bits to the left up to which RESCALE has a shift for a multiplier."""
+NEVER = 1 << 48
+"""A threshold that no accumulator reaches; all have passed -NEVER."""
+
+
+def rescale_thresholds(
+    levels: np.ndarray, mantissa: npt.ArrayLike, shift: npt.ArrayLike, *, double_round: bool = True
+) -> np.ndarray:
+    """T(n) of a RESCALE by non-negative multipliers int[C], for levels n int64 [L] or [L, C]: int64 [L, C], within
+    ±NEVER."""
+    m, s = np.atleast_1d(np.asarray(mantissa, np.int64)), np.atleast_1d(np.asarray(shift, np.int64))
+    odd = 2 * _of_channels(levels).astype(np.int64) - 1
+    far = np.abs(odd) > (np.int64(1) << 62) >> (s - 1)
+    target = np.where(far, 0, odd) << (s - 1)
+    if double_round:
+        target = target - np.where(s > 31, np.where(odd > 0, 1 << 30, -(1 << 30)), 0)
+    limit = np.where(odd > 0, NEVER, -NEVER)
+    exact = -((-target) // np.maximum(m, 1))
+    return np.where(far | (m == 0), limit, np.clip(exact, -NEVER, NEVER))
+
+
+def float_thresholds(levels: np.ndarray, scale: npt.ArrayLike) -> np.ndarray:
+    """T(n) of round_half_away(double(x) * scale) for positive scales float64[C] and levels n [L] or [L, C]: int64
+    [L, C], within ±NEVER."""
+    d = np.atleast_1d(np.asarray(scale, np.float64))
+    # half away: at or above n - 1/2 for n >= 1; strictly above it for n <= 0
+    border = _of_channels(levels) - 0.5
+    positive = border > 0
+    guess = np.clip(np.ceil(border / d), -NEVER, NEVER)
+
+    def reached(x: np.ndarray) -> np.ndarray:
+        product = x * d
+        return np.where(positive, product >= border, product > border)
+
+    first = np.full(guess.shape, NEVER, np.float64)
+    for step in (1, 0, -1):
+        first = np.where(reached(guess + step), guess + step, first)
+    return np.clip(first, -NEVER, NEVER).astype(np.int64)
+
+
+def roundings_agree(
+    scale: npt.ArrayLike, twice: npt.ArrayLike, low: np.ndarray, high: np.ndarray, bottom: int, top: int
+) -> np.ndarray:
+    """Whether sums are rounded alike once, by `scale` in float64, and twice, by the multiplier of `twice`: bool
+    [C]. Both results are clamped to the levels from bottom to top; it holds for every sum in [low, high], int64
+    [C].
+
+    Both functions are monotone, so they are equal if all thresholds are that the sums can tell apart.
+    """
+    reals = np.broadcast_to(np.asarray(scale, np.float64), low.shape)
+    mantissa, left = (np.broadcast_to(v, low.shape) for v in quantize_multipliers(twice))
+    reach = np.maximum(np.maximum(-low, high), 1).astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        valid = (mantissa > 0) & (left <= _MOST_LEFT) & (reals > 0) & (reach * np.maximum(reals, 1) < 2.0**30)
+    valid &= (low <= high) & (reach * np.exp2(np.maximum(left, 0)) < 2.0**31)
+    levels = np.arange(bottom + 1, top + 1)
+    once = float_thresholds(levels, np.where(valid, reals, 1.0))
+    again = rescale_thresholds(levels, np.where(valid, mantissa, 1), np.where(valid, 31 - left, 31))
+    seen = [np.clip(t, low, high + 1) for t in (once, again)]
+    return valid & (seen[0] == seen[1]).all(axis=0)
+
+
+def _of_channels(levels: np.ndarray) -> np.ndarray:
+    """Levels as [L, 1] or [L, C]."""
+    return levels[:, None] if levels.ndim == 1 else levels
+
+
+class Staircase:
+    """A requantization of C channels: the levels that each climbs to, where, and where as reals.
+
+    The levels of channel c are bottom[c] to bottom[c] + height - 1 (int64 [C]). `first` is X(1) and `step` the distance
+    from X(m) to X(m + 1), float64 [C]; below zero it climbs at -X(m).
+    """
+
+    __slots__ = ("bottom", "factor", "first", "height", "step")
+
+    def __init__(self, factor: Factor, bottom: np.ndarray, height: int, first: np.ndarray, step: np.ndarray) -> None:
+        self.factor: Final = factor
+        self.bottom: Final = bottom
+        self.height: Final = height
+        self.first: Final = first
+        self.step: Final = step
+
+    @classmethod
+    def of(
+        cls, factor: Factor, bottom: npt.ArrayLike, height: int, steps: tuple[np.ndarray, np.ndarray] | None = None
+    ) -> Staircase:
+        """The staircase of a factor [C] that rises; one of 0 never climbs. steps: those of the factor, if known."""
+        first, step = steps or factor.steps
+        return cls(factor, np.broadcast_to(bottom, step.shape), height, first, step)
+
+    @property
+    def top(self) -> np.ndarray:
+        """The highest level of each channel."""
+        return self.bottom + (self.height - 1)
+
+    @property
+    def last(self) -> np.ndarray:
+        """The highest number of climbs of each channel on one side of zero: int64 [C]."""
+        return np.maximum(np.maximum(self.top, 1 - self.bottom), 1)
+
+    @property
+    def levels(self) -> np.ndarray:
+        """All levels: int64 [L, C]."""
+        return self.bottom + np.arange(self.height)[:, None]
+
+    def of_channels(self, channels: np.ndarray | slice) -> Staircase:
+        """The staircase of some of the channels."""
+        first, step = self.first[channels], self.step[channels]
+        return Staircase(self.factor.of_channels(channels), self.bottom[channels], self.height, first, step)
+
+    def thresholds(self, levels: np.ndarray) -> np.ndarray:
+        """T(n) for levels n int64 [L] or [L, C]: int64 [L, C]."""
+        return self.factor.thresholds(levels)
