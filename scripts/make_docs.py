@@ -19,7 +19,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 from scripts.pages.readme import PAGES, followed  # noqa: E402
 
-IN_DOCS: Final = ("cli", "exceptions", "proposals", "tour")
+IN_DOCS: Final = ("cli", "exceptions", "numerics", "proposals", "tour")
 FOLLOWED: Final = {path.stem: path for path in PAGES}
 OF_SITE: Final = ("coverage", "downstream", "operators")
 
