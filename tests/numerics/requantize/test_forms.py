@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from scripts.make_numerics import forms
+from scripts.pages.numerics import forms
 from tflq.numerics.fixed_point import multiply, quantize_multipliers
 from tflq.numerics.requantize.clamped import Clamped, ClampedToOne, ClampedToSix
 from tflq.numerics.requantize.climb import Climb
