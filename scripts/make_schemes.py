@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 import sys
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, zip_longest
@@ -22,7 +23,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tflq.base.files import content  # noqa: E402
+from tflq.base.files import resource  # noqa: E402
 from tflq.dialects.tfl import op_name  # noqa: E402
 from tflq.ir.core import op_class  # noqa: E402
 from tflq.targets.target import split  # noqa: E402
@@ -89,7 +90,7 @@ SCHEMES = (
 
 def page(scheme: Scheme) -> str:
     """The text of a scheme's file."""
-    measured = content("rules/kernels.toml")["kernels"]
+    measured = tomllib.loads(Path(resource("rules/kernels.toml")).read_text())["kernels"]
     listed, left_out = {}, {}
     for kernel, said in measured.items():
         texts = [said] if isinstance(said, str) else said

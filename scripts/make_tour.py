@@ -59,7 +59,7 @@ For a file as small as this one `tflq convert` begins anew without the table: a 
 source below 100 KB, if arithmetic instead of tables achieves that.""",
     "dce": """What nothing reads any more is removed.""",
     "select": """Each op has one lowering to builtins that the interpreter gets right on plain integers
-(`rules/integer.toml` lists them). A table is a GATHER. `quant.scast` at the model's inputs and outputs becomes a CAST,
+(`rules/integer.json` lists them). A table is a GATHER. `quant.scast` at the model's inputs and outputs becomes a CAST,
 whose kernel copies the stored integers.""",
     "trim-edges": """Kernels that disregard quantization parameters read the inputs and write the outputs directly.""",
     "name-tensors": """The last tensor of an operator keeps its name; the others are named after it, and by what they

@@ -2,7 +2,7 @@
 
     python scripts/new_op.py tfl.foo arithmetic [OPERAND...]        operands by name; without any: input
 
-The operator must be in schema/tflite.toml, which has its attributes. Prints the next steps; docs/new-operator.md has
+The operator must be in schema/tflite.json, which has its attributes. Prints the next steps; docs/new-operator.md has
 all of them.
 """
 
@@ -64,7 +64,7 @@ What comes next for {upper}:
    `@rule({title}, order=2)`, what no kernel computes. Then `make index`.
 4. {test}: passes when the rule is right.
    Then: other types, invalid cases, a sample in tflq/tools/coverage/samples_of_layers.py.
-5. The release of each version in schema/runtime.toml.
+5. The release of each version in schema/tflite_new.toml; then scripts/make_schema.py.
 6. What docs/new-operator.md lists besides: TOSA and ONNX, if it occurs on floats; targets, test lists, exceptions.
 7. `make quick`, then scripts/make_coverage.py, then `make test`.
 """
@@ -103,7 +103,7 @@ def begin(name: str, family: str, operands: list[str]) -> str:
         raise ValueError(f"tfl.{name} is declared in tflq/dialects/tfl/{declared}.py")
     if upper not in enum("BuiltinOperator").values:
         raise ValueError(
-            f"{upper} is not in schema/tflite.toml: install a newer `tflite` package, or add the operator, its options "
+            f"{upper} is not in schema/tflite.json: install a newer `tflite` package, or add the operator, its options "
             "table and the member of BuiltinOptions2 to schema/tflite_new.toml; then run scripts/make_schema.py"
         )
     declaration = ROOT / "tflq" / "dialects" / "tfl" / f"{family}.py"

@@ -31,7 +31,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Final, Literal, NotRequired, Required, TypeAlias, Union, get_args, get_origin
 
 from tflq.base.errors import OptionError, Reason
-from tflq.base.files import FilePath, file_errors, read_toml
+from tflq.base.files import FilePath, file_errors
 from tflq.base.light import NamedTuple
 
 Path: TypeAlias = tuple[str | int, ...]
@@ -399,6 +399,8 @@ class TomlFile:
 
     def __init__(self, path: FilePath) -> None:
         """FileError if it cannot be read, OptionError if it is not TOML."""
+        import tomllib
+
         self.path = os.fspath(path)
         with file_errors(path), open(path, "rb") as file:
             data = file.read()
@@ -408,7 +410,7 @@ class TomlFile:
             remedy = "give a .toml file, in UTF-8"
             raise OptionError(Reason(fault.what, self.path, place=str(fault.line), remedy=remedy)) from None
         try:
-            self.content: dict[str, Any] = read_toml(self.text)
+            self.content: dict[str, Any] = tomllib.loads(self.text)
         except RecursionError:
             raise OptionError(Reason(f"it is nested over {_DEEPEST} deep", self.path, remedy=_OF_TOML)) from None
         except ValueError as error:

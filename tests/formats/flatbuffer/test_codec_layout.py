@@ -99,7 +99,7 @@ def test_schema_file_is_what_the_script_makes_of_the_package() -> None:
     assert spec.loader is not None
     script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
-    assert Path(resource("schema/tflite.toml")).read_text() == script.generate()
+    assert Path(resource("schema/tflite.json")).read_text() == script.generate()
 
 
 def test_every_layout_can_be_parsed_and_its_slots_are_dense() -> None:

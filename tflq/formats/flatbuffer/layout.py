@@ -1,9 +1,15 @@
 """The layout of a schema's flatbuffers: slot, type and default of every field, members of enums and unions; and what
 the tables of TFLite's operators mean.
 
-It is read from `schema/tflite.toml` or `schema/tosa_flatbuffer.toml`, which hold one line per table, enum and union; a
-line is parsed when it is asked for. A table field sits at `slot` of the vtable (entry `4 + 2 * slot`). A union takes
-two: its type, then its value.
+It is read from `schema/tflite.json` or `schema/tosa_flatbuffer.json`, which hold one line per table, enum and union; a
+line is parsed when it is asked for:
+
+    table     fields in slot order, "name:type=default"; "[type]" is a vector, "@n" its alignment
+    enum      underlying type, then members; a member without "=value" is one more than the last
+    union     NONE, then tables
+    options   operators whose options table is not called like them
+
+A table field sits at `slot` of the vtable (entry `4 + 2 * slot`). A union takes two: its type, then its value.
 """
 
 from __future__ import annotations
@@ -198,7 +204,7 @@ class Schema:
 
 TFLITE: Final = Schema(
     "a TFLite model",
-    "schema/tflite.toml",
+    "schema/tflite.json",
     b"TFL3",
     "Model",
     exclusive=("SubGraph", "Tensor", "Operator", "OperatorCode", "SignatureDef", "TensorMap", "Metadata"),
@@ -206,7 +212,7 @@ TFLITE: Final = Schema(
 )
 TOSA: Final = Schema(
     "a TOSA graph",
-    "schema/tosa_flatbuffer.toml",
+    "schema/tosa_flatbuffer.json",
     b"TOSA",
     "TosaGraph",
     exclusive=("TosaRegion", "TosaBasicBlock", "TosaOperator", "TosaTensor", "TosaShape"),

@@ -121,7 +121,7 @@ def _select(op: Op, k: Kernels, restricted: Callable[[Op, Kernels], Value | list
 
 # What a converted module may hold: the last check before it is written.
 #
-# Legal are the integer kernels that `rules/integer.toml` lists, on tensors without quantization parameters; the kernels
+# Legal are the integer kernels that `rules/integer.json` lists, on tensors without quantization parameters; the kernels
 # of operators that the report lists as kept or computed in float; float kernels for operators that compute in float
 # themselves, and for multiply-accumulate if that was asked for. Parameters may be on the model's inputs and outputs,
 # and on tensors of a kept operator: one that the target lists, or that is kept whatever the target (recurrent, custom
