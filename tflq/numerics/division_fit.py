@@ -23,11 +23,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from tflq.base.light import NamedTuple, dataclass
 from tflq.base.results import has_form, returns
 from tflq.numerics.staircase import Staircase, float_thresholds, rescale_staircase
 
@@ -356,13 +355,15 @@ _LARGEST_FACTOR = 127
 _CHUNK = 1 << 18  # thresholds looked at together: 2 MiB an array
 
 
-@dataclass(frozen=True, slots=True)
 class RescaleFit:
     """The factors q, multipliers M and shifts s, int64 [C] each."""
 
-    factor: np.ndarray
-    multiplier: np.ndarray
-    shift: np.ndarray
+    __slots__ = ("factor", "multiplier", "shift")
+
+    def __init__(self, factor: np.ndarray, multiplier: np.ndarray, shift: np.ndarray) -> None:
+        self.factor: Final = factor
+        self.multiplier: Final = multiplier
+        self.shift: Final = shift
 
 
 def saturation_bounds(scale: np.ndarray, lows: int, highs: int) -> tuple[int, int]:
@@ -444,12 +445,14 @@ _MOST_BITS = 28
 _ROUGHLY = 2.0**-7
 
 
-@dataclass(frozen=True, slots=True)
 class Term:
     """A term's multipliers, int64 of its ratios' shape, and the shift of its products."""
 
-    multiplier: np.ndarray
-    shift: int
+    __slots__ = ("multiplier", "shift")
+
+    def __init__(self, multiplier: np.ndarray, shift: int) -> None:
+        self.multiplier: Final = multiplier
+        self.shift: Final = shift
 
 
 def fit_terms(
@@ -503,16 +506,20 @@ _SHIFTED = 1 << 58  # of |x| shifted to the left
 _LEAST_SHIFT = 8
 
 
-@dataclass(frozen=True, slots=True)
 class WideProduct:
     """The bits to shift |x| by, the limbs of M, the range that x is clamped to first, int64 [C] each; F - 58."""
 
-    left: np.ndarray
-    high: np.ndarray
-    low: np.ndarray
-    first: np.ndarray
-    last: np.ndarray
-    shift: int
+    __slots__ = ("first", "high", "last", "left", "low", "shift")
+
+    def __init__(
+        self, left: np.ndarray, high: np.ndarray, low: np.ndarray, first: np.ndarray, last: np.ndarray, shift: int
+    ) -> None:
+        self.left: Final = left
+        self.high: Final = high
+        self.low: Final = low
+        self.first: Final = first
+        self.last: Final = last
+        self.shift: Final = shift
 
     @property
     def halves(self) -> tuple[np.ndarray, np.ndarray]:
@@ -569,16 +576,20 @@ def fit_wide_product(scale: np.ndarray, lows: int, highs: int, least: int, most:
 _THRESHOLDS_TOGETHER = 1 << 19  # thresholds looked at together: 4 MiB an array
 
 
-@dataclass(frozen=True, slots=True)
 class LongProduct:
     """The limbs int64 [C], k, the correction by sign, and the range int64 [C] that x is clamped to first."""
 
-    high: np.ndarray
-    low: np.ndarray
-    shift: int
-    correction: int
-    first: np.ndarray
-    last: np.ndarray
+    __slots__ = ("correction", "first", "high", "last", "low", "shift")
+
+    def __init__(
+        self, high: np.ndarray, low: np.ndarray, shift: int, correction: int, first: np.ndarray, last: np.ndarray
+    ) -> None:
+        self.high: Final = high
+        self.low: Final = low
+        self.shift: Final = shift
+        self.correction: Final = correction
+        self.first: Final = first
+        self.last: Final = last
 
 
 def fit_long_product(scale: np.ndarray, lows: int, highs: int, least: int, most: int) -> LongProduct | None:

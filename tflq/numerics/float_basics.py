@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from tflq.base.light import NamedTuple, dataclass
 from tflq.numerics.fixed_point import Rounding, round_float
 
 if TYPE_CHECKING:

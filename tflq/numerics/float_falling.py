@@ -5,11 +5,10 @@ that falls or is clipped, or two steps.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from tflq.base.light import NamedTuple
 from tflq.base.results import per_channel, returns
 from tflq.numerics.float_basics import (
     EXACT,

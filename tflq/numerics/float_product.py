@@ -15,11 +15,11 @@ tried.
 from __future__ import annotations
 
 import math
-from typing import Final, Literal, TypeAlias
+from dataclasses import dataclass
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from tflq.base.light import NamedTuple, dataclass
 from tflq.numerics.float_basics import SumRounding, multiply_add
 from tflq.numerics.float_falling import (
     ClippedRequantization,

@@ -28,12 +28,12 @@ there are other a to try.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from tflq.base.light import NamedTuple, dataclass
 from tflq.base.results import per_channel, returns
 from tflq.numerics.float_basics import (
     EXACT,

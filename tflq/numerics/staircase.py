@@ -12,11 +12,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tflq.base.light import dataclass
 from tflq.numerics.fixed_point import quantize_multipliers
 
 if TYPE_CHECKING:
@@ -93,7 +92,6 @@ def _of_channels(levels: np.ndarray) -> np.ndarray:
     return levels[:, None] if levels.ndim == 1 else levels
 
 
-@dataclass(frozen=True)
 class Staircase:
     """A requantization of C channels: the levels that each climbs to, where, and where as reals.
 
@@ -102,12 +100,21 @@ class Staircase:
     each).
     """
 
-    bottom: np.ndarray
-    count: int
-    first: np.ndarray
-    step: np.ndarray
-    formula: Callable[..., np.ndarray]
-    numbers: tuple[np.ndarray, ...]
+    def __init__(
+        self,
+        bottom: np.ndarray,
+        count: int,
+        first: np.ndarray,
+        step: np.ndarray,
+        formula: Callable[..., np.ndarray],
+        numbers: tuple[np.ndarray, ...],
+    ) -> None:
+        self.bottom: Final = bottom
+        self.count: Final = count
+        self.first: Final = first
+        self.step: Final = step
+        self.formula: Final = formula
+        self.numbers: Final = numbers
 
     @property
     def top(self) -> np.ndarray:
@@ -189,21 +196,48 @@ _BITS = (15, 14, 13, 12, 11, 10)  # b
 _TINY = tuple(2.0**-e for e in range(36, 9, -1))  # by how much less than 1 the line is raised
 
 
-@dataclass(frozen=True, slots=True)
 class ThresholdLine:
     """int64 [C] each, except `spread`, t. `multiplier` and `shift` give n; `last` is the greatest result."""
 
-    multiplier: np.ndarray
-    shift: np.ndarray
-    last: np.ndarray
-    spread: int
-    whole: np.ndarray  # P
-    whole_offset: np.ndarray  # K
-    part: np.ndarray  # Q
-    part_offset: np.ndarray  # k
-    rest: np.ndarray  # R
-    rest_offset: np.ndarray  # c
-    bits: np.ndarray  # b
+    __slots__ = (
+        "bits",
+        "last",
+        "multiplier",
+        "part",
+        "part_offset",
+        "rest",
+        "rest_offset",
+        "shift",
+        "spread",
+        "whole",
+        "whole_offset",
+    )
+
+    def __init__(
+        self,
+        multiplier: np.ndarray,
+        shift: np.ndarray,
+        last: np.ndarray,
+        spread: int,
+        whole: np.ndarray,
+        whole_offset: np.ndarray,
+        part: np.ndarray,
+        part_offset: np.ndarray,
+        rest: np.ndarray,
+        rest_offset: np.ndarray,
+        bits: np.ndarray,
+    ) -> None:
+        self.multiplier: Final = multiplier
+        self.shift: Final = shift
+        self.last: Final = last
+        self.spread: Final = spread
+        self.whole: Final = whole  # P
+        self.whole_offset: Final = whole_offset  # K
+        self.part: Final = part  # Q
+        self.part_offset: Final = part_offset  # k
+        self.rest: Final = rest  # R
+        self.rest_offset: Final = rest_offset  # c
+        self.bits: Final = bits  # b
 
 
 def fit_threshold_line(scale: np.ndarray, last: int, reach: int) -> ThresholdLine | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from operator import eq
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
@@ -11,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 from tflq.base.documents import TomlFile, read_json
 from tflq.base.errors import OptionError, Reason, choices
 from tflq.base.files import FilePath, resource
-from tflq.base.light import dataclass, field
 from tflq.dialects.forms import OF_TARGET
 from tflq.ir.core import Op, Value, op_class
 from tflq.ir.types import SCALARS, ScalarType
@@ -33,15 +33,28 @@ REST: Final = "..."
 ANY: Final = "any"
 
 
-@dataclass(frozen=True, slots=True)
 class Slot:
     """A place of a side: one of `ports`; slots of one name have the same one. `many` is "", "?", "*" or "...";
     `most`: how many of "*" there may be at most, 0 for any number."""
 
-    ports: tuple[Any, ...]
-    name: str = ""
-    many: str = ""
-    most: int = 0
+    __slots__ = ("many", "most", "name", "ports")
+
+    def __init__(self, ports: tuple[Any, ...], name: str = "", many: str = "", most: int = 0) -> None:
+        self.ports: Final = ports
+        self.name: Final = name
+        self.many: Final = many
+        self.most: Final = most
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Slot) and (self.ports, self.name, self.many, self.most) == (
+            other.ports,
+            other.name,
+            other.many,
+            other.most,
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.ports, self.name, self.many, self.most))
 
 
 Side: TypeAlias = tuple[Slot, ...]
@@ -49,14 +62,18 @@ Group: TypeAlias = tuple[list[Any], list[tuple[int, int]]]
 """The ports that values of one name fit, and where the values are: the side, the place in it."""
 
 
-@dataclass(frozen=True, slots=True)
 class Parts:
     """The words of a signature. `results`: None if there is no "->"; `named`: the names that it gives, in order."""
 
-    operands: list[str]
-    results: list[str] | None
-    named: list[tuple[str, list[str]]]
-    clauses: list[str]
+    __slots__ = ("clauses", "named", "operands", "results")
+
+    def __init__(
+        self, operands: list[str], results: list[str] | None, named: list[tuple[str, list[str]]], clauses: list[str]
+    ) -> None:
+        self.operands: Final = operands
+        self.results: Final = results
+        self.named: Final = named
+        self.clauses: Final = clauses
 
 
 def split(text: str) -> Parts:
@@ -130,16 +147,18 @@ def match(
     return list(groups.values())
 
 
-@dataclass(frozen=True, slots=True)
 class Verdict:
     """Whether the target has a kernel for an op, and why (not). `listed`: a signature fits the op's types."""
 
-    runs: bool
-    reason: str
-    listed: bool = False
+    __slots__ = ("listed", "reason", "runs")
+
+    def __init__(self, runs: bool, reason: str, listed: bool = False) -> None:
+        self.runs: Final = runs
+        self.reason: Final = reason
+        self.listed: Final = listed
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class Target:
     """Kernels by name ("conv_2d") and their signatures, the first that fits wins; all else is lowered to plain
     integers.

@@ -12,12 +12,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Container, Sequence
-from typing import ClassVar
+from typing import ClassVar, Final
 
 import numpy as np
 
 from tflq.analysis.evaluate.registry import evaluate_op
-from tflq.base.light import dataclass
 from tflq.dialects.declare import trait_of
 from tflq.dialects.inference import Misfit, broadcast
 from tflq.dialects.quant import RescaleF64, Table2D
@@ -39,7 +38,6 @@ _MOST_FOLLOWED = 256
 """Tensors through which it is followed whether one depends on others alone."""
 
 
-@dataclass(frozen=True)
 class Tabulate(Pass):
     """Puts tables in the place of elementwise arithmetic on 8-bit tensors, where `worth` says so.
 
@@ -49,9 +47,13 @@ class Tabulate(Pass):
     """
 
     name: ClassVar[str] = "tabulate"
-    worth: Callable[[Sequence[Op], int], float]
-    least: float = 0.0
-    most: int | None = None
+
+    def __init__(
+        self, worth: Callable[[Sequence[Op], int], float], least: float = 0.0, most: int | None = None
+    ) -> None:
+        self.worth: Final = worth
+        self.least: Final = least
+        self.most: Final = most
 
     def run(self, module: Module) -> PassResult:
         modified, gains = False, list[float]()

@@ -5,12 +5,12 @@ these is taken.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final, TypeAlias
+from dataclasses import dataclass
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
 from tflq.base.errors import Refused
-from tflq.base.light import NamedTuple, dataclass
 from tflq.dialects.quant import RescaleF64, RescaleI64, RescaleMean, RoundingDivideByPot
 from tflq.dialects.tosa.elementwise import Clamp
 from tflq.dialects.tosa.movement import Rescale

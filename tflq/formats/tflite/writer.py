@@ -24,7 +24,6 @@ import numpy as np
 
 from tflq.base.errors import VerificationError
 from tflq.base.files import FilePath, Pieces, replace_file
-from tflq.base.light import dataclass
 from tflq.dialects.tfl import builtin_of
 from tflq.dialects.tfl.state import Custom
 from tflq.formats.flatbuffer.codec import ALIGNMENT, Encoder, Piece, string_bytes, template
@@ -80,7 +79,6 @@ def _type_code(storage: ScalarType) -> int:
     return enum("TensorType").values[TENSOR_TYPES[storage]]
 
 
-@dataclass(frozen=True, slots=True)
 class _TensorForm:
     """The table of a tensor of known dims, followed by the dims.
 
@@ -88,13 +86,25 @@ class _TensorForm:
     that of the quantization if there is one, `flags`, the number of dims, and the dims.
     """
 
-    pack: Callable[..., bytes]
-    vtable: int
-    size: int
-    shape: int
-    name: int
-    quantization: int  # the place of that offset in the table
-    flags: tuple[int | bool, ...]  # the type, if it is not 0, and has_rank, if it is true
+    __slots__ = ("flags", "name", "pack", "quantization", "shape", "size", "vtable")
+
+    def __init__(
+        self,
+        pack: Callable[..., bytes],
+        vtable: int,
+        size: int,
+        shape: int,
+        name: int,
+        quantization: int,
+        flags: tuple[int | bool, ...],
+    ) -> None:
+        self.pack: Final = pack
+        self.vtable: Final = vtable
+        self.size: Final = size
+        self.shape: Final = shape
+        self.name: Final = name
+        self.quantization: Final = quantization  # the place of that offset in the table
+        self.flags: Final = flags  # the type, if it is not 0, and has_rank, if it is true
 
 
 _FormKey: TypeAlias = tuple[int, ScalarType, bool, bool, bool]
@@ -214,14 +224,16 @@ def _with_indices(
     return {**quantization, "details": (member, indices)}
 
 
-@dataclass(frozen=True, slots=True)
 class _Options:
     """An options table all of whose fields are numbers of at most four bytes."""
 
-    member: str
-    code: int
-    first_union: bool
-    names: tuple[str, ...]
+    __slots__ = ("code", "first_union", "member", "names")
+
+    def __init__(self, member: str, code: int, first_union: bool, names: tuple[str, ...]) -> None:
+        self.member: Final = member
+        self.code: Final = code
+        self.first_union: Final = first_union
+        self.names: Final = names
 
 
 @cache
@@ -253,15 +265,17 @@ def _usual_member(name: str) -> str | None:
     return options_of(builtin_of(name))
 
 
-@dataclass(frozen=True, slots=True)
 class _Form:
     """The form of operators of one name and options table: the `known` attributes, and `options` if `struct` can pack
     them. short: whether their tables can have the common fields only."""
 
-    known: frozenset[str]
-    options: _Options | None
-    short: bool
-    union_slot: int  # of the options' type; 0 without options
+    __slots__ = ("known", "options", "short", "union_slot")
+
+    def __init__(self, known: frozenset[str], options: _Options | None, short: bool, union_slot: int) -> None:
+        self.known: Final = known
+        self.options: Final = options
+        self.short: Final = short
+        self.union_slot: Final = union_slot  # of the options' type; 0 without options
 
 
 @cache
@@ -284,15 +298,19 @@ def _need_numbers(member: str, attributes: Mapping[str, Any]) -> None:
             raise ValueError(f"{known.name} {stated}, and {member} has a number there")
 
 
-@dataclass(frozen=True, slots=True)
 class _Record:
     """The table of an operator, followed by its vectors of indices."""
 
-    pack: Callable[..., bytes]
-    vtable: bytes
-    size: int
-    options: int  # place of the options offset in the table
-    head: tuple[int, ...]  # the place of the code, if it is not 0, and the offsets of the vectors, as stored
+    __slots__ = ("head", "options", "pack", "size", "vtable")
+
+    def __init__(
+        self, pack: Callable[..., bytes], vtable: bytes, size: int, options: int, head: tuple[int, ...]
+    ) -> None:
+        self.pack: Final = pack
+        self.vtable: Final = vtable
+        self.size: Final = size
+        self.options: Final = options  # place of the options offset in the table
+        self.head: Final = head  # the place of the code, if it is not 0, and the offsets of the vectors, as stored
 
 
 @cache

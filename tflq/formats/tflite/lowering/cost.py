@@ -18,12 +18,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from typing import Annotated, TypeAlias, TypedDict
+from typing import Annotated, Final, TypeAlias, TypedDict
 
 from tflq.base.documents import Check, read_json
 from tflq.base.errors import OptionError, Reason
 from tflq.base.files import FilePath, resource
-from tflq.base.light import dataclass
 from tflq.dialects.quant import Table2D
 from tflq.dialects.tosa.elementwise import ArithmeticRightShift, Mul
 from tflq.dialects.tosa.movement import Rescale, Table
@@ -43,15 +42,15 @@ class _Document(TypedDict):
     rescale: _Rescales
 
 
-@dataclass(frozen=True)
 class Costs:
     """Nanoseconds per element: of ops by class, and of `tosa.rescale` to 8 bits by scales below 1, by scales of 1
     (`moved`), and otherwise (`wide`)."""
 
-    elementwise: Mapping[type[Op], float]
-    to_8_bits: float
-    wide: float
-    moved: float
+    def __init__(self, elementwise: Mapping[type[Op], float], to_8_bits: float, wide: float, moved: float) -> None:
+        self.elementwise: Final = elementwise
+        self.to_8_bits: Final = to_8_bits
+        self.wide: Final = wide
+        self.moved: Final = moved
 
 
 @cache

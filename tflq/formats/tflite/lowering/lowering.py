@@ -11,12 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
 from tflq.analysis.known import Ranges
-from tflq.base.light import NamedTuple
 from tflq.dialects.builder import Emitter, Operand, squeezed
 from tflq.dialects.declare import Operator
 from tflq.dialects.registry import Registry

@@ -15,13 +15,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
 from tflq.analysis.known import Range
 from tflq.base.errors import Reason, UnsupportedError
-from tflq.base.light import NamedTuple
 from tflq.dialects.builder import squeezed
 from tflq.dialects.quant import RescaleF64, RescaleI64, RescaleMean, RoundingDivideByPot
 from tflq.dialects.tfl.arithmetic import FloorMod, Sign

@@ -27,11 +27,11 @@ Apart from `rescale.py` and `tables.py`, since the searches for lines are import
 
 from __future__ import annotations
 
-from typing import Final, TypeAlias
+from dataclasses import dataclass
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from tflq.base.light import NamedTuple, dataclass
 from tflq.dialects.quant import RescaleF64, Table2D
 from tflq.dialects.tfl.activation import Relu, ReluN1To1
 from tflq.dialects.tfl.arithmetic import Floor

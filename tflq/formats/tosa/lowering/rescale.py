@@ -21,12 +21,13 @@ Each limb is then shifted to its place in the result.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
 from tflq.base.errors import Refused
-from tflq.base.light import NamedTuple, dataclass, replace
 from tflq.dialects.inference import product
 from tflq.dialects.quant import RescaleI64, RescaleMean
 from tflq.dialects.tosa.convolution import Conv2D, DepthwiseConv2D, MatMul
