@@ -33,6 +33,7 @@ from tflq.ir.types import TensorType
 from tflq.ir.verifier import verify_ops
 from tflq.legalize.calls import misread
 from tflq.legalize.caveats import BY_PARAMETERS, disregarded, inexact, remedies, settled, unlike_kernel, without_kernel
+from tflq.legalize.delegate import kernels_of, unknown_arithmetic
 from tflq.legalize.rule import MARK, Memory, NotApplicable, Rewritten, Rule, RuleBuilder, Variables, rewritten, rules_of
 from tflq.numerics.kernel_sets import REFERENCE, KernelSet
 from tflq.targets.target import INTEGER, Target
@@ -51,6 +52,7 @@ def unchanged(op: Op, reason: str, warning: str) -> Decision:
 Semantics = Literal["interpreter", "real"]
 State = Literal["kept", "variables", "lowered"]
 
+_UNKNOWN = "how kernels compute {} under {} is not known here: the result is the reference kernel's"
 _OUTLIVES = "its state is in resource variables, which reset_all_variables() does not reset"
 
 
@@ -132,6 +134,7 @@ class Decider:
         return decision
 
     def _without_user_rule(self, op: Op) -> Decision:
+        self.b.kernel_set = kernels_of(self._policy.kernel_set, op)
         if not any(v.type.quantized for v in op.tensors):
             self._pass_through(op)
             return Decision(op, "kept", UNQUANTIZED)
@@ -139,6 +142,8 @@ class Decider:
             self.keep(op)
             return unchanged(op, "its constant stays quantized: weight-only quantization", "")
         case = self._case(op)
+        if unknown := unknown_arithmetic(self.b.kernel_set, op):
+            case.warnings[_UNKNOWN.format(unknown, self._policy.kernel_set.name)] = "inexact"
         decision = self._as_it_is(case) or self._as_hybrid(case) or self._by_kernel(case) or self._by_rule(case)
         decision = decision or self._in_float(case)
         decision.not_kernel = case.not_kernel

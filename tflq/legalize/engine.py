@@ -35,6 +35,7 @@ from tflq.legalize.calls import Calls, Interface, copied, densified, is_call, pl
 from tflq.legalize.deciding import Decider, Policy, unchanged
 from tflq.legalize.probing import requantized_if_plain
 from tflq.legalize.rule import Memory, Rule, Variables, variables_of
+from tflq.numerics.kernel_sets import DEFAULT, kernel_set
 from tflq.targets.target import INTEGER, Target
 from tflq.transforms.pass_manager import Decision, Decisions, Pass, PassResult, SourceFunctions
 
@@ -341,11 +342,14 @@ class Legalize(Pass):
     state: Literal["kept", "variables", "lowered"] | None = None
     rules: Mapping[str | type[Op], Sequence[Rule]] = field(default_factory=dict)
     close: bool = True
+    kernel_set: str = DEFAULT
 
     def run(self, module: Module) -> PassResult:
         state = self.state or ("kept" if self.target.recurrent else "variables")
         source = SourceFunctions(tuple(module.functions))
-        policy = Policy(self.fallback, state, self.semantics, self.target, self.rules, self.close)
+        policy = Policy(
+            self.fallback, state, self.semantics, self.target, self.rules, self.close, kernel_set(self.kernel_set)
+        )
         module, decisions = legalize(module, policy)
         _settle_edges(decisions)
         module.record.note(Decisions(_by_source(decisions)))
