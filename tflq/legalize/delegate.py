@@ -62,9 +62,14 @@ def _words(op: Op) -> list[str]:
 def _byte(value: Value) -> UniformQuantizedType | None:
     """The type of a tensor of 8 bits with one scale; None of others."""
     element = value.type.element
-    if not isinstance(element, UniformQuantizedType) or value.info.get("quantized_dimension"):
+    if not isinstance(element, UniformQuantizedType) or _axis_of_one_scale(value):
         return None
     return element if element.storage in (i8, ui8) else None
+
+
+def _axis_of_one_scale(value: Value) -> int:
+    """The `quantized_dimension` of a tensor with one scale, which no other kernel reads."""
+    return int(value.info.get("quantized_dimension", value.info.get("axis_of_one_scale", 0)))
 
 
 def _bytes(*values: Value) -> list[UniformQuantizedType]:
@@ -101,7 +106,7 @@ def _weights_fit(op: Op, weights: Value, x: UniformQuantizedType, y: UniformQuan
             return False
         scales = element.scales
     elif isinstance(element, UniformQuantizedType):
-        if element.storage is ui8 and weights.info.get("quantized_dimension"):
+        if element.storage is ui8 and _axis_of_one_scale(weights):
             return False
         scales = np.asarray([element.scale], np.float32)
         if element.storage is i8 and element.zero_point and not isinstance(op, TransposeConv):

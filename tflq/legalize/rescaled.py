@@ -280,9 +280,9 @@ def multiplied(b: RuleBuilder, x: Value, factor: Factor, to: UniformQuantizedTyp
     if isinstance(factor, Float32):
         if not factor.rises:
             raise NotApplicable("a product of scales is 0, infinite or not a number")
-        more = {} if factor.after is None else {"after": np.asarray([factor.after], np.float32)}
-        if factor.before:
-            more["before"] = factor.before
+        more: dict[str, Any] = {"before": factor.before} if factor.before else {}
+        if factor.after is not None:
+            more["after"] = np.asarray([factor.after], np.float32)
         return b.emit(RescaleF32, [x], to.storage, scale=factor.scale, output_zp=to.zero_point, **more, **known)
     assert isinstance(factor, FixedPoint)
     multiplier, shift, twice = factor.numbers

@@ -126,7 +126,7 @@ def resize_bilinear(op: ResizeBilinear, b: RuleBuilder) -> Answer:
         for n, o in zip(source, out, strict=True)
     ]
     if taps[0] is not None and taps[1] is not None:
-        return Rewritten([_by_taps(b, b.value(x), *taps)], warning=warning)
+        return Rewritten([_by_taps(b, b.value(x), taps[0], taps[1])], warning=warning)
     if x.type.storage == ui8 and not _has_integer_form(source, out, *flags):
         return Rewritten([_in_float(b, b.value(x), source, out, *flags)], _FLOAT, warning)
     steps_of = rational_steps if x.type.storage == ui8 else integer_steps

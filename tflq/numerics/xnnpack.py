@@ -71,7 +71,8 @@ class Delegated(KernelSet):
 
     def leaky_relu(self, x: Parameters, y: Parameters, alpha: float) -> Leaky | Slopes:
         above = f(x.scale) / f(y.scale)
-        return Slopes(*(int(np.rint(f(256) * slope)) for slope in (above, above * f(alpha))), 8)
+        slopes = [int(np.rint(f(256) * slope)) for slope in (above, above * f(alpha))]
+        return Slopes(slopes[0], slopes[1], 8)
 
     def requantization(self, x: Parameters, y: Parameters) -> Multiplier | Slopes:
         slope = int(np.rint(f(256) * (f(x.scale) / f(y.scale))))

@@ -57,7 +57,7 @@ class Rounded(_InFloat32):
         ends = low - 1 + factor.before, high + factor.before
         if max(int(np.abs(v).max()) for v in ends) >= _EXACT:
             return None
-        return cls(factor.scale, *(v.astype(np.float32) for v in ends), factor)
+        return cls(factor.scale, ends[0].astype(np.float32), ends[1].astype(np.float32), factor)
 
     def offset(self, bottom: int) -> int:  # noqa: ARG002
         return -self.factor.zero_out
@@ -84,8 +84,8 @@ class Fallen(_InFloat32):
         if (factor := _factor(s)) is None:
             return None
         low, high = s.levels
-        ends = (np.asarray([v], np.float32) for v in (high - low, high + factor.zero_out))
-        return cls(factor.scale, *ends, factor)
+        ends = [np.asarray([v], np.float32) for v in (high - low, high + factor.zero_out)]
+        return cls(factor.scale, ends[0], ends[1], factor)
 
     def offset(self, bottom: int) -> int:
         return bottom

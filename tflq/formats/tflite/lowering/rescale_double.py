@@ -10,7 +10,9 @@ kernels/internal/reference/integer_ops/fully_connected.h.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import numpy as np
 
@@ -24,33 +26,42 @@ from tflq.formats.tflite.lowering.shifts import right_shift
 from tflq.ir.core import Value
 from tflq.ir.types import i32, i64
 from tflq.numerics.requantize.division import Division
-from tflq.numerics.requantize.scaling import Float32, Range, Scaling
+from tflq.numerics.requantize.scaling import Factor, Float32, Float64, Range, Scaling
 
 if TYPE_CHECKING:
     from tflq.numerics.requantize.products import WideProduct
 
+F = TypeVar("F", bound=Factor)
 _THRESHOLDS_A_UNIT: Final = 20
 """A unit of `Searches`: 2^20 thresholds of a product by doubles."""
 
 
-@lowering(RescaleF64, RescaleF32)
-def rescale_float(op: RescaleFloat, k: Kernels) -> Value:
-    s, clamp = scaling_of(op, op.factor, k)
-    scale, (low, high), (least, most) = s.factor.slope, s.result, s.accumulator.range
+@lowering(RescaleF64)
+def rescale_f64(op: RescaleF64, k: Kernels) -> Value:
+    def product(x: Value, s: Scaling[Float64]) -> Value:
+        y, ends = _product(op, k, x, s.factor.scale, s.levels, s.accumulator.range)
+        return clamp_to(k, y, s, *ends)
+
+    return _rescaled(op, op.factor, k, product)
+
+
+@lowering(RescaleF32)
+def rescale_f32(op: RescaleF32, k: Kernels) -> Value:
+    return _rescaled(op, op.factor, k, partial(_by_steps, op, k))
+
+
+def _rescaled(op: RescaleFloat, factor: F, k: Kernels, product: Callable[[Value, Scaling[F]], Value]) -> Value:
+    """One number, a division where that is proven, else `product`, in int32, zero point included."""
+    s, clamp = scaling_of(op, factor, k)
+    (low, high), (least, most) = s.result, s.accumulator.range
     x = k.value(op.input)
     if x.type.storage.bits < 32:
         x = k.cast(x, i32)
     y = filled(k, x, low) if low == high else None
     if y is None and x.type.storage == i32 and may_divide(s):
-        stairs, ones = s.staircase(), np.ones(scale.shape, np.int64)
+        stairs, ones = s.staircase(), np.ones(factor.slope.shape, np.int64)
         y = divide(k, x, stairs, Division.fit(stairs, least * ones, most * ones), least, most, s.zero_out)
-    if y is None and isinstance(op, RescaleF32):
-        y = _by_steps(op, k, x, s)
-        y = k.add(y, s.zero_out) if s.zero_out else y
-    elif y is None:
-        y, (below, above) = _product(op, k, x, scale, s.levels, (least, most))
-        y = clamp_to(k, y, s, below, above)
-    y = k.cast(y, op.output.type.storage)
+    y = k.cast(product(x, s) if y is None else y, op.output.type.storage)
     return k.fuse(clamp, y) if clamp else y
 
 
@@ -62,7 +73,7 @@ _LESS: Final = 1 << (_PLACES - 12)
 
 def _by_steps(op: RescaleF32, k: Kernels, x: Value, s: Scaling[Float32]) -> Value:
     """n + (x >= T(n + 1)), n an estimate that is the level or one less, with T from a table; proven at all
-    thresholds. The result, less the zero point, is in int32."""
+    thresholds."""
     factor, (low, high) = s.factor, s.levels
     thresholds = factor.thresholds(np.arange(low + 1, high + 1))
     first, last = np.maximum(thresholds[0] - 1, i32.minimum), np.minimum(thresholds[-1], i32.maximum)
@@ -85,7 +96,8 @@ def _by_steps(op: RescaleF32, k: Kernels, x: Value, s: Scaling[Float32]) -> Valu
     index = k.add(estimate, k.row(np.arange(thresholds.shape[1]) * rows - low))
     table = k.constant(np.clip(thresholds, i32.minimum, i32.maximum).T.reshape(-1), i32)
     reached = k.cast(k.greater_equal(x, k.gather(table, index)), i32)
-    return k.add(estimate, reached)
+    y = k.add(estimate, reached)
+    return k.add(y, s.zero_out) if s.zero_out else y
 
 
 def _product(
