@@ -50,12 +50,12 @@ NAMES = {
 }
 KEYWORDS = {
     "bisect": [
-        *("target", "mac", "fallback", "semantics", "state", "signature", "batch", "shapes", "seeds", "seed"),
-        *("resolver", "max_lsb", "atol", "rtol", "timeout", "progress"),
+        *("target", "mac", "fallback", "semantics", "kernel_set", "state", "signature", "batch", "shapes"),
+        *("seeds", "seed", "resolver", "max_lsb", "atol", "rtol", "timeout", "progress"),
     ],
     "convert": [
-        *("format", "target", "mac", "prefer", "fallback", "semantics", "state", "reset_signature", "batch", "shapes"),
-        *("signature", "cut", "cut_before_custom", "rules", "cache", "force"),
+        *("format", "target", "mac", "prefer", "fallback", "semantics", "kernel_set", "state", "reset_signature"),
+        *("batch", "shapes", "signature", "cut", "cut_before_custom", "rules", "cache", "force"),
     ],
     "calibrate": [
         *("signature", "samples", "seed", "histogram", "ignore_nonfinite", "mean", "scale", "workers", "resume"),
@@ -84,7 +84,7 @@ KEYWORDS = {
     ],
     "reduce": ["target", "mac", "fallback", "inputs", "seeds", "timeout", "force", "predicate"],
     "run_sweep": [
-        *("targets", "mac", "prefer", "fallback", "semantics", "state", "reset_signature", "rules"),
+        *("targets", "mac", "prefer", "fallback", "semantics", "kernel_set", "state", "reset_signature", "rules"),
         *("cut_before_custom", "batch", "seeds", "xnnpack", "time", "max_lsb", "atol", "rtol", "workers"),
         *(
             "scheduler",
