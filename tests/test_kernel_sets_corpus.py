@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any, Final
 
 import numpy as np
 import pytest
-from support.corpus import SHARED
-from support.interpreter import run_model
+from support.corpus import models, needs_corpus
+from support.harness import interpret
 
 import tflq
+from tflq.base.errors import UnsupportedError
 from tflq.numerics.kernel_sets import NAMES
 
-FOLDER = SHARED / "kernels" / "separating"
-MODELS = sorted(FOLDER.glob("*.tflite"))
-COLUMNS = {
+MODELS: Final = models("kernels/separating")
+COLUMNS: Final = {
     "reference-1.0": "ref_1_0",
     "reference-2.3": "ref_2_3",
     "reference-2.3-arm64": "ref_2_3_arm64",
@@ -23,6 +25,34 @@ COLUMNS = {
     "xnnpack-2.3-arm64": "xnnpack_arm64",
     "xnnpack-2.4-dev": "xnn_nightly",
 }
-FORMS = {"integer": {}, "float32": {"mac": "float32"}, "portable": {"target": "portable"}}
+FORMS: Final[Mapping[str, dict[str, Any]]] = {
+    "integer": {},
+    "float32": {"mac": "float32"},
+    "portable": {"target": "portable"},
+}
 
-pytestmark = pytest.mark.skipif(not MODELS, reason=f"no models that separate the kernel sets in {FOLDER}")
+pytestmark = [*needs_corpus, pytest.mark.skipif(not MODELS, reason="NO MODELS in kernels/separating of the corpus")]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", NAMES)
+def test_a_model_gives_what_the_kernels_of_the_name_gave(name: str, form: str) -> None:
+    equal = 0
+    for path in MODELS:
+        try:
+            converted = tflq.convert(path, kernel_set=name, **FORMS[form]).data
+        except UnsupportedError:
+            assert form == "portable"  # it has no int16
+            assert _is_16_bit(path)
+            continue
+        with np.load(path.with_suffix(".npz")) as arrays:
+            inputs = [arrays[key] for key in sorted(arrays) if key.startswith("in")]
+            for resolver in ("BUILTIN_REF", "AUTO"):
+                (result,) = interpret(converted, [inputs], resolver)[0]
+                np.testing.assert_array_equal(result, arrays[COLUMNS[name]], str(path))
+        equal += 1
+    assert equal == (25 if form == "portable" else 30)
+
+
+def _is_16_bit(path: Path) -> bool:
+    return "_i16" in path.name

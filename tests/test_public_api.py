@@ -82,7 +82,7 @@ KEYWORDS = {
         ),
         *("weight_range", "min_snr", "metric", "force"),
     ],
-    "reduce": ["target", "mac", "fallback", "inputs", "seeds", "timeout", "force", "predicate"],
+    "reduce": ["target", "mac", "fallback", "kernel_set", "inputs", "seeds", "timeout", "force", "predicate"],
     "run_sweep": [
         *("targets", "mac", "prefer", "fallback", "semantics", "kernel_set", "state", "reset_signature", "rules"),
         *("cut_before_custom", "batch", "seeds", "xnnpack", "time", "max_lsb", "atol", "rtol", "workers"),

@@ -36,7 +36,7 @@ class Halved(KernelSet):
 class Unknown(KernelSet):
     """Kernels that scale convolutions as nothing here does."""
 
-    def convolution(self, x: Parameters, weights: np.ndarray, y: Parameters) -> Factor:
+    def convolution(self, x: Parameters, weights: np.ndarray, y: Parameters) -> Factor:  # noqa: ARG002
         return Factor()
 
 

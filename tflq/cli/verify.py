@@ -263,7 +263,7 @@ def _print_layers(result: Verification) -> None:
     help="Where the part goes (.tflite), with its inputs next to it (.npz). By default ./MODEL.reduced.tflite.",
 )
 @target_option(f"What the conversion is for: {TARGETS}")
-@conversion_options("mac", "fallback")
+@conversion_options("mac", "fallback", "kernel_set")
 @click.option(
     "--inputs", type=DATA, metavar="DATA", help="Run on these samples (docs/data.md) instead of random inputs."
 )

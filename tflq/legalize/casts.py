@@ -14,7 +14,7 @@ import numpy as np
 
 from tflq.base.errors import Refused
 from tflq.dialects.quant import Dcast, Qcast, Scast
-from tflq.dialects.tfl.arithmetic import Maximum, Minimum, Mul
+from tflq.dialects.tfl.arithmetic import Mul
 from tflq.dialects.tfl.casts import Bitcast, Cast, Dequantize, Quantize
 from tflq.dialects.tfl.state import AssignVariable, ReadVariable
 from tflq.ir.core import Value
@@ -80,9 +80,7 @@ def _quantized(b: RuleBuilder, x: Value, type: TensorType) -> Value:
         assert isinstance(element, UniformQuantizedType)
         steps = UniformQuantizedType.of(type.storage, 1.0, element.zero_point)
         counts = b.emit(Mul, [x, b.constant(reciprocal, f32)], x.type, fused_activation_function="NONE")
-        for kind, end in zip((Minimum, Maximum), reversed(element.ends), strict=True):
-            counts = b.emit(kind, [counts, b.constant(np.float32(end), f32)], x.type)
-        cast = b.qcast(counts, type.with_element(steps), "half_even")
+        cast = b.emit(Qcast, [counts], type.with_element(steps))  # it saturates, and rounds halves to even
     return b.scast(cast, cast.type.stripped())
 
 
