@@ -308,13 +308,14 @@ def print_reduction(reduction: Reduction, path: Path, arrays: Path, line: str) -
 def _line(path: Path, arrays: Path, options: dict[str, Any], *, verifies: bool) -> str:
     """One line that shows the failure again."""
     from tflq.formats.backend import of_target
+    from tflq.numerics.kernel_sets import DEFAULT as DEFAULT_SET
 
     converted = path.with_suffix(f".converted.{of_target(options['target'], static=True).suffixes[0]}")
     words = [
         word
-        for name, usual in (("target", None), ("mac", "integer"), ("fallback", "float"))
+        for name, usual in (("target", None), ("mac", "integer"), ("fallback", "float"), ("kernel_set", DEFAULT_SET))
         if options[name] != usual
-        for word in (f"--{name}", str(options[name]))
+        for word in (f"--{name.replace('_', '-')}", str(options[name]))
     ]
     convert = shlex.join(["tflq", "convert", str(path), str(converted), "--force", *words])
     if not verifies:

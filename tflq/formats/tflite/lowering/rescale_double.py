@@ -82,9 +82,15 @@ def _by_steps(op: RescaleF32, k: Kernels, x: Value, s: Scaling[Float32]) -> Valu
     steps = np.clip(thresholds, first, last)
     above, below = ((v * multiplier + half) >> _PLACES for v in (steps, np.maximum(steps - 1, first)))
     level = np.arange(low + 1, high + 1)[:, None]
-    lowest = (first * multiplier + half) >> _PLACES
-    inside = (above >= level - 1).all() and (below <= level - 1).all() and (lowest >= low - 1).all()
-    if not inside or max(-low, high) >= 1 << 12 or float(factor.slope.max()) >= 1 << 12:
+    lowest = ((first * multiplier + half) >> _PLACES) - low - (thresholds <= first).sum(0)
+    proven = ((above >= level - 1) | (thresholds > last)) & ((below < level) | (thresholds <= first))
+    if (
+        not proven.all()
+        or lowest.min() < -1
+        or lowest.max() > 0
+        or max(-low, high) >= 1 << 12
+        or float(factor.slope.max()) >= 1 << 12
+    ):
         what = f"no integer form of the product in float32 by {float(factor.scale.max())!r} is proven"
         raise UnsupportedError(Reason.at(op.location, what, remedy="convert it for another kernel set"))
     least, most = s.accumulator.range
