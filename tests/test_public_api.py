@@ -64,7 +64,7 @@ KEYWORDS = {
     "debug": [
         *("signature", "samples", "seed", "mean", "scale", "workers", "csv", "html", "force", "observer"),
     ],
-    "inspect": ["target"],
+    "inspect": ["target", "kernel_set"],
     "quantize": [
         *(
             "scheme",
@@ -123,7 +123,7 @@ KEYWORDS = {
 OF_COMMANDS = {
     "bisect": {"json"},
     "convert": {"output-dir", "skip-existing", "workers", "report", "dump-ir", "timings", "json"},
-    "inspect": {"ir", "why", "tensors", "format", "json"},
+    "inspect": {"ir", "why", "tensors", "format", "json", "against"},
     "reduce": {"output", "json"},
     "verify": {"html", "force", "json"},
 }

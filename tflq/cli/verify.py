@@ -75,9 +75,8 @@ SHOWN = 10
 @click.option(
     "--resolver",
     type=click.Choice(["reference", "optimized", "default"]),
-    default="reference",
-    show_default=True,
-    help="The interpreter's kernels: reference, optimized, or with its default delegate.",
+    help="The interpreter's kernels: reference, optimized, or with its default delegate. By default those of the "
+    "kernel set that B names, or reference.",
 )
 @click.option(
     "--runtime",

@@ -11,6 +11,8 @@ from functools import cached_property
 from itertools import takewhile
 from typing import ClassVar, Literal
 
+import numpy as np
+
 from tflq.analysis.known import first_dynamic
 from tflq.base.errors import Reason, Refused, UnsupportedError, operators
 from tflq.base.light import dataclass, field, replace
@@ -19,7 +21,7 @@ from tflq.dialects.forms import INTEGER_EDGE, Form, stays_quantized_reason
 from tflq.dialects.quant import Scast
 from tflq.dialects.tfl.casts import Cast
 from tflq.dialects.tfl.state import While
-from tflq.ir.core import Function, Location, Module, Op, Value
+from tflq.ir.core import Buffer, Function, Location, Metadata, Module, Op, Value
 from tflq.ir.types import (
     AnyQuantizedType,
     CalibratedQuantizedType,
@@ -35,7 +37,7 @@ from tflq.legalize.calls import Calls, Interface, copied, densified, is_call, pl
 from tflq.legalize.deciding import Decider, Policy, unchanged
 from tflq.legalize.probing import requantized_if_plain
 from tflq.legalize.rule import Memory, Rule, Variables, variables_of
-from tflq.numerics.kernel_sets import DEFAULT, kernel_set
+from tflq.numerics.kernel_sets import DEFAULT, IN_FILE, kernel_set
 from tflq.targets.target import INTEGER, Target
 from tflq.transforms.pass_manager import Decision, Decisions, Pass, PassResult, SourceFunctions
 
@@ -352,9 +354,25 @@ class Legalize(Pass):
         )
         module, decisions = legalize(module, policy)
         _settle_edges(decisions)
+        _state_kernel_set(module, decisions, self.kernel_set)
         module.record.note(Decisions(_by_source(decisions)))
         module.record.note(source)
         return PassResult(module, modified=True)
+
+
+def _state_kernel_set(module: Module, decisions: Sequence[Decision], name: str) -> None:
+    """The set's name in the metadata, in the place of one of a source; of a source without quantized operators, what it
+    has stays. The default has none."""
+    if all(decision.path == "kept" for decision in decisions):
+        return
+    others = [m for m in module.metadata or () if m.name != IN_FILE]
+    if name != DEFAULT:
+        import json
+
+        text = json.dumps({"name": name}).encode()
+        others.append(Metadata(IN_FILE, Buffer.of(np.frombuffer(text, np.uint8))))
+    if len(others) != len(module.metadata or ()) or name != DEFAULT:
+        module.metadata = others or None
 
 
 def legalize(module: Module, policy: Policy) -> tuple[Module, list[Decision]]:

@@ -342,6 +342,8 @@ def _xnnpack(name: str) -> Callable[[], KernelSet]:
 REFERENCE: Final = KernelSet()
 """The set that conversions are exact for where no other is chosen."""
 DEFAULT: Final = REFERENCE.name
+IN_FILE: Final = "tflq.kernel_set"
+"""The metadata of a file that has the name of the set; without it, the set is the default."""
 _SETS: Final[Mapping[str, Callable[[], KernelSet]]] = {
     "reference-1.0": Reference10,
     "reference-2.3": lambda: REFERENCE,

@@ -21,6 +21,7 @@ from tflq.formats.onnx.dialect import Cast
 from tflq.formats.onnx.engine import OPSET, exact_in
 from tflq.ir.core import Block, Function, Module, Op, Value
 from tflq.ir.types import ScalarType, parameters
+from tflq.numerics.kernel_sets import IN_FILE
 
 if TYPE_CHECKING:
     import onnx
@@ -58,7 +59,8 @@ def onnx_model(module: Module, function: int = 0) -> onnx.ModelProto:
         producer_name="tflq",
         doc_string=module.description or "",
     )
-    onnx.helper.set_model_props(model, graph.metadata())
+    kernel_set = {IN_FILE: m.buffer.data.tobytes().decode() for m in module.metadata or () if m.name == IN_FILE}
+    onnx.helper.set_model_props(model, graph.metadata() | kernel_set)
     return model
 
 
