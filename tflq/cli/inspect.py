@@ -47,6 +47,7 @@ _MOST = 20
 @click.option(
     "--against",
     type=KERNEL_SET,
+    metavar="NAME",
     help="Print the operators that compute something else under this kernel set than under --kernel-set.",
 )
 @json_option("Print as JSON.")

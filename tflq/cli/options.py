@@ -193,6 +193,7 @@ _OPTIONS: Final[Mapping[str, _Option]] = {
         "--kernel-set",
         "kernel_set",
         type=KERNEL_SET,
+        metavar="NAME",
         default=_DEFAULT_SET,
         show_default=True,
         help="The interpreter's kernels that the result reproduces bit for bit (docs/kernel-sets.md); 'reference' and "

@@ -27,7 +27,7 @@ def differing(read: Callable[[], Module], first: str, second: str) -> list[tuple
 
 
 def _key(op: Op) -> Hashable:
-    """What an op computes, apart from its operands' places."""
+    """A key of an op's computation: its name, attributes and constants."""
     attributes = tuple((name, _hashed(value)) for name, value in sorted(op.attributes.items()))
     return op.name, attributes, tuple(map(_constant, op.operands))
 

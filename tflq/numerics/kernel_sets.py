@@ -125,7 +125,7 @@ class KernelSet:
         return table_8bit(function, x.storage.dtype, x.scale, x.zero_point, y.scale, y.zero_point)
 
     def reciprocal(self, y: Parameters) -> np.float32 | None:  # noqa: ARG002
-        """The float32 that QUANTIZE multiplies floats by, before it rounds halves to even; None where it divides by
+        """The float32 that QUANTIZE multiplies floats by, before it rounds halves to even. None where it divides by
         the scale, and rounds halves away from zero."""
         return None
 

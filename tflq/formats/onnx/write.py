@@ -59,8 +59,11 @@ def onnx_model(module: Module, function: int = 0) -> onnx.ModelProto:
         producer_name="tflq",
         doc_string=module.description or "",
     )
-    kernel_set = {IN_FILE: m.buffer.data.tobytes().decode() for m in module.metadata or () if m.name == IN_FILE}
-    onnx.helper.set_model_props(model, graph.metadata() | kernel_set)
+    properties = graph.metadata()
+    for metadata in module.metadata or ():
+        if metadata.name == IN_FILE:
+            properties[IN_FILE] = metadata.buffer.data.tobytes().decode()
+    onnx.helper.set_model_props(model, properties)
     return model
 
 

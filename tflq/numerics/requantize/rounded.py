@@ -24,7 +24,7 @@ _EXACT: Final = 1 << 24
 
 
 class _InFloat32(FloatForm):
-    """What both forms share."""
+    """Forms of a factor in float32."""
 
     factor: Float32
 
@@ -49,8 +49,8 @@ class Rounded(_InFloat32):
 
     @classmethod
     def of(cls, s: Scaling[Factor]) -> Self | None:
-        """The form of a scaling by a factor in float32, clipped to the integers around the outer thresholds; None for
-        other factors, or where float32 does not hold these."""
+        """The form of a scaling by a factor in float32, clipped to the integers around the outer thresholds. None for
+        other factors, or where float32 does not hold these integers."""
         if (factor := _factor(s)) is None:
             return None
         low, high = factor.thresholds(np.asarray([s.levels.low + 1, s.levels.high]))

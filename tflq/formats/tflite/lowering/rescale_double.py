@@ -72,7 +72,7 @@ _LESS: Final = 1 << (_PLACES - 12)
 
 
 def _by_steps(op: RescaleF32, k: Kernels, x: Value, s: Scaling[Float32]) -> Value:
-    """n + (x >= T(n + 1)), n an estimate that is the level or one less, with T from a table; proven at all
+    """n + (x >= T(n + 1)), with T from a table. n is an estimate that is the level or one less: proven at all
     thresholds."""
     factor, (low, high) = s.factor, s.levels
     thresholds = factor.thresholds(np.arange(low + 1, high + 1))
