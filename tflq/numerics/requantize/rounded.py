@@ -54,7 +54,7 @@ class Rounded(_InFloat32):
         if (factor := _factor(s)) is None:
             return None
         low, high = factor.thresholds(np.asarray([s.levels.low + 1, s.levels.high]))
-        ends = low - 1 + factor.before, high + factor.before
+        ends = [np.clip(v, *s.accumulator.range) + factor.before for v in (low - 1, high)]
         if max(int(np.abs(v).max()) for v in ends) >= _EXACT:
             return None
         return cls(factor.scale, ends[0].astype(np.float32), ends[1].astype(np.float32), factor)
