@@ -8,7 +8,7 @@ CASES ?= 50
 TENSORFLOW ?= python3
 DEMO := models/cnn_int8
 
-.PHONY: help demo test test-slow check quick lint types imports tests oldest without-products new-op index docs golden site matrix drop-ins unreasonable threads bench bench-networks downstream format models clean
+.PHONY: help demo test test-slow check quick lint types imports tests oldest without-products new-op index data docs golden site matrix drop-ins unreasonable threads bench bench-networks downstream format models clean
 
 help:
 	@echo "make demo     convert a quantized network and verify it in the interpreter"
@@ -20,7 +20,8 @@ help:
 	@echo "make without-products  the tests on a wheel without the quantizer, sweeps, the explorer and text as a source"
 	@echo "make new-op   begin a new operator: make new-op NAME=tfl.foo FAMILY=arithmetic (docs/new-operator.md)"
 	@echo "make index    write tflq/ir/index.py again: the modules of ops, rules and functions"
-	@echo "make docs     make docs/tour.md and docs/proposals.md again"
+	@echo "make data     make schema/ and the measured tables of kernels in rules/ again, before a release"
+	@echo "make docs     make the pages that say what the code does again (PAGES: cli, tour, README, ...)"
 	@echo "make golden   write tests/golden again: what an operator of each family becomes"
 	@echo "make site     the documentation as pages, in build/site"
 	@echo "make matrix   random models of all operators, whole: CASES of each kind; the tests run a part of them"
@@ -29,7 +30,7 @@ help:
 	@echo "make threads  200 processes with threads against one thread, and 15 minutes of memory with a plot"
 	@echo "make bench    all claims of benchmarks/ in one table against their aims, on an otherwise idle machine"
 	@echo "make bench-networks  the networks of Keras that it measures (needs tensorflow: TENSORFLOW=python)"
-	@echo "make downstream  what tools downstream make of quantized networks, measured: docs/downstream.md (NETWORKS: a folder of more)"
+	@echo "make downstream  what tools downstream make of quantized networks, measured: scripts/downstream.json (NETWORKS: a folder of more)"
 	@echo "make format   format the code and mend what the linter can mend"
 	@echo "make models   make the models in models/ again (needs tensorflow: make models PYTHON=...)"
 
@@ -93,9 +94,13 @@ new-op: $(VENV)/.dev
 index: $(VENV)/.dev
 	$(BIN)/python scripts/make_index.py
 
-docs: $(VENV)/.run
-	$(BIN)/python scripts/make_tour.py
-	$(BIN)/python scripts/make_proposals.py
+data: $(VENV)/.dev
+	$(BIN)/python scripts/make_data.py schema
+	$(BIN)/python scripts/make_data.py kernels --jobs 2
+	$(BIN)/python scripts/make_data.py schemes
+
+docs: $(VENV)/.dev
+	$(BIN)/python scripts/make_docs.py $(PAGES)
 
 golden: $(VENV)/.dev
 	$(BIN)/python scripts/make_golden.py

@@ -1,5 +1,5 @@
-"""Write docs/downstream.md: what tools downstream make of quantized networks, and of the forms that tflq gives them;
-and the summary in README.md.
+"""Measure what tools downstream make of quantized networks, and of the forms that tflq gives them: writes
+scripts/downstream.json, of which pages/downstream.py makes the site's page, and the summary in README.md.
 
     python scripts/downstream.py [FOLDER ...] [--environments FOLDER]
 
@@ -24,10 +24,9 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 import tflq  # noqa: E402
-from scripts import make_costs  # noqa: E402
+from benchmarks import costs  # noqa: E402
 from scripts.downstream_forms import FORMS, TOOLS, Form, Row, Tool  # noqa: E402
-from scripts.downstream_page import PAGE, README, advice, page  # noqa: E402
-from scripts.marked import replaced  # noqa: E402
+from scripts.pages.downstream import Measurement, write  # noqa: E402
 from scripts.target_running import (  # noqa: E402
     ENVIRONMENTS,
     REFERENCE,
@@ -70,15 +69,13 @@ def main() -> int:
     pythons = {name: environment(name, a.environments) for name in dict.fromkeys(t.environment for t in TOOLS)}
     chosen = networks([ROOT / "models", *a.folders] if a.folders else [])
     rows = list(measured(chosen, [t for t in TOOLS if pythons[t.environment]], pythons))
-    text = page(rows, [network.path.stem for network in chosen], TOOLS)
-    PAGE.write_text(text, encoding="utf-8")
-    README.write_text(replaced(README.read_text(encoding="utf-8"), "downstream", advice(text)), encoding="utf-8")
+    write(Measurement([network.path.stem for network in chosen], rows))
     return 0 if all(pythons.values()) else 2
 
 
 def networks(given: Sequence[Path]) -> list[Network]:
     """The networks among files, and what the reference kernels make of each."""
-    found = [(path, inputs) for path in make_costs.networks(given) if (inputs := inputs_of(path))]
+    found = [(path, inputs) for path in costs.networks(given) if (inputs := inputs_of(path))]
     jobs = [Job(path.read_bytes(), ".tflite", inputs) for path, inputs in found]
     wanted = outcomes(REFERENCE, Path(sys.executable), jobs)
     return [Network(*each, want) for each, want in zip(found, wanted, strict=True) if not isinstance(want, str)]
@@ -136,7 +133,7 @@ def _file(form: Form, path: Path) -> bytes | str:
     if form.options is None:
         return path.read_bytes()
     try:
-        return next(iter(make_costs.converted(path, form.options).files.values()))
+        return next(iter(costs.converted(path, form.options).files.values()))
     except tflq.TflqError as error:
         first = error.reasons[0] if error.reasons else None
         where = f"operator {first.operator} ({first.opcode}): " if first and first.opcode else ""

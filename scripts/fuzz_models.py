@@ -3,8 +3,8 @@ mostly their structure stays valid and their meaning does not.
 
 A draw begins with a case of `tests/matrix`. What is changed: the element type or the quantization of a tensor, an
 operand or result, a tensor listed twice, a constant that becomes an input and the reverse, a shape, an option; the
-whole model inside of nested IF, WHILE and composites; as text, storage types that files lack; as TOSA, its fields.
-File N of a seed is the same in every run.
+whole model inside of nested IF, WHILE and composites; as text, storage types that files lack; as TOSA, its fields. Some
+are single operators instead (`fuzz_operators.py`). File N of a seed is the same in every run.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from matrix import GENERATORS  # noqa: E402
 from matrix.run import case_of  # noqa: E402
 
 from scripts.fuzz_mutants import Tree, changed_field, fields_of, mutate_fields  # noqa: E402
+from scripts.fuzz_operators import operator  # noqa: E402
 from tflq.base.errors import TflqError  # noqa: E402
 from tflq.formats.flatbuffer.codec import decode, encode  # noqa: E402
 from tflq.formats.flatbuffer.layout import TFLITE  # noqa: E402
@@ -56,7 +57,8 @@ TEXTS: Final = [path for path in sorted((ROOT / "tests").rglob("*.mlir")) if pat
 def drawn(seed: int, number: int) -> bytes:
     """File `number` of a seed."""
     rng = random.Random(f"forms:{seed}:{number}")  # noqa: S311
-    kind = rng.choices((_tflite, _nested_calls, _text, _nested_text, _tosa), (60, 6, 18, 3, 13))[0]
+    kinds = (_tflite, operator, _nested_calls, _text, _nested_text, _tosa)
+    kind = rng.choices(kinds, (50, 15, 6, 16, 3, 10))[0]
     return kind(rng)
 
 

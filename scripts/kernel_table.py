@@ -35,7 +35,7 @@ CANDIDATES = (
     *("same_scale", "same_operand_scale"),
 )
 HEAD = """# The target "kernels": quantized kernels of the interpreter that compute what their parameters say. Measured
-# by scripts/make_kernels.py: do not edit. The language is that of tflq/targets.
+# by scripts/make_data.py kernels: do not edit. The language is that of tflq/targets.
 """
 
 

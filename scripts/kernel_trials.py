@@ -1,4 +1,4 @@
-"""Models to try a kernel on, for make_kernels.py: in units that can be run apart, in the same order every time.
+"""Models to try a kernel on, for data/kernels.py: in units that can be run apart, in the same order every time.
 
 The random models of tests/matrix, one unit per generator, and those of the coverage table, one unit per operator. They
 come in variants, since drawn models mostly have what kernels take: other parameters of an operand or a result,

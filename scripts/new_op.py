@@ -61,12 +61,13 @@ What comes next for {upper}:
    `infer`, unless a trait says the shapes of its results.
 2. tflq/numerics: multipliers, ranges and tables as pure functions, with tests.
 3. {rules}: `@rule({title})`, what a kernel computes. In one of tflq/legalize/*_real.py:
-   `@rule({title}, order=2)`, what no kernel computes. Then `make index`.
-4. {test}: passes when the rule is right.
-   Then: other types, invalid cases, a sample in tflq/tools/coverage/samples_of_layers.py.
-5. The release of each version in schema/runtime.toml.
-6. What docs/new-operator.md lists besides: TOSA and ONNX, if it occurs on floats; targets, test lists, exceptions.
-7. `make quick`, then scripts/make_coverage.py, then `make test`.
+   `@rule({title}, order=2)`, what no kernel computes.
+4. An evaluator, TOSA and ONNX, if it occurs on floats.
+5. `make index`.
+6. A sample in tflq/tools/coverage/samples_of_layers.py.
+7. {test}: passes when the rule is right. Then: other types, invalid cases.
+8. CHANGELOG.md.
+docs/new-operator.md says more of each, and what some operators need besides. Then `make quick` and `make test`.
 """
 
 
@@ -104,7 +105,7 @@ def begin(name: str, family: str, operands: list[str]) -> str:
     if upper not in enum("BuiltinOperator").values:
         raise ValueError(
             f"{upper} is not in schema/tflite.toml: install a newer `tflite` package, or add the operator, its options "
-            "table and the member of BuiltinOptions2 to schema/tflite_new.toml; then run scripts/make_schema.py"
+            "table and the member of BuiltinOptions2 to schema/tflite_new.toml; then run `scripts/make_data.py schema`"
         )
     declaration = ROOT / "tflq" / "dialects" / "tfl" / f"{family}.py"
     if not declaration.is_file():

@@ -3,7 +3,8 @@
 In the repository a link is a path from one file to another. On the site `docs/` is the root, README.md is the first
 page, and the other pages and FOLDERS have the path that they have in the repository. A link to a file that the site
 does not have, such as source code, becomes plain text. A link to what does not exist stays as it is, and mkdocs fails
-on it. A notebook is a page, too, its cells as text and code.
+on it. A notebook is a page, too, its cells as text and code. The pages of OF_SITE are made here, and are in no folder
+of the repository.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import json
 import os
 import posixpath
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,10 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from scripts.make_docs import OF_SITE, text_of  # noqa: E402
+
 PAGES = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "LICENSE")
 FOLDERS = {
     "models": ("*.md", "*.toml"),
@@ -32,7 +38,9 @@ _LINK = re.compile(r"(?P<text>!?\[(?:[^\[\]]|\[[^\]]*\])*\])\((?P<path>[^)\s#:]+
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Adds what lies outside of `docs/`."""
+    """Adds what lies outside of `docs/`, and what is made for the site."""
+    for name in OF_SITE:
+        files.append(File.generated(config, f"{name}.md", content=text_of(name)))
     for name in shown():
         files.append(File.generated(config, site_path(name), abs_src_path=str(ROOT / name)))
         if name.endswith(".ipynb"):

@@ -1,9 +1,8 @@
-"""docs/downstream.md: how it is measured, that it is what tools make that are installed here, and what README.md says
-of it."""
+"""What tools downstream make of networks: how it is measured, that the tools that are installed here make the same, and
+what README.md says of it."""
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
@@ -14,11 +13,11 @@ import pytest
 
 from scripts import downstream
 from scripts.downstream_forms import FORMS, ORIGINAL, TOOLS, Row, Tool
-from scripts.downstream_page import PAGE, README, SKIPPED, advice, cells, page
 from scripts.marked import marked
+from scripts.pages.downstream import DATA, README, SKIPPED, Measurement, advice, cells, dump, load, page_of
 from scripts.target_running import Difference, packages
 
-TEXT = PAGE.read_text(encoding="utf-8")
+MEASURED = load(DATA.read_text(encoding="utf-8"))
 PLAIN = Tool("a tool", "tflm", "tflm", (ORIGINAL, "`integer`"))
 
 
@@ -42,15 +41,19 @@ def test_each_form_is_given_to_a_tool_and_each_tool_knows_its_forms() -> None:
 
 
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.title)
-def test_the_page_has_all_of_a_tool(tool: Tool) -> None:
-    (section,) = re.findall(rf"^## {re.escape(tool.title)}\n(.*?)(?=^## |\Z)", TEXT, re.DOTALL | re.MULTILINE)
-    assert ", ".join(packages(tool.environment)) in section
-    for form in tool.forms:
-        assert f"| cnn_int8 | {form} | " in section
+def test_all_forms_of_a_tool_are_measured(tool: Tool) -> None:
+    rows = [(row.network, row.form) for row in MEASURED.rows if row.tool == tool]
+    assert sorted(rows) == sorted((name, form) for name in MEASURED.networks for form in tool.forms)
+    assert f"\n## {tool.title}\n\n{', '.join(packages(tool.environment))}\n" in page_of(MEASURED, [tool])
 
 
-def test_the_readme_says_what_the_page_says() -> None:
-    assert marked(README.read_text(encoding="utf-8"), "downstream") == advice(TEXT)
+def test_a_measurement_is_written_as_it_is() -> None:
+    assert load(dump(MEASURED)) == MEASURED
+    assert DATA.read_text(encoding="utf-8") == dump(MEASURED)
+
+
+def test_the_readme_says_what_was_measured() -> None:
+    assert marked(README.read_text(encoding="utf-8"), "downstream") == advice(MEASURED, TOOLS)
 
 
 @pytest.mark.slow
@@ -58,17 +61,15 @@ def test_the_readme_says_what_the_page_says() -> None:
 def test_it_is_what_tools_make_of_a_network(tool: Tool, models: Path) -> None:
     """But for times."""
     if not installed(tool):
-        pytest.skip(f"docs/downstream.md is of {packages(tool.environment)[0]}")
+        pytest.skip(f"measured with {packages(tool.environment)[0]}")
     forms = [f for f in tool.forms if tool.environment != "onnxruntime" or FORMS[f].suffix == ".onnx"]  # no tf2onnx
     chosen = downstream.networks([models / "cnn_int8.tflite", models / "cnn_uint8.tflite", models / "pad.tflite"])
     assert [network.path.stem for network in chosen] == ["cnn_int8", "cnn_uint8"]
     rows = list(downstream.measured(chosen, [tool], {tool.environment: Path(sys.executable)}, forms))
     assert len(rows) == len(chosen) * len(forms)
-    for made in rows:
-        *first, _, size = cells(made)
-        assert re.search(
-            rf"^{re.escape('| ' + ' | '.join(first))} \| [\d.]* \| {re.escape(size)} \|$", TEXT, re.MULTILINE
-        )
+    known = [(*first, size) for *first, _, size in map(cells, MEASURED.rows)]
+    for *first, _, size in map(cells, rows):
+        assert (*first, size) in known
 
 
 def test_what_is_said_of_a_row() -> None:
@@ -86,13 +87,13 @@ def test_what_is_said_of_a_row() -> None:
     ],
 )
 def test_the_form_with_most_exact_results_is_advised_and_then_the_fastest(rows: Sequence[Row], line: str) -> None:
-    assert advice(page(rows, ["net"], [PLAIN])).splitlines()[2:] == [line]
+    assert advice(Measurement(["net"], rows), [PLAIN]).splitlines()[2:] == [line]
 
 
 def test_a_tool_that_was_skipped_is_said_and_not_advised() -> None:
-    text = page([], ["net"], [PLAIN])
-    assert f"| a tool | {SKIPPED} |" in text
-    assert len(advice(text).splitlines()) == 2
+    nothing = Measurement(["net"], [])
+    assert f"| a tool | {SKIPPED} |" in page_of(nothing, [PLAIN])
+    assert len(advice(nothing, [PLAIN]).splitlines()) == 2
 
 
 def test_a_tool_refuses_and_others_go_on(models: Path) -> None:

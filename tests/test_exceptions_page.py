@@ -18,18 +18,18 @@ MEASURED_WITH = re.compile(r"ai-edge-litert \d+\.\d+\.\d+, the reference")
 
 @pytest.fixture(scope="module")
 def made() -> Any:
-    """The script, as a module."""
+    """The module of the page."""
     pytest.importorskip("ai_edge_litert", reason="docs/exceptions.md is not checked: pip install '.[verify]'")
-    from scripts import make_exceptions
+    from scripts.pages import exceptions
 
-    return make_exceptions
+    return exceptions
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="docs/exceptions.md was measured on x86-64")
 def test_the_page_is_current(made: Any) -> None:
     current, kept = (MEASURED_WITH.sub("", text) for text in (made.page(), PAGE.read_text(encoding="utf-8")))
-    assert kept == current, "make it anew: scripts/make_exceptions.py"
+    assert kept == current, "make it anew: scripts/make_docs.py exceptions"
 
 
 def test_each_exception_has_a_section_with_cases() -> None:

@@ -158,6 +158,21 @@ REFUSED = {
         text("tfl.stablehlo_sort", {"a": NARROW}, NARROW, "comparator_subgraph_index = 7"),
         "comparator_subgraph_index 7 is not one of the 1 subgraphs",
     ),
+    "truth of numbers": (
+        text(
+            "tfl.reduce_any", {"a": INT8, "c": "tensor<1xi32>"}, "tensor<i1>", "", constant("c", "0", "tensor<1xi32>")
+        ),
+        "is i8, not one of i1",
+    ),
+    "name that is a number": (
+        text("tfl.stablehlo_composite", {"a": NARROW}, NARROW, "name = 5, decomposition_subgraph_index = 1")
+        + text("tfl.abs", {"a": NARROW}, NARROW).replace(b"@main", b"@other"),
+        "cannot be written",
+    ),
+    "axis without a value": (
+        text("tfl.concatenation", {"a": NARROW, "b": NARROW}, NARROW.replace("3x", "6x"), "axis"),
+        "axis has no value",
+    ),
     "option": (text("tfl.arg_max", {"a": FLOATS, "b": "tensor<i32>"}, "tensor<3xi32>", "output_type = 5"), "5"),
 }
 """Texts that no file can hold, and a part of the sentence that says why."""
@@ -302,6 +317,58 @@ HANDLED = {
         INT8.replace("3x", "2x2x"),
         "",
         f'%c = "tfl.pseudo_const"() {{value = dense<1> : tensor<3xi8>}} : () -> {INT8}',
+    ),
+    "filter wider than the input": text(
+        "tfl.conv_2d",
+        {"a": INT8.replace("3x", "2x7x1x2x"), "c": INT8.replace("3x", "3x1x4x2x")},
+        INT8.replace("3x", "2x7x0x3x"),
+        'padding = "VALID", stride_w = 2, stride_h = 1, fused_activation_function = "NONE"',
+        f'%c = "tfl.pseudo_const"() {{value = dense<1> : tensor<3x1x4x2xi8>}} : () -> {INT8.replace("3x", "3x1x4x2x")}',
+    ),
+    "number before rows of the other sign": text(
+        "tfl.fully_connected",
+        {"a": INT8.replace("3x", ""), "c": "tensor<3x2x!quant.uniform<u8:f32, 0.5:255>>"},
+        INT8.replace("3x", "0x3x"),
+        'fused_activation_function = "NONE"',
+        '%c = "tfl.pseudo_const"() {value = dense<1> : tensor<3x2xui8>} : () -> '
+        "tensor<3x2x!quant.uniform<u8:f32, 0.5:255>>",
+    ),
+    "batches without indices": text(
+        "tfl.gather",
+        {"a": INT8.replace("3x", "?x3x"), "c": "tensor<0xi32>"},
+        INT8.replace("3x", "0x"),
+        "axis = 1, batch_dims = 1",
+        constant("c", "0", "tensor<0xi32>"),
+    ),
+    "pool wider than the input": text(
+        "tfl.l2_pool_2d",
+        {"a": INT8.replace("3x", "1x4x1x3x")},
+        INT8.replace("3x", "1x2x0x3x"),
+        'padding = "VALID", stride_w = 2, stride_h = 1, filter_width = 3, filter_height = 3, '
+        'fused_activation_function = "NONE"',
+    ),
+    "handle as a number": text("tfl.var_handle", {}, "tensor<1xi32>", "container"),
+    "truth of a truth": text(
+        "tfl.reduce_any",
+        {"a": "tensor<i1>", "c": "tensor<i32>"},
+        "tensor<i1>",
+        "keep_dims = false",
+        constant("c", "0", "tensor<i32>"),
+    ),
+    "uint16 under other parameters": text(
+        "tfl.gather",
+        {"a": "tensor<3x!quant.uniform<u16:f32, 0.5>>", "c": PAIR},
+        "tensor<2x!quant.uniform<u16:f32, 0.25>>",
+        "axis = 0, batch_dims = 0",
+        constant("c", "0", PAIR),
+    ),
+    "one number gathered": text(
+        "tfl.stablehlo_gather",
+        {"a": INT8, "c": "tensor<1xi32>"},
+        INT8.replace("3x", ""),
+        "offset_dims = #tflq.tuple<[]>, collapsed_slice_dims = #tflq.tuple<[0]>, start_index_map = #tflq.tuple<[0]>, "
+        "index_vector_dim = 0, slice_sizes = #tflq.tuple<[1]>",
+        constant("c", "1", "tensor<1xi32>"),
     ),
     "uint32": text(
         "tfl.add_n", {"a": "tensor<3x!quant.uniform<u32:f32, 0.5>>"}, "tensor<3x!quant.uniform<u32:f32, 2.0>>"

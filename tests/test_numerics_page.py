@@ -6,7 +6,7 @@ import re
 from importlib import import_module
 from pathlib import Path
 
-from scripts import make_numerics
+from scripts.pages import numerics
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "docs" / "numerics.md").read_text(encoding="utf-8")
@@ -45,5 +45,5 @@ def test_every_module_with_a_formula_is_named() -> None:
 
 
 def test_the_table_of_forms_is_current() -> None:
-    assert make_numerics.page(PAGE) == PAGE, "make it anew: scripts/make_numerics.py"
-    assert make_numerics.table() in PAGE
+    assert numerics.page() == PAGE, "make it anew: scripts/make_docs.py numerics"
+    assert numerics.table() in PAGE

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from scripts.make_proposals import EXAMPLES, ROOT, commands, page
+from scripts.pages.proposals import EXAMPLES, ROOT, commands, page
 
 TEXT = (ROOT / "docs" / "proposals.md").read_text(encoding="utf-8")
 
 
 def test_commands_print_what_it_shows() -> None:
-    assert page(TEXT) == TEXT, "make it anew: scripts/make_proposals.py"
+    assert page() == TEXT, "make it anew: scripts/make_docs.py proposals"
 
 
 def test_every_example_is_shown() -> None:

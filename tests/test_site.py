@@ -44,11 +44,12 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_pages_are_there_and_can_be_searched(site: Path) -> None:
     index = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))
     places = {entry["location"].partition("#")[0] for entry in index["docs"]}
-    assert places >= {"index.html", "guide/deploy.html", "cli.html", "api.html", "ARCHITECTURE.html"}
+    assert places >= {"index.html", "guide/deploy.html", "cli.html", "api.html", "ARCHITECTURE.html", "operators.html"}
     assert "tflq.convert" in (site / "api.html").read_text(encoding="utf-8")
     assert "A quantized TFLite model becomes" in (site / "examples" / "first_steps.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_nothing_is_fetched_from_elsewhere(site: Path) -> None:
     for page in ("index.html", "guide/deploy.html"):
         text = (site / page).read_text(encoding="utf-8")
@@ -56,6 +57,7 @@ def test_nothing_is_fetched_from_elsewhere(site: Path) -> None:
         assert 'rel="stylesheet" href="http' not in text
 
 
+@pytest.mark.slow
 def test_the_python_page_describes_every_public_name(site: Path) -> None:
     source = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
     page = (site / "api.html").read_text(encoding="utf-8")

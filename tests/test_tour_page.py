@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from scripts.make_tour import page
+from scripts.pages.tour import page
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "tour.md"
 
 
 def test_the_page_is_current() -> None:
-    assert PAGE.read_text(encoding="utf-8") == page(), "make it anew: scripts/make_tour.py"
+    assert PAGE.read_text(encoding="utf-8") == page(), "make it anew: scripts/make_docs.py tour"
 
 
 def test_every_pass_keeps_the_numbers() -> None:

@@ -15,7 +15,7 @@ import pytest
 from support.float_nets import net, samples
 
 import tflq
-from scripts import make_cli_docs
+from scripts.pages import cli as page_of_commands
 from tflq.analysis.statistics import PointStatistics, Statistics, write_statistics
 from tflq.base.files import resource
 from tflq.cli import main
@@ -121,7 +121,7 @@ def test_examples_run(command: str, line: str, folder: Path, tmp_path: Path) -> 
 
 def test_the_page_is_current() -> None:
     text = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
-    assert text == make_cli_docs.page(), "make it anew: make_cli_docs.py"
+    assert text == page_of_commands.page(), "make it anew: scripts/make_docs.py cli"
 
 
 @pytest.mark.parametrize(

@@ -305,7 +305,15 @@ def test_a_sweep_removes_none_of_its_models(models: Path, tmp_path: Path) -> Non
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize(
     "line",
-    ["convert {} - -q", "convert {} - --format mlir", "ops --json", "ops", "inspect {} --ir", "opt {}", "convert -h"],
+    [
+        "convert {} - -q",
+        "convert {} - --format mlir",
+        "ops --operator abs --json",
+        "ops --operator abs",
+        "inspect {} --ir",
+        "opt {}",
+        "convert -h",
+    ],
 )
 def test_standard_output_is_whole_or_an_error(line: str, unbuffered: str, models: Path, tmp_path: Path) -> None:
     model = models / "cnn_int8.tflite"

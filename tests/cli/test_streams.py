@@ -100,8 +100,8 @@ def test_a_format_that_no_suffix_says(models: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["ops"],
-        ["ops", "--json"],
+        ["ops", "--operator", "conv_2d"],
+        ["ops", "--operator", "conv_2d", "--json"],
         ["inspect", "{}", "--ir"],
         ["opt", "{}"],
         ["convert", "--help"],

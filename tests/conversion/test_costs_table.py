@@ -15,9 +15,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def script() -> Any:
-    from scripts import make_costs
+    from benchmarks import costs
 
-    return make_costs
+    return costs
 
 
 def test_medians_and_the_worst() -> None:

@@ -17,6 +17,14 @@ from tflq.legalize.deciding import Policy
 from tflq.legalize.engine import legalize
 from tflq.legalize.rule import NotApplicable, RuleBuilder, rules_of
 
+NO_REFERENCE_KERNEL = frozenset(("ceil", "elu", "round", "segment_sum"))
+"""Operators that the reference resolver lacks."""
+
+
+def resolver_of(name: str) -> str:
+    """The resolver whose kernel of an operator is the one to equal."""
+    return "BUILTIN_WITHOUT_DEFAULT_DELEGATES" if name in NO_REFERENCE_KERNEL else "BUILTIN_REF"
+
 
 def integer_form(model: bytes) -> Module:
     """The model legalized by integer rules alone. UnsupportedError if there is none."""

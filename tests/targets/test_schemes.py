@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from scripts.make_schemes import SCHEMES as MADE
-from scripts.make_schemes import Scheme, page
+from scripts.data.schemes import SCHEMES as MADE
+from scripts.data.schemes import Scheme, page
 from tflq.base.files import resource
 from tflq.dialects.tfl import op_name
 from tflq.ir.core import op_class
@@ -27,7 +27,7 @@ def test_there_is_a_file_for_each_scheme() -> None:
 
 @pytest.mark.parametrize("scheme", MADE, ids=lambda scheme: scheme.name)
 def test_the_files_are_current(scheme: Scheme) -> None:
-    assert text(scheme.name) == page(scheme), "run scripts/make_schemes.py"
+    assert text(scheme.name) == page(scheme), "run scripts/make_data.py schemes"
 
 
 @pytest.mark.parametrize("name", SCHEMES)

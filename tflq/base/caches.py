@@ -1,4 +1,4 @@
-"""Bytes kept in a folder by key, and proofs kept in one: `--cache DIR`.
+"""Bytes kept in a folder by key, proofs kept in one (`--cache DIR`), and the folder of this user (`user_cache`).
 
 Any number of processes may share a folder: an entry is whole, or it is a miss. An entry is a file that begins with the
 SHA-256 of its key and the rest; it is written under another name and renamed. That proves integrity, not origin: who
@@ -27,6 +27,14 @@ from tflq.base.results import Arrays, is_result
 
 LOG = logging.getLogger(__name__)
 _DIGEST: Final = 32  # bytes of a SHA-256
+
+
+def user_cache() -> Path:
+    """The folder of tflq among the caches of this user. FileError if the user has no home."""
+    try:
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tflq"
+    except RuntimeError as error:
+        raise FileError("~", str(error), remedy="set XDG_CACHE_HOME to a folder for caches") from error
 
 
 def make_private(folder: FilePath) -> None:

@@ -222,7 +222,7 @@ _OF_PATHS = {"integer": "green", "table": "green", "float": "yellow", "refused":
 @click.command(
     help="""Show what becomes of each operator, on each signature.
 
-    The engine is always asked for targets of your own, which takes some seconds.
+    The first table of a target takes the engine ten seconds; then it is in the folder of caches, ~/.cache/tflq.
     """
 )
 @target_option(
@@ -234,17 +234,19 @@ _OF_PATHS = {"integer": "green", "table": "green", "float": "yellow", "refused":
 @click.option(
     "--fresh",
     is_flag=True,
-    help="Compute the table anew (some seconds) instead of printing the one that comes with this version.",
+    help="Compute the table anew, whatever the folder of caches has.",
 )
 @json_option("Print as JSON.")
 def ops(target: str | None, operator: str | None, *, fresh: bool, as_json: bool) -> None:
-    from tflq.tools.coverage import TARGETS, shipped_rows
+    from tflq.formats.backend import of_target
+    from tflq.formats.options import options_from_arguments
+    from tflq.tools.coverage.cached import rows_of
 
-    if target in (None, *TARGETS) and not fresh:
-        name = target or TARGETS[0]
-        rows = list(shipped_rows(name, operator or ""))
-    else:
-        name, rows = _rows_of_target(target, operator or "", quiet=as_json)
+    form = of_target(target, static=True)
+    options = options_from_arguments(form.name, target)
+    with output.progress("asking the engine", silent=as_json):
+        rows = rows_of(target, options, operator or "", fresh=fresh)
+    name = options.kernels.name if form.builtins else str(target)
     if not rows:
         raise OptionError(
             Reason(f"no operator's name contains '{operator}'", value=operator, remedy="tflq ops lists all")
@@ -261,18 +263,6 @@ def ops(target: str | None, operator: str | None, *, fresh: bool, as_json: bool)
         )
     counts = Counter(row.path for row in rows)
     output.field("rows", f"{len(rows)}: " + ", ".join(f"{count} {path}" for path, count in counts.items()))
-
-
-def _rows_of_target(target: str | None, operator: str, *, quiet: bool) -> tuple[str, list[CoverageRow]]:
-    """A target's name, and its rows from the engine."""
-    from tflq.formats.backend import of_target
-    from tflq.formats.options import options_from_arguments
-    from tflq.tools.coverage.table import coverage
-
-    form = of_target(target, static=True)
-    options = options_from_arguments(form.name, target)
-    with output.progress("asking the engine", silent=quiet):
-        return options.kernels.name if form.builtins else str(target), list(coverage(options, operator))
 
 
 def _by_operator(rows: Sequence[CoverageRow]) -> Iterator[list[Cell]]:

@@ -35,7 +35,7 @@ from tflq.cli import output
 from tflq.cli.output import Undelivered, open_standard_streams
 
 # What `--help` says in addition to click: groups of commands, sections of options, examples. `docs/cli.md` has the same
-# (`scripts/make_cli_docs.py`), and a test runs every example.
+# (`scripts/make_docs.py`), and a test runs every example.
 
 
 GROUPS: Final[Mapping[str, Mapping[str, str]]] = {

@@ -18,6 +18,7 @@ from tflq.dialects.builder import Emitter
 from tflq.dialects.declare import Operator
 from tflq.dialects.effects import is_handle, is_pure
 from tflq.dialects.forms import undeclared
+from tflq.dialects.tfl.state import VarHandle
 from tflq.dialects.traits import Calls, Impure
 from tflq.ir.core import Function, Module, Op, Signature, Value
 from tflq.ir.facts import walk
@@ -79,6 +80,7 @@ class FunctionWalk(ABC, Generic[Result]):
         start = len(self.emitter.ops)
         try:
             _need_ranks(op)
+            _need_numbers(op, self.source.outputs)
             results = self.lowered(op)
         except Refused as refusal:
             return self._stand_in(op, refusal.at(op.location))
@@ -119,6 +121,17 @@ def _need_ranks(op: Op) -> None:
     for value in op.operands:
         if value is not None and value.type.shape is None and not is_handle(value):
             raise Refused(f"the rank of its operand '{value.name}' is not known")
+
+
+def _need_numbers(op: Op, outputs: Sequence[Value]) -> None:
+    """Refused for an operator that computes with the handle of a variable, or that returns one as a number: which it is
+    follows from a run alone."""
+    returned = isinstance(op, VarHandle) and not is_handle(op.result) and op.result in outputs
+    computed = not (isinstance(op, Operator) and op.has(Calls, Impure)) and any(
+        isinstance(value.producer, VarHandle) for value in op.present_operands
+    )
+    if returned or computed:
+        raise Refused("the handle of a variable is no number")
 
 
 def distinct_result(result: Value, used: set[Value], copy: Callable[[Value], Value]) -> Value:

@@ -15,7 +15,7 @@ from tflq.formats.flatbuffer.structure import folder_error, identify
 from tflq.formats.tflite import reader
 from tflq.formats.tflite.checks import verify_operators
 from tflq.formats.tflite.tensors import without_fields, without_tensors
-from tflq.ir.core import Module, Value
+from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import UniformQuantizedSubChannelType
 
 ReusableSource: TypeAlias = FilePath | bytes | bytearray | memoryview
@@ -219,6 +219,7 @@ def check_form(module: Module, form: Literal["tfl", "tosa"], name: str) -> None:
         verify_form(module, form)
         _need_tensors(module)
         if form == "tfl" and _is_beyond_files(module):
+            b"".join(writer.pieces(_of_options(module)))
             verify_operators(module)
         elif form == "tfl":
             reader.read(b"".join(writer.pieces(module)))
@@ -232,6 +233,13 @@ def _need_tensors(module: Module) -> None:
         for value in op.tensors if op.name.startswith("tfl.") else ():
             if problem := without_tensors(value.type.storage):
                 raise VerificationError(f"{op.location or op.name}: '{value.name}': {problem}")
+
+
+def _of_options(module: Module) -> Module:
+    """The operators of TFLite with their attributes alone, of which the writer has tables of options."""
+    ops = [op for op in module.ops() if op.name.startswith("tfl.")]
+    bare = [Op(op.name, [], [], op.attributes, op.location) for op in ops]
+    return Module([Function("options", [], [], bare)])
 
 
 def _is_beyond_files(module: Module) -> bool:

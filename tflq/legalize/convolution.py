@@ -143,6 +143,8 @@ def _convolved(
     windows = [
         window(size, k, s, d, op.padding) for size, k, s, d in zip(shape[1:3], kernel, stride, dilation, strict=True)
     ]
+    if any(size and w is not None and w.output == 0 for size, w in zip(shape[1:3], windows, strict=True)):
+        raise NotApplicable("the filter does not fit into the input: a result without elements")
     pad = tuple(p for w in windows if w is not None for p in (w.before, w.after))
     if None in windows:
         extents = [(size - 1) * step + 1 for size, step in zip(kernel, dilation, strict=True)]

@@ -256,7 +256,7 @@ def emit_unchanged(
 def _move_real(op: Op, b: RuleBuilder) -> Answer:
     """Several sources take the result's parameters and are moved; the parts of one source take those of each result."""
     quantized = [v for v in op.present_operands if v.type.quantized]
-    if not quantized or quantized[0].type.storage.bits not in (8, 16):
+    if not quantized or quantized[0].type.storage not in (i8, ui8, i16):
         raise NotApplicable(COPIED)
     try:
         sources, targets = per_layer(op, quantized), per_layer(op, [v for v in op.results if v.type.quantized])

@@ -43,7 +43,6 @@ from tflq.legalize.probing import centred, per_layer, scaled
 from tflq.legalize.rescaled import multiplied
 from tflq.legalize.rule import FOLLOWS_PARAMETERS, Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.numerics.convolution import product_bounds
-from tflq.numerics.fixed_point import quantize_multiplier
 
 _FACTORS = 64
 """REDUCE_PROD of more factors than this is left to the fallback: each is ten kernels."""
@@ -167,20 +166,22 @@ def product(op: ReduceProd, b: RuleBuilder) -> Answer:
     count = prod(d for d in sizes if d is not None)
     if count > _FACTORS:
         raise NotApplicable(f"{count} factors are more than {_FACTORS}")
-    scale = b.kernel_set.product(source, target, count)
+    by = b.kernel_set.product(source, target, count)
+    scale = float(by.scale[0])
     bounds = product_bounds(max(abs(v) for v in _offsets(source, 1)), scale, count)
     if max(bounds) >= 1 << 47 or max(v * scale for v in bounds[:-1]) >= (1 << 31) - (1 << 16) or scale >= 1 << 13:
         raise NotApplicable(_WIDE_PRODUCT, f"{_WIDE_PRODUCT}; {FOLLOWS_PARAMETERS}")
-    multiplier = quantize_multiplier(scale)
     offsets = b.sub(b.cast(b.value(x), i32), source.zero_point)
     factors = b.reshape(b.transpose(offsets, (*axes, *outer)), (count, *(shape[a] for a in outer)))
     types = [TensorType(tuple(shape[a] for a in outer), i32)] * count
     result, *others = b.op(Unpack, [factors], types, {"num": count, "axis": 0}).results
     for factor, bound in zip(others, bounds, strict=False):
         wide = b.mul(b.cast(result, i64), b.cast(factor, i64))
-        result = b.rescale(wide, multiplier, i32, input_range=(-bound, bound))
+        result = b.rescale(wide, by.multipliers, i32, input_range=(-bound, bound))
     last = (-bounds[-2], bounds[-2])
-    result = b.rescale(b.cast(result, i64), multiplier, target.storage, output_zp=target.zero_point, input_range=last)
+    result = b.rescale(
+        b.cast(result, i64), by.multipliers, target.storage, output_zp=target.zero_point, input_range=last
+    )
     return b.reshape(result, [1 if a in axes else d for a, d in enumerate(shape)]) if op.keep_dims else result
 
 

@@ -212,9 +212,11 @@ def _split(storage: ScalarType, zero: int, near: int) -> tuple[int, list[int]]:
 def _rows_of(op: _Operator, b: RuleBuilder, x: Value, depth: int) -> Value | None:
     """x with `depth` input channels in its last dim, FULLY_CONNECTED's as rows of them; None if that is impossible."""
     shape = x.type.shape
-    if shape is None or shape[-1] == depth:
+    if shape is None or shape[-1:] == (depth,):
         return None if shape is None else x
     if not isinstance(op, FullyConnected) or op.keep_num_dims or None in shape or not depth:
+        return None
+    if math.prod(x.type.sizes) % depth:
         return None
     return b.reshape(x, (math.prod(x.type.sizes) // depth, depth))
 
@@ -234,5 +236,5 @@ def _joined(b: RuleBuilder, parts: Sequence[Value]) -> Value:
 
 
 def _on(op: _Operator, x: Value) -> Op:
-    """The operator on another input, of plain integers."""
-    return op.copy_with([x, *op.operands[1:]])
+    """The operator on another input, of plain integers, with results beside those that the operator produces."""
+    return op.copy_with([x, *op.operands[1:]], [Value(result.type, result.name) for result in op.results])

@@ -466,7 +466,7 @@ def _places(op: hlo.StablehloGather, indices: np.ndarray, shape: Sequence[int]) 
     inside = (np.moveaxis(np.indices(sizes), 0, -1) * strides).sum(-1)
     inside = inside.squeeze(tuple(collapsed))
     batch = starts.ndim - 1
-    places = (start * strides).sum(-1).reshape(*starts.shape[:-1], *(1,) * inside.ndim) + inside
+    places = (start * strides).sum(-1).reshape((*starts.shape[:-1], *(1,) * inside.ndim)) + inside
     return np.moveaxis(places, range(batch, places.ndim), offsets)
 
 

@@ -284,7 +284,7 @@ def l2_pool(op: L2Pool2D, b: RuleBuilder) -> Answer:
         counts = counts[..., None] * inside
     different, which = np.unique(counts, return_inverse=True)
     steps = output.ends[1]
-    if not steps:
+    if not steps or not counts.size:
         zeros = sized.full(op.result.type.sizes, min(high, output.zero_point))
         return Rewritten([b.constant(zeros, output.storage)], note=_SQUARE_SUMS_NOTE)
     ratio = Fraction(source.scale) / Fraction(output.scale)

@@ -231,9 +231,9 @@ class KernelSet:
     def mean(self, x: Parameters, y: Parameters, count: int) -> Multiplier:
         return mean_multiplier(x.scale, y.scale, count)
 
-    def product(self, x: Parameters, y: Parameters, count: int) -> float:
-        """The real scale of REDUCE_PROD after each of `count` factors."""
-        return product_scale(x.scale, y.scale, count)
+    def product(self, x: Parameters, y: Parameters, count: int) -> QuantizedMultiplier:
+        """REDUCE_PROD after each of `count` factors."""
+        return QuantizedMultiplier(np.asarray([product_scale(x.scale, y.scale, count)]))
 
     # LSTM.
 

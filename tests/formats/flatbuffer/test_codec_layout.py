@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
 from collections.abc import Callable
 from importlib import import_module
@@ -14,11 +13,11 @@ import flatbuffers
 import pytest
 import tflite
 
+from scripts.data import schema
 from tflq.base.files import resource
 from tflq.formats.flatbuffer.codec import decode, encode
 from tflq.formats.flatbuffer.layout import Field, enum, options_of, table, union
 
-ROOT = Path(__file__).resolve().parents[3]
 MODULES = {
     path.stem: import_module(f"tflite.{path.stem}")
     for path in sorted(Path(inspect.getfile(tflite)).parent.glob("[A-Z]*.py"))
@@ -94,12 +93,7 @@ def test_members_are_those_of_the_package(name: str) -> None:
 
 
 def test_schema_file_is_what_the_script_makes_of_the_package() -> None:
-    spec = importlib.util.spec_from_file_location("make_schema", ROOT / "scripts" / "make_schema.py")
-    assert spec is not None
-    assert spec.loader is not None
-    script = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(script)
-    assert Path(resource("schema/tflite.toml")).read_text() == script.generate()
+    assert Path(resource("schema/tflite.toml")).read_text() == schema.generate()
 
 
 def test_every_layout_can_be_parsed_and_its_slots_are_dense() -> None:

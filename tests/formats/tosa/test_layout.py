@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts import make_schema as script
+from scripts.data import schema as script
 from tflq.base.files import resource
 from tflq.formats.flatbuffer.layout import TOSA
 from tflq.ir.core import op_names

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from scripts.make_numerics import forms
+from scripts.pages.numerics import forms
 from tflq.numerics.fixed_point import multiply, quantize_multipliers
 from tflq.numerics.requantize.clamped import Clamped, ClampedToOne, ClampedToSix
 from tflq.numerics.requantize.climb import Climb
@@ -13,6 +13,7 @@ from tflq.numerics.requantize.distance import Distance
 from tflq.numerics.requantize.division import Division
 from tflq.numerics.requantize.falling import Clipped, Falling
 from tflq.numerics.requantize.float_forms import FloatForm
+from tflq.numerics.requantize.forms import Ops
 from tflq.numerics.requantize.numpy_ops import NUMPY, NUMPY_FUSED, NumpyOps
 from tflq.numerics.requantize.products import LongProduct
 from tflq.numerics.requantize.rounded import Fallen, Rounded
@@ -73,6 +74,33 @@ def test_a_clipped_line_falls_where_levels_begin_at_zero() -> None:
     assert fit.falling(-128) is None
     x = np.arange(-REACH, REACH + 1)[:, None]
     np.testing.assert_array_equal(falling(x), scaled(x, 0))
+
+
+class Text(Ops[str]):
+    """An emitter of expressions."""
+
+    def row(self, numbers: np.ndarray) -> str:
+        return "x".join(str(v) for v in numbers)
+
+    def add(self, a: str, b: str, *, relu: bool = False) -> str:
+        return f"max({a} + {b}, 0)" if relu else f"({a} + {b})"
+
+    def mul(self, a: str, b: str) -> str:
+        return f"{a} * {b}"
+
+    def div(self, a: str, b: str) -> str:
+        return f"{a} / {b}"
+
+    def sign(self, x: str) -> str:
+        return f"sign({x})"
+
+
+def test_an_emitter_is_a_class_of_the_operations() -> None:
+    a, b, c = (np.asarray([v]) for v in (3, 100, 50))
+    assert Division(a, b, c).apply("q", Text()) == "(q * 3 + sign(q) * 50) / 100"
+    assert Division(a, b, c, from_zero=True).apply("q", Text()) == "max(q * 3 + 50, 0) / 100"
+    with pytest.raises(NotImplementedError):
+        fitted(Split, -128).apply("q", Text())
 
 
 def test_every_form_is_tried_here() -> None:

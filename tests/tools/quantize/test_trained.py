@@ -1,7 +1,7 @@
 """Networks with fake quantization: the passes make what TensorFlow's converter makes of them, without data.
 
 `simulated/NAME_float.tflite` is what the converter writes of one, a QUANTIZE and a DEQUANTIZE for each fake
-quantization, and `NAME_int8.tflite` what it writes with `Optimize.DEFAULT` (scripts/make_simulated.py).
+quantization, and `NAME_int8.tflite` what it writes with `Optimize.DEFAULT` (benchmarks/simulated.py).
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from tflq.tools.opt import parse_pipeline
 from tflq.tools.quantize.regions.ranges import is_dequantizing, is_quantizing, other_sign, simulated_type
 
 FOLDER = Path(__file__).with_name("simulated")
-SCRIPT = Path(__file__).resolve().parents[3] / "scripts" / "make_simulated.py"
+SCRIPT = Path(__file__).resolve().parents[3] / "benchmarks" / "simulated.py"
 PIPELINE = "tfl-quantize-pipeline"
 NAMES = ["trained", "branches", "mixed", "elementwise", "moved"]
 
 
 @pytest.fixture(scope="module")
 def script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("make_simulated", SCRIPT)
+    spec = importlib.util.spec_from_file_location("simulated", SCRIPT)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -315,6 +315,13 @@ class ReverseV2(Moved, name="tfl.reverse_v2", newest=4):
     )
     versions = (Needs(3, Moved.input, i8), Needs(2, Moved.input, i1))
 
+    def infer(self, site: DeclaredShapes) -> Dims:
+        dims = site.dims(self.input)
+        for axis in site.elements(self.axes) or ():
+            if axis is not None:
+                site.axis(axis, len(dims))
+        return dims
+
 
 class ReverseSequence(Operator, name="tfl.reverse_sequence"):
     """The first elements of each row, backwards. Source: kernels/reverse_sequence.cc."""

@@ -15,6 +15,7 @@ from tflq.dialects.traits import (
     Axes,
     ComputedEarly,
     ComputesInFloat,
+    ElementTypes,
     Exclusive,
     HasShape,
     MovesElements,
@@ -30,7 +31,7 @@ from tflq.dialects.traits import (
     Window,
 )
 from tflq.ir.core import Value
-from tflq.ir.types import Shape, i8, i16, i32, ui8
+from tflq.ir.types import Shape, i1, i8, i16, i32, ui8
 
 
 class Pool2D(Operator):
@@ -232,7 +233,12 @@ class ReduceMin(_Extreme, name="tfl.reduce_min", newest=3):
 class _Truths(AxesReduced):
     """Truth values over axes."""
 
-    traits = (*AxesReduced.traits, Unquantized("its tensors are truth values"))
+    traits = (
+        *AxesReduced.traits,
+        ElementTypes(AxesReduced.input, i1),
+        ElementTypes(AxesReduced.output, i1),
+        Unquantized("its tensors are truth values"),
+    )
 
 
 class ReduceAny(_Truths, name="tfl.reduce_any"):

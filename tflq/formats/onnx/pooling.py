@@ -248,7 +248,7 @@ def reduce_axes(op: tfl.AxesReduced, t: Onnx) -> OnnxTensor:
 
 def _reduced(t: Onnx, op: Operator, x: Value, axes: Sequence[int], result: Value, *, keep: bool) -> OnnxTensor:
     kind, rank = _KINDS[type(op)], len(x.type.dims)
-    axes = sorted({a % rank for a in axes})
+    axes = sorted({a % rank for a in axes}) if rank else []
     if not axes:
         return t.tensor(x)
     if x.type.storage == i1:

@@ -41,6 +41,9 @@ from tflq.numerics.requantize.forms import Ops, X
 from tflq.numerics.requantize.lines import HardestThresholds, Lines
 
 _BYTE: Final = 255  # levels above the lowest of 8 bits
+# These numbers bound the search, not the proof. By docs/decisions/0016 it decides 53 of 3,560 models, and takes 1.3 of
+# the 4.3 s in which these are converted. Levels of 6,000 accumulators or more seldom have a line (0013): a layer with
+# many of them is given up early.
 _FIRST: Final = 16  # gains whose nearest one is tried on all thresholds
 _GAINS: Final = 128  # of a wave
 _TRIED: Final = (4, *[16] * 7, *[32] * 24)  # gains of each wave, nearest to the slope

@@ -34,6 +34,8 @@ from tflq.numerics.requantize.float_forms import FloatForm, Prepare
 from tflq.numerics.requantize.forms import Ops, X
 from tflq.numerics.requantize.lines import HardestThresholds
 
+# These numbers bound the search, not the proof. By docs/decisions/0016 it decides 83 of 3,560 models, and takes 0.8 of
+# the 4.6 s in which those that meet it are converted.
 _TRIED: Final = (4, 12, *[32] * 6)  # h of each wave
 _STEPS: Final = np.asarray([0, 1, -1])[:, None]  # of m away from the real slope
 _FURTHER: Final = 7  # how far h is from the one before

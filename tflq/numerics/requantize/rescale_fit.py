@@ -1,6 +1,6 @@
 """A factor in float as TOSA's RESCALE with one rounding: (x q M + 2^(s-1)) >> s.
 
-Both are staircases (`tflq.numerics.staircase`): they are equal on a range of x if they pass each level at the same
+Both are staircases (`staircase.py`): they are equal on a range of x if they pass each level at the same
 x. With T(n) the threshold of level n, x q M >= (2n - 1) 2^(s-1) must hold at x = T(n) and not at T(n) - 1. Each
 bounds M, so the right multipliers are the integers of one interval, which is found exactly. s makes M as large as
 31 bits allow. Where the interval has no integer, an odd factor q of x makes the slopes M q / 2^s denser: it is tried

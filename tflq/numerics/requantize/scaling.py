@@ -48,6 +48,8 @@ class Bounds(NamedTuple):
     @property
     def range(self) -> Range:
         """The least and the greatest integer of all channels."""
+        if self.low.size == self.high.size == 1:
+            return Range(self.low.item(), self.high.item())
         return Range(int(self.low.min()), int(self.high.max()))
 
 
@@ -295,7 +297,8 @@ class Scaling(Generic[F]):
     @property
     def key(self) -> Hashable:
         """A key that is equal for equal requantizations of x - zero_in."""
-        return self.factor.key, *(v.tobytes() for v in self.accumulator), self.zero_out, self.result
+        low, high = self.accumulator
+        return self.factor.key, low.tobytes(), high.tobytes(), self.zero_out, self.result
 
     def staircase(self) -> Staircase:
         """The staircase between the ends of the result."""

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
-from tflq.base.caches import make_private
+from tflq.base.caches import make_private, user_cache
 from tflq.base.errors import MissingPackageError, OptionError, Reason
 from tflq.base.files import FilePath
 from tflq.conversion.extensions import extension_of
@@ -220,11 +220,6 @@ def _task(key: Key, jobs: Sequence[Job], fetchers: Sequence[Fetcher], plan: Plan
     return None
 
 
-def cache_folder() -> Path:
-    """Where models and verifications are kept from sweep to sweep, by default."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tflq"
-
-
 # What can be known to go wrong before a sweep starts, and is said once, not for each model: a missing package, a target
 # or an option that no model could be converted with.
 
@@ -425,7 +420,7 @@ def run_sweep(
     selection = Selection(tuple(only), _path(failed_from), read_shard(shard) if shard else None)
     settings = Settings(seeds, xnnpack, max_lsb, atol, rtol, convert, time)
     what = models, Path(folder), tuple(targets), selection, settings, Limits(timeout, memory << 20)
-    cache_path = None if no_cache else _path(cache) or cache_folder()
+    cache_path = None if no_cache else _path(cache) or user_cache()
     plan = Plan(*what, workers, cache_path, _path(baseline), tuple(fail_on), scheduler, offline, pin, resume, force)
     return sweep(plan, observer=observer, stop=stop or (lambda: False))
 

@@ -49,7 +49,7 @@ class Geometry:
         if size is None:
             return None
         extent = (self.kernel[axis] - 1) * self.dilation[axis] + 1
-        return (size + self.pad[2 * axis] + self.pad[2 * axis + 1] - extent) // self.stride[axis] + 1
+        return max((size + self.pad[2 * axis] + self.pad[2 * axis + 1] - extent) // self.stride[axis] + 1, 0)
 
 
 class Layer(NamedTuple):

@@ -140,8 +140,10 @@ def _check(indices: np.ndarray, size: int | None, name: str) -> None:
 
 def _consecutive(indices: np.ndarray, batch: int) -> tuple[int, int] | None:
     """(first, count) if the indices count up by one, in every batch alike."""
+    if not indices.size:
+        return None
     rows = indices.reshape(math.prod(indices.shape[:batch]), -1)
-    if not rows.size or (rows != rows[0, 0] + np.arange(rows.shape[1])).any():
+    if (rows != rows[0, 0] + np.arange(rows.shape[1])).any():
         return None
     return int(rows[0, 0]), rows.shape[1]
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.harness import argument, const, interpret, one_op
+from support.reference import resolver_of
 from support.running import reference, validate
 
 from tflq.base.errors import UnsupportedError
@@ -24,7 +25,6 @@ from tflq.ir.types import f16, f32, i32
 
 SHAPE = (250, 40)
 NONE = {"fused_activation_function": "NONE"}
-NO_REFERENCE_KERNEL = {"ceil", "elu", "round"}
 
 
 def normal(deviation: float) -> Callable[[np.random.Generator], np.ndarray]:
@@ -113,8 +113,7 @@ def test_operator(
         arrays = [a.reshape(5, 10, 10, 20) for a in arrays]
     data = model(name, options, arrays)
     got = reference(lowered(data), arrays)[0]
-    resolver = "BUILTIN_WITHOUT_DEFAULT_DELEGATES" if name in NO_REFERENCE_KERNEL else "BUILTIN_REF"
-    agree(got, interpret(data, [arrays], resolver)[0][0], relative, absolute)
+    agree(got, interpret(data, [arrays], resolver_of(name))[0][0], relative, absolute)
 
 
 @pytest.mark.parametrize(("name", "options", "draws", "relative", "absolute"), CASES[::3])
@@ -144,8 +143,7 @@ EDGES = np.asarray([0, -0.0, np.inf, -np.inf, np.nan, 1, -1, 0.5, -0.5, 1.5, 2.5
 @pytest.mark.parametrize("name", ["relu", "relu6", "sqrt", "rsqrt", "log", "exp", "round", "sign", "floor"])
 def test_ends_of_the_range(name: str) -> None:
     data = model(name, {}, [EDGES])
-    resolver = "BUILTIN_WITHOUT_DEFAULT_DELEGATES" if name in NO_REFERENCE_KERNEL else "BUILTIN_REF"
-    want = interpret(data, [[EDGES]], resolver)[0][0]
+    want = interpret(data, [[EDGES]], resolver_of(name))[0][0]
     known = ~np.isnan(EDGES) if name.startswith("relu") else np.full(EDGES.shape, True)
     agree(reference(lowered(data), [EDGES])[0][known], want[known], 1.2e-7, 0)
 

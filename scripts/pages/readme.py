@@ -1,6 +1,4 @@
-"""Follow README.md and the pages of the guide, and write what their commands print.
-
-python scripts/make_readme.py
+"""README.md and the pages of the guide, followed, with what their commands print now.
 
 All blocks of a page run from top to bottom in one folder, with the project's models, rules and examples, and with files
 of the names that the pages use for the reader's own:
@@ -33,8 +31,7 @@ from typing import Any
 
 import numpy as np
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+ROOT = Path(__file__).resolve().parents[2]
 
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs" / "guide").glob("*.md")))
 _FENCED = re.compile(r"^```(\w+)(?: title=\"([^\"]*)\")?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -147,7 +144,8 @@ class Walk:
             self.wrong.append(f"{block}{type(error).__name__}: {error}")
 
 
-def _make(page: Path) -> None:
+def followed(page: Path) -> str:
+    """The text of a page, with what its commands print now. What is wrong in it goes to standard error."""
     text = page.read_text(encoding="utf-8")
     with tempfile.TemporaryDirectory() as folder:
         prepare(Path(folder))
@@ -158,10 +156,5 @@ def _make(page: Path) -> None:
     for block, now in walk.shown:
         if not same(block, now):
             text = text.replace(block, now)
-    print("\n".join(walk.wrong), end="")
-    page.write_text(text, encoding="utf-8")
-
-
-if __name__ == "__main__":
-    for _page in PAGES:
-        _make(_page)
+    print("\n".join(walk.wrong), end="", file=sys.stderr)
+    return text

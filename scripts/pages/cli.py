@@ -1,21 +1,13 @@
-"""Write docs/cli.md: the commands, their options and examples, as the program itself declares them.
-
-python scripts/make_cli_docs.py
-"""
+"""docs/cli.md: the commands, their options and examples, as the program itself declares them."""
 
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import click
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
-from tflq.cli.main import (  # noqa: E402
+from tflq.cli.main import (
     COMPLETION,
     EXAMPLES,
     GROUPS,
@@ -23,10 +15,9 @@ from tflq.cli.main import (  # noqa: E402
     group,
 )
 
-PAGE = ROOT / "docs" / "cli.md"
 HEAD = """# The command line
 
-Made by `scripts/make_cli_docs.py` of what `tflq --help` and `tflq COMMAND --help` say.
+Made by `scripts/make_docs.py` of what `tflq --help` and `tflq COMMAND --help` say.
 
 - **Exit codes**: 0 done; 2 wrong usage, or a file that cannot be read or written; 3 not a valid model; 4 not supported;
   5 results differ, or the second model does not run (`verify`); 6 nothing comparable: the first does not run
@@ -111,7 +102,3 @@ def _code(text: str) -> str:
 
 def _cell(text: str) -> str:
     return text.replace("|", "\\|")
-
-
-if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")

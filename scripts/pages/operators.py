@@ -1,32 +1,23 @@
-"""Write docs/operators.md: the operators of all dialects as `tflq/dialects` declares them.
-
-python scripts/make_operators.py
-"""
+"""The site's page of the operators of all dialects, as `tflq/dialects` declares them."""
 
 from __future__ import annotations
 
 import inspect
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from importlib import import_module
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+from tflq.dialects.constraints import FIXED, SIGNLESS, WORD
+from tflq.dialects.declare import ANY, FLOAT, INTEGER, QUANTIZED, Attribute, Operator, Slot, Trait, Types
+from tflq.ir.core import dialect, dialects
 
-from tflq.dialects.constraints import FIXED, SIGNLESS, WORD  # noqa: E402
-from tflq.dialects.declare import ANY, FLOAT, INTEGER, QUANTIZED, Attribute, Operator, Slot, Trait, Types  # noqa: E402
-from tflq.ir.core import dialect, dialects  # noqa: E402
-
-PAGE = ROOT / "docs" / "operators.md"
 HEAD = """# Operators
 
-The operators of each dialect, by family, as `tflq/dialects` declares them. Made by `scripts/make_operators.py`.
+The operators of each dialect, by family, as `tflq/dialects` declares them.
 
 - An operand or result with `?` may be left out; one with `...` is any number of values.
 - Types follow a colon where the dialect declares them; `/` separates signatures, and all values of type `T` have the
-  same one. Operators of TFLite take the types that kernels take: `docs/coverage.md` lists them.
+  same one. Operators of TFLite take the types that kernels take: [coverage](coverage.md) lists them.
 - An attribute without a default must be given.
 - What holds of an operator wherever it occurs is a trait. The reader refuses a file that violates one, or warns.
 
@@ -112,7 +103,3 @@ def _list(items: Iterator[str]) -> str:
 
 def _cell(text: str) -> str:
     return " ".join(text.replace("|", "\\|").split())
-
-
-if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")

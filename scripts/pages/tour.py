@@ -1,32 +1,24 @@
-"""Write docs/tour.md: one ADD from bytes to bytes, with the text of the IR after each pass that changed it.
-
-python scripts/make_tour.py
-"""
+"""docs/tour.md: one ADD from bytes to bytes, with the text of the IR after each pass that changed it."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+from scripts.short_text import shortened
+from tflq.analysis.evaluate.registry import evaluate_function
+from tflq.conversion.convert import convert_with_dump
+from tflq.formats.sources import read_any_form
+from tflq.formats.tflite.writer import write
+from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.types import TensorType, UniformQuantizedType, i8
 
-from scripts.short_text import shortened  # noqa: E402
-from tflq.analysis.evaluate.registry import evaluate_function  # noqa: E402
-from tflq.conversion.convert import convert_with_dump  # noqa: E402
-from tflq.formats.sources import read_any_form  # noqa: E402
-from tflq.formats.tflite.writer import write  # noqa: E402
-from tflq.ir.core import Function, Module, Op, Value  # noqa: E402
-from tflq.ir.types import TensorType, UniformQuantizedType, i8  # noqa: E402
-
-PAGE = ROOT / "docs" / "tour.md"
 HEAD = """# A tour: one ADD from bytes to bytes
 
-What happens to `sum = RELU(x + y)` on int8 tensors of three scales. Made by `scripts/make_tour.py`, which converts the
+What happens to `sum = RELU(x + y)` on int8 tensors of three scales. Made by `scripts/make_docs.py`, which converts the
 model and shows the text of the IR after each pass that changed it, as `tflq convert model.tflite out.tflite --dump-ir
 FOLDER` writes it. Locations, and what only concerns the file, are left out here; long constants are shortened.
 
@@ -120,12 +112,3 @@ def evaluated(text: str) -> str:
     real = np.maximum(0.05 * (x - 3) + 0.1 * (y + 7), 0) / 0.12 + 10
     shown = ", ".join(f"{value:.2f}" for value in real)
     return f"x = {x.tolist()}, y = {y.tolist()}: evaluated {result.tolist()}, before rounding and clamping [{shown}]."
-
-
-def main() -> None:
-    """Writes the page."""
-    PAGE.write_text(page(), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,6 +1,6 @@
 """Makes networks with fake quantization, in floats, and TensorFlow's own int8 of each.
 
-    python scripts/make_simulated.py [FOLDER]        (needs tensorflow 2.21; by default tests/tools/quantize/simulated)
+    python benchmarks/simulated.py [FOLDER]        (needs tensorflow 2.21; by default tests/tools/quantize/simulated)
 
 `trained` is a small network after ten steps of training with fake quantization of its activations
 (`fake_quant_with_min_max_args`) and of its weights, per channel in convolutions. The others are not trained: they have

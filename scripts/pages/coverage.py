@@ -1,29 +1,21 @@
-"""Write what becomes of each operator on each signature, for the targets of `rules/`: docs/coverage.md, and the table
-that `tflq ops` prints (tflq/coverage/rows.json).
-
-python scripts/make_coverage.py
-"""
+"""The site's page of the outcome of a conversion for each operator, on each signature, for three targets."""
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from typing import Final
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+from tflq.formats.backend import of_target
+from tflq.formats.options import options_from_arguments
+from tflq.tools.coverage import PATHS, CoverageRow
+from tflq.tools.coverage.cached import rows_of
 
-from tflq.formats.backend import of_target  # noqa: E402
-from tflq.formats.options import options_from_arguments  # noqa: E402
-from tflq.tools.coverage import PATHS, SHIPPED, TARGETS, CoverageRow, dump_rows  # noqa: E402
-from tflq.tools.coverage.table import coverage  # noqa: E402
+TARGETS: Final = ("integer", "kernels", "tosa")
+HEAD: Final = """# Coverage
 
-PAGE = ROOT / "docs" / "coverage.md"
-HEAD = """# Coverage
-
-What becomes of each operator on each signature, as `tflq ops` says for the target at hand. Made by
-`scripts/make_coverage.py`: each row is a small model that the engine was asked about, and a test converts and runs it.
+What becomes of each operator on each signature, as `tflq ops` says for the target at hand. Each row is a small model
+that the engine was asked about, and a test converts and runs it.
 
 - **kept**: the target's own kernel, or float and shape arithmetic without quantized tensors
 - **integer**: plain integers, equal to the reference kernel bit for bit; where it has none, the real result, rounded
@@ -49,13 +41,14 @@ Types: `qi8` one scale per tensor, `qi8/axis0` one per index of an axis, `qi4/bl
 """
 
 
-def tables() -> dict[str, list[CoverageRow]]:
-    """The rows of each target."""
-    return {name: list(coverage(options_from_arguments(of_target(name, static=True).name, name))) for name in TARGETS}
+def page() -> str:
+    """The page's text; the tables are those of the user's cache (`tflq ops`)."""
+    tables = {name: rows_of(name, options_from_arguments(of_target(name, static=True).name, name)) for name in TARGETS}
+    return page_of(tables)
 
 
-def page(tables: Mapping[str, list[CoverageRow]]) -> str:
-    """The page's text."""
+def page_of(tables: Mapping[str, Sequence[CoverageRow]]) -> str:
+    """The page of the rows of each target."""
     lines = [HEAD, f"| rows | {' | '.join(PATHS)} |", "|---" * (1 + len(PATHS)) + "|"]
     for name, rows in tables.items():
         counts = Counter(row.path for row in rows)
@@ -82,10 +75,3 @@ def _why(rows: tuple[CoverageRow, ...]) -> str:
     why = first.warning or (first.reason if first.path in ("float", "refused", "none") else "")
     own = [f"[{row.reason}]" for row in others if row.path == "refused" and first.path != "refused"]
     return " ".join(filter(None, (why, *dict.fromkeys(own)))).replace("|", "/").replace("\n", " ")
-
-
-if __name__ == "__main__":
-    made = tables()
-    PAGE.parent.mkdir(exist_ok=True)
-    PAGE.write_text(page(made), encoding="utf-8")
-    SHIPPED.write_text(dump_rows(made), encoding="utf-8")

@@ -1,6 +1,4 @@
-"""Write the targets of quantization schemes, rules/int8.toml, int16x8.toml and uint8.toml, from rules/kernels.toml.
-
-    python scripts/make_schemes.py
+"""The targets of quantization schemes, rules/int8.toml, int16x8.toml and uint8.toml, from rules/kernels.toml.
 
 `kernels.toml` says what each kernel computes right, in whichever order. A scheme says what quantization should choose:
 one storage of activations, with that of weights and biases, and what TensorFlow Lite's specification of quantization
@@ -13,20 +11,17 @@ that have none.
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, zip_longest
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+from tflq.base.files import content
+from tflq.dialects.tfl import op_name
+from tflq.ir.core import op_class
+from tflq.targets.target import split
 
-from tflq.base.files import content  # noqa: E402
-from tflq.dialects.tfl import op_name  # noqa: E402
-from tflq.ir.core import op_class  # noqa: E402
-from tflq.targets.target import split  # noqa: E402
-
+ROOT = Path(__file__).resolve().parents[2]
 _ACCUMULATES = "multiplier_accumulator_scale"
 _WEIGHTS = ("filter", "weights")
 _PORT = re.compile(r"q(?P<storage>[a-z]+\d+)(?P<rest>.*)")
@@ -101,7 +96,7 @@ def page(scheme: Scheme) -> str:
     listed |= {kernel: [line] for kernel, line in scheme.further.items()}
     head = [
         f"# The scheme {scheme.name}: {scheme.what}.",
-        "# Made of rules/kernels.toml by scripts/make_schemes.py: do not edit.",
+        "# Made of rules/kernels.toml by scripts/make_data.py schemes: do not edit.",
         "#",
         "# Left out:",
         *(f"#   {kernel}: {reason}" for kernel, reason in left_out.items()),
@@ -208,11 +203,7 @@ def _line(
     return "; ".join([sides, *clauses, *(f"{name} = {' '.join(ports)}" for name, ports in named.items())])
 
 
-def main() -> int:
+def main(_: Sequence[str] = ()) -> None:
+    """Writes the file of each scheme."""
     for scheme in SCHEMES:
         (ROOT / "rules" / f"{scheme.name}.toml").write_text(page(scheme), encoding="utf-8")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,6 +1,4 @@
-"""Write the table of forms in docs/numerics.md from their docstrings.
-
-    python scripts/make_numerics.py
+"""docs/numerics.md, with the table of forms from their docstrings.
 
 A form's docstring is its formula, a colon, and why it is exact.
 """
@@ -9,17 +7,14 @@ from __future__ import annotations
 
 import pkgutil
 import re
-import sys
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT)]
+from tflq.numerics import requantize
+from tflq.numerics.requantize.forms import Form
 
-from tflq.numerics import requantize  # noqa: E402
-from tflq.numerics.requantize.forms import Form  # noqa: E402
-
+ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "numerics.md"
 HEAD = "| form | formula | why it is exact | `tflq/numerics` | proof |\n|---|---|---|---|---|\n"
 PROOF = "test_forms.py::test_sums_are_scaled_as_the_kernels_scale_them"
@@ -47,10 +42,6 @@ def table() -> str:
     return HEAD + "".join(rows)
 
 
-def page(text: str) -> str:
+def page() -> str:
     """The page with the table as it is now."""
-    return re.sub(re.escape(HEAD) + r"(\|.*\n)*", lambda _: table(), text)
-
-
-if __name__ == "__main__":
-    PAGE.write_text(page(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    return re.sub(re.escape(HEAD) + r"(\|.*\n)*", lambda _: table(), PAGE.read_text(encoding="utf-8"))

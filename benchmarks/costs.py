@@ -1,7 +1,7 @@
 """Write the table of README.md's "What it costs": run time, file and arena of converted networks, compared
 with the original's.
 
-python scripts/make_costs.py [MODEL.tflite | FOLDER ...]
+python benchmarks/costs.py [MODEL.tflite | FOLDER ...]
 
 Without arguments it takes the networks of models/ and, where they are, those of the zoo (in `TFLQ_CORPUS`, or in
 `shared` next to the checkout). A network has at least five operators, most of them quantized. Each is converted

@@ -1,26 +1,18 @@
-"""Write docs/exceptions.md: where a result is not what the parameters say, or not what the interpreter gives.
-
-    python scripts/make_exceptions.py
+"""docs/exceptions.md: where a result is not what the parameters say, or not what the interpreter gives.
 
 Each line is a model of tests/exception_cases, converted and run, in a child process that the interpreter may take down.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from importlib.metadata import version
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+from exception_cases import CASES, misread
 
-from exception_cases import CASES, misread  # noqa: E402
+from scripts.exception_trials import Trial, measure, misread_types
+from tflq.legalize.caveats import EXCEPTIONS
 
-from scripts.exception_trials import Trial, measure, misread_types  # noqa: E402
-from tflq.legalize.caveats import EXCEPTIONS  # noqa: E402
-
-PAGE = ROOT / "docs" / "exceptions.md"
 HEAD = """# Exceptions
 
 A converted model gives what the interpreter's reference kernels give, bit for bit, and that is what the quantization
@@ -35,7 +27,7 @@ You can ask for one of two things, with `--semantics`:
 
 `tflq inspect --why MODEL` shows the cases of a model before it is converted.
 
-Made by `scripts/make_exceptions.py`: each line is a small model that was converted and run, measured with
+Made by `scripts/make_docs.py`: each line is a small model that was converted and run, measured with
 {interpreter}, the reference kernels, on x86-64; a test holds the page against the script. ai-edge-litert 2.1.6
 gives the same results wherever numbers are stated; tensorflow-cpu 2.20 and 2.21 do for the elementwise operators under
 "undefined". On other processors, or compiled otherwise, kernels may give something else there.
@@ -139,7 +131,3 @@ def _misread() -> Iterator[str]:
         found.setdefault((name.upper(), warning), []).append(types)
     for (operator, words), listed in found.items():
         yield f"| {operator} | {'; '.join(dict.fromkeys(listed))} | {words} |"
-
-
-if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")

@@ -1,7 +1,7 @@
-"""Rebuild `rules/kernels.toml`: which quantized kernels the interpreter gets right, measured.
+"""`rules/kernels.toml`: which quantized kernels the interpreter gets right, measured.
 
-    python scripts/make_kernels.py [--count 80] [--jobs 2] [--partial FILE] [--operator NAME ...]
-    python scripts/make_kernels.py --limits               only zero points and scales, of the table as it is
+    python scripts/make_data.py kernels [--count 80] [--jobs 2] [--partial FILE] [--operator NAME ...]
+    python scripts/make_data.py kernels --limits               only zero points and scales, of the table as it is
 
 Models of one operator (kernel_trials.py) run in the interpreter, in a child process that may die, with the reference
 kernels and with the optimized ones. A signature (builtin, element types) is listed if nearly every model of it that
@@ -26,7 +26,7 @@ import json
 import sys
 import tomllib
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import astuple
 from itertools import chain
@@ -34,18 +34,20 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
+from scripts.kernel_limits import narrowed
+from scripts.kernel_outcomes import Outcome, measure
+from scripts.kernel_table import Key, Sample, lines_of, rescaled, text_of
+from scripts.kernel_trials import units
+
+ROOT = Path(__file__).resolve().parents[2]
 TABLE = ROOT / "rules" / "kernels.toml"
-sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
-
-from scripts.kernel_limits import narrowed  # noqa: E402
-from scripts.kernel_outcomes import Outcome, measure  # noqa: E402
-from scripts.kernel_table import Key, Sample, lines_of, rescaled, text_of  # noqa: E402
-from scripts.kernel_trials import units  # noqa: E402
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(arguments: Sequence[str] = ()) -> None:
+    """Measures, and writes the table."""
+    parser = argparse.ArgumentParser(
+        "make_data.py kernels", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--count", type=int, default=80, help="models of each generator")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument(
@@ -53,12 +55,12 @@ def main() -> int:
     )
     parser.add_argument("--partial", type=Path, help="a file of what was measured, read and appended to")
     parser.add_argument("--limits", action="store_true", help="narrow the lines of the table that there is")
-    a = parser.parse_args()
+    a = parser.parse_args(arguments)
     if a.limits:
         known_table = tomllib.loads(TABLE.read_text())
         kernels = {n: [lines] if isinstance(lines, str) else lines for n, lines in known_table["kernels"].items()}
         TABLE.write_text(text_of(narrowed(kernels), known_table["rescale"]))
-        return 0
+        return
     wanted = [unit for unit in units() if any(name in unit for name in a.operator)]
     known = _known(a.partial, a.count)
     with ProcessPoolExecutor(a.jobs, get_context("spawn")) as pool:
@@ -76,7 +78,6 @@ def main() -> int:
         print(text)
     else:
         TABLE.write_text(text)
-    return 0
 
 
 def _known(path: Path | None, count: int) -> dict[str, list[Outcome]]:
@@ -106,7 +107,3 @@ def _gathered(
             if answer is not None:
                 shifts[kind][found.operator].append(answer)
     return samples, shifts
-
-
-if __name__ == "__main__":
-    sys.exit(main())

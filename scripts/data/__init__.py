@@ -1,0 +1,1 @@
+"""What goes into tflq as data, a module each: `scripts/make_data.py`."""
