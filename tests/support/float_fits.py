@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeVar
 
 import numpy as np
 
-from tflq.numerics.fixed_point import quantize_multipliers
+from tflq.numerics.fixed_point import quantize_multipliers, rescale
 from tflq.numerics.requantize.climb import Climb
 from tflq.numerics.requantize.float_forms import FloatForm
+from tflq.numerics.requantize.numpy_ops import NUMPY, NumpyOps
 from tflq.numerics.requantize.staircase import rescale_thresholds
 
 Fit = TypeVar("Fit", bound=FloatForm)
@@ -30,6 +32,29 @@ def fitted(
     shift = 31 - left.astype(np.int64)
     thresholds = rescale_thresholds(np.arange(least + 1, most + 1), mantissa, shift, double_round=double_round)
     return form.fit(Climb(thresholds, mantissa / 2.0**shift, low, high, least)), mantissa, shift
+
+
+def assert_scales_as_integers(
+    form: type[Fit],
+    seed: int,
+    bits: int,
+    least: int,
+    levels: int,
+    *,
+    ways: Sequence[NumpyOps] = (NUMPY,),
+    double_round: bool = True,
+    **drawing: int,
+) -> None:
+    """The form equals the requantization of integers on every accumulator that is drawn, where it has a proof; without
+    one another form is used."""
+    scales, low, high = drawn(seed, bits, **drawing)
+    fit, mantissa, shift = fitted(form, scales, least, least + levels, low, high, double_round=double_round)
+    if fit is None:
+        return
+    x = np.clip(np.arange(low.min(), high.max() + 1)[:, None], low, high)
+    want = np.clip(rescale(x, mantissa, shift, double_round=double_round), least, least + levels)
+    for ops in ways:
+        np.testing.assert_array_equal(fit(x, ops) + fit.offset(least), want)
 
 
 def drawn(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 import numpy as np
 
 from tflq.dialects.declare import Operator
-from tflq.dialects.inference import check_sizes
+from tflq.dialects.inference import check_sizes, reshaped
 from tflq.dialects.quant import Dcast, Qcast, Scast, Table16Bit, Truncate
 from tflq.dialects.tosa.convolution import Conv2D, DepthwiseConv2D
 from tflq.dialects.tosa.elementwise import (
@@ -111,6 +111,11 @@ class _Elements(dict[type[Operator], "ScalarType | int"]):
 
 
 _ELEMENTS: Final = _Elements()
+
+
+def constant_in_shape(x: Value, shape: Sequence[int | None]) -> Value:
+    """A constant in another shape, on the same buffer. Misfit if the shape has not as many elements."""
+    return Value(TensorType(reshaped(x.type.dims, shape), x.type.element), buffer=x.buffer)
 
 
 def squeezed(values: np.ndarray) -> np.ndarray:

@@ -47,7 +47,6 @@ from tflq.ir.types import (
 from tflq.legalize.probing import per_layer, symmetric
 from tflq.legalize.rescaled import (
     IGNORED_ZERO_POINT,
-    Bounds,
     Products,
     Sums,
     Terms,
@@ -64,7 +63,7 @@ from tflq.legalize.rescaled import (
     weight_zero_point,
 )
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
-from tflq.numerics.requantize.scaling import QuantizedMultiplier
+from tflq.numerics.requantize.scaling import Bounds, QuantizedMultiplier
 
 HALVED_BIAS = (
     "the kernel reads the int64 bias as int32: it takes int64 only if input and result are int16 and "
@@ -240,7 +239,7 @@ def batch_matmul(op: BatchMatMul, b: RuleBuilder) -> Answer:
     factor = b.kernel_set.batch_matmul(left, right, target)
     sums = product(op, b, sides, shape, acc, (left.zero_point, right.zero_point))
     if depth is None:
-        bounds, at_least = Bounds.of(acc), _of_products(left, right, 1)
+        bounds, at_least = Bounds.of(acc.minimum, acc.maximum), _of_products(left, right, 1)
     else:
         bounds, at_least = _bounds(op, b, left, right, depth), None
     return requantize(b, sums, factor, target, "NONE", bounds, at_least).rewritten()

@@ -42,7 +42,6 @@ from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, f32, i8,
 from tflq.legalize.probing import kernel_name, per_layer
 from tflq.legalize.rescaled import (
     IGNORED_ZERO_POINT,
-    Bounds,
     bias_of,
     bounds_of,
     requantize,
@@ -51,6 +50,7 @@ from tflq.legalize.rescaled import (
 )
 from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder, rule
 from tflq.numerics.convolution import power_of_two
+from tflq.numerics.requantize.scaling import Bounds
 
 _STATES: Final = frozenset("hc")
 _DIRECTION = "w" * 8 + "p" * 3 + "b" * 4 + "wb"

@@ -35,7 +35,6 @@ from tflq.legalize.convolution import PRODUCTS
 from tflq.legalize.matmul import FULLY_CONNECTED, HALVED_BIAS, bias_as_read
 from tflq.legalize.probing import per_layer
 from tflq.legalize.rescaled import (
-    Bounds,
     Products,
     Sums,
     Terms,
@@ -47,6 +46,7 @@ from tflq.legalize.rescaled import (
     weight_zero_point,
 )
 from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder, rule
+from tflq.numerics.requantize.scaling import Bounds
 
 _Operator: TypeAlias = FullyConnected | Conv2D | DepthwiseConv2D
 

@@ -28,8 +28,7 @@ import numpy as np
 from tflq.analysis.known import Range, value_range, weight_sums
 from tflq.base.errors import Refused
 from tflq.base.light import NamedTuple, dataclass
-from tflq.dialects.builder import Operand, RescaleMode, squeezed
-from tflq.dialects.inference import reshaped
+from tflq.dialects.builder import Operand, RescaleMode, constant_in_shape, squeezed
 from tflq.dialects.quant import RescaleF32, RescaleF64, RescaleI64
 from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D, FullyConnected, TransposeConv
 from tflq.dialects.tfl.movement import StridedSlice
@@ -57,14 +56,12 @@ from tflq.numerics.fixed_point import (
     quotient,
     wide_multipliers,
 )
-from tflq.numerics.requantize.scaling import Factor, FixedPoint, Float32, Float64, QuantizedMultiplier
+from tflq.numerics.requantize.scaling import FAR, Bounds, Factor, FixedPoint, Float32, Float64, QuantizedMultiplier
 
 _EXACT_BOUNDS = 1 << 22
 """Up to this many weights the bounds of the accumulator come from the weights themselves."""
 _NEAR = 1 << 29
 """Sums nearer to 0 than this, scaled to less than half, are within all that a RESCALE of TOSA takes."""
-_FAR = 2.0**61
-"""With a bias of this size and more, bounds may leave int64."""
 _MOST_LEFT = 29
 """The most bits that RESCALE shifts an i32 to the left by; its own shift is 2 at least."""
 _MOST_LEFT_WIDE = 13
@@ -78,37 +75,6 @@ IGNORED_ZERO_POINT = "the kernel ignores the weights' zero point, which is not 0
 
 MultiplyAdd: TypeAlias = Conv2D | DepthwiseConv2D | TransposeConv | FullyConnected
 """Operators that kernels compute as sums of products and a bias."""
-
-
-class Bounds(NamedTuple):
-    """Least and greatest sums, int64 [1 or C] each."""
-
-    low: np.ndarray
-    high: np.ndarray
-
-    @classmethod
-    def of(cls, acc: ScalarType) -> Bounds:
-        """Bounds of a sum that may be any number of a type."""
-        return cls(np.asarray([acc.minimum], np.int64), np.asarray([acc.maximum], np.int64))
-
-    def widened(self, by: Range) -> Bounds:
-        """With any number of a range added: all of int64, if that could leave it."""
-        if max(-by[0], by[1]) >= _FAR:
-            return Bounds.of(i64)
-        return Bounds(self.low + by[0], self.high + by[1])
-
-    def within(self, acc: ScalarType) -> Bounds:
-        """Bounds of what `acc` holds of the sums, which wrap."""
-        low, high = self.range
-        if acc.minimum <= low and high <= acc.maximum:
-            return self
-        fits = (self.low >= acc.minimum) & (self.high <= acc.maximum)
-        return Bounds(np.where(fits, self.low, acc.minimum), np.where(fits, self.high, acc.maximum))
-
-    @property
-    def range(self) -> Range:
-        """Of all channels."""
-        return (int(self.low.min()), int(self.high.max())) if self.low.size else (0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +167,7 @@ def bias_of(b: RuleBuilder, bias: Value | None, channels: int, acc: ScalarType) 
 def reshape_constant(b: RuleBuilder, value: Value, shape: tuple[int, ...]) -> Value:
     """The value in another shape; a constant stays a view of its buffer. Misfit if it has not as many elements."""
     if value.is_constant:
-        return Value(TensorType(reshaped(value.type.dims, shape), value.type.element), buffer=value.buffer)
+        return constant_in_shape(value, shape)
     return b.reshape(value, shape)
 
 
@@ -220,7 +186,7 @@ def bounds_of(
     low, high = x.ends
     shape = weights.type.sizes
     near = bias.type.storage.bits <= 32
-    known = bias.is_constant and (near or np.abs(bias.array.astype(np.float64)).max(initial=0) < _FAR)
+    known = bias.is_constant and (near or np.abs(bias.array.astype(np.float64)).max(initial=0) < FAR)
     offset = bias.array.astype(np.int64) if known else np.zeros(1, np.int64)
     storage = weights.type.storage
     widest = max(storage.maximum - weight_zp, weight_zp - storage.minimum) * max(-low, high)
@@ -231,7 +197,7 @@ def bounds_of(
         sums = weight_sums(weights, axis)
         least, most = exact_channel_bounds(weights.array, axis, weight_zp, low, high, offset, sums)
         bounds = Bounds(least.reshape(-1), most.reshape(-1))
-    return bounds if known else bounds.widened(value_range(bias))
+    return bounds if known else bounds.widened(*value_range(bias))
 
 
 def _reaches_less(reach: int, offset: np.ndarray, than: int) -> bool:
@@ -269,7 +235,7 @@ def requantize(
         return requantize_fixed_point(b, acc, factor, to, activation, bounds, at_least)
     if isinstance(factor, (Float32, FixedPoint)):
         clamp = _range(b, to, activation)
-        known = bounds.within(acc.type.storage).range
+        known = bounds.within(acc.type.storage.minimum, acc.type.storage.maximum).range
         return Rescaled(b.clamp(multiplied(b, acc, factor, to, known), *clamp))
     raise Refused(f"sums are not scaled by {type(factor).__name__}")
 
@@ -308,7 +274,7 @@ def requantize_fixed_point(
     if clamp[0] >= clamp[1]:
         mantissa, left = np.zeros(1, np.int32), np.zeros(1, np.int32)  # one number, whatever the sum
     form, leaves = (_fixed_i64, leaves_wide) if acc.type.storage == i64 else (_fixed_i32, leaves_int32)
-    result = form(b, acc, mantissa, left, to, clamp, bounds.within(acc.type.storage))
+    result = form(b, acc, mantissa, left, to, clamp, bounds.within(acc.type.storage.minimum, acc.type.storage.maximum))
     if at_least is None or leaves(*at_least, mantissa, left).any():
         return result
     return Rescaled(result.value)
@@ -399,7 +365,7 @@ def requantize_float64(
     bounds: Bounds,
 ) -> Rescaled:
     """round_half_away(double(acc) * scale) in int32, in the result's type."""
-    bounds = bounds.within(acc.type.storage)
+    bounds = bounds.within(acc.type.storage.minimum, acc.type.storage.maximum)
     result = saturated(b, acc, scales, to, activation, bounds.range)
     low, high = _range(b, to, activation)
     below, edge = to.zero_point < 0, leaves_float(scales, to.zero_point)

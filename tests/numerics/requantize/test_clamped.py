@@ -42,7 +42,6 @@ def wanted(
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 @given(
     seed=st.integers(0, 2**32 - 1),
     zero_point=st.sampled_from([-128, -127, -7, 0, 127]),

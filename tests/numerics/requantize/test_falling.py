@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.float_fits import drawn, fitted
+from support.float_fits import assert_scales_as_integers, fitted
 
 from tflq.numerics.fixed_point import rescale
 from tflq.numerics.float_basics import EXACT
@@ -25,13 +25,7 @@ from tflq.numerics.requantize.staircase import rescale_thresholds
 )
 @settings(max_examples=80, deadline=None)
 def test_every_accumulator(seed: int, least: int, levels: int, bits: int) -> None:
-    scales, low, high = drawn(seed, bits)
-    fit, mantissa, shift = fitted(Falling, scales, least, least + levels, low, high)
-    if fit is None:
-        return  # no proof, another form is used
-    x = np.clip(np.arange(low.min(), high.max() + 1)[:, None], low, high)
-    want = np.clip(rescale(x, mantissa, shift, double_round=True), least, least + levels) - least
-    np.testing.assert_array_equal(fit(x), want)
+    assert_scales_as_integers(Falling, seed, bits, least, levels)
 
 
 @pytest.mark.parametrize("scale", [0.004, 0.03, 0.4])
@@ -66,14 +60,7 @@ def test_a_channel_with_one_result() -> None:
 )
 @settings(max_examples=60, deadline=None)
 def test_every_accumulator_of_either_rounding(seed: int, least: int, levels: int, bits: int) -> None:
-    scales, low, high = drawn(seed, bits)
-    fit, mantissa, shift = fitted(Clipped, scales, least, least + levels, low, high)
-    if fit is None:
-        return  # no proof, another form is used
-    x = np.clip(np.arange(low.min(), high.max() + 1)[:, None], low, high)
-    want = np.clip(rescale(x, mantissa, shift, double_round=True), least, least + levels)
-    for ops in (NUMPY, NUMPY_FUSED):
-        np.testing.assert_array_equal(fit(x, ops), want)
+    assert_scales_as_integers(Clipped, seed, bits, least, levels, ways=(NUMPY, NUMPY_FUSED))
 
 
 @pytest.mark.parametrize("scale", [0.004, 0.03, 0.4])

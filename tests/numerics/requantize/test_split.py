@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.float_fits import drawn, fitted
+from support.float_fits import assert_scales_as_integers, fitted
 
 from tflq.numerics.fixed_point import rescale
 from tflq.numerics.float_basics import EXACT
@@ -32,14 +32,9 @@ WAYS = tuple(NumpyOps(fused=fused, constants_last=last) for fused, last in produ
 )
 @settings(max_examples=60, deadline=None)
 def test_every_accumulator(seed: int, least: int, levels: int, bits: int, double_round: bool) -> None:
-    scales, low, high = drawn(seed, bits, smallest=0, largest=6)
-    fit, mantissa, shift = fitted(Split, scales, least, least + levels, low, high, double_round=double_round)
-    if fit is None:
-        return  # no proof, another form is used
-    x = np.clip(np.arange(low.min(), high.max() + 1)[:, None], low, high)
-    want = np.clip(rescale(x, mantissa, shift, double_round=double_round), least, least + levels)
-    for ops in WAYS:
-        np.testing.assert_array_equal(fit(x, ops), want)
+    assert_scales_as_integers(
+        Split, seed, bits, least, levels, ways=WAYS, double_round=double_round, smallest=0, largest=6
+    )
 
 
 @pytest.mark.parametrize("run", [5, 60, 700, 8000, 30_000])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tflq.dialects.builder import Emitter
+from tflq.dialects.builder import Emitter, constant_in_shape
 from tflq.dialects.declare import Operator
 from tflq.dialects.inference import reshaped
 from tflq.formats.onnx import dialect as onnx
@@ -150,10 +150,10 @@ class OnnxBuilder(Emitter):
         wanted = tuple(shape)
         if x.type.shape == wanted and None not in wanted:
             return x
+        if x.is_constant and None not in wanted and x.type.storage.bits >= 8:
+            return constant_in_shape(x, wanted)
         if x.type.shape is not None and None not in wanted:
             reshaped(x.type.shape, wanted)
-        if x.is_constant and None not in wanted and x.type.storage.bits >= 8:
-            return Value(TensorType(wanted, x.type.element), buffer=x.buffer)
         y = self.emit(
             onnx.Reshape,
             [x, self.vector(_codes(x.type.shape, wanted))],

@@ -33,6 +33,10 @@ from tflq.numerics.requantize.staircase import NEVER, Staircase, float_threshold
 _EXACT: Final = 1 << 24
 """Integers below it in magnitude are clamped as they are, by a scale of 1."""
 
+FAR: Final = 2.0**61
+"""With numbers of this size and more added, bounds may leave int64."""
+_INT64: Final = -(1 << 63), (1 << 63) - 1
+
 
 class Bounds(NamedTuple):
     """Least and greatest integers of each channel, or of all: int64 [1 or C] each."""
@@ -47,10 +51,24 @@ class Bounds(NamedTuple):
 
     @property
     def range(self) -> Range:
-        """The least and the greatest integer of all channels."""
+        """The least and the greatest integer of all channels; 0 if there are none."""
         if self.low.size == self.high.size == 1:
             return Range(self.low.item(), self.high.item())
-        return Range(int(self.low.min()), int(self.high.max()))
+        return Range(int(self.low.min()), int(self.high.max())) if self.low.size else Range(0, 0)
+
+    def widened(self, low: int, high: int) -> Bounds:
+        """With any integer from low to high added: all of int64, if that could leave it."""
+        if max(-low, high) >= FAR:
+            return Bounds.of(*_INT64)
+        return Bounds(self.low + low, self.high + high)
+
+    def within(self, low: int, high: int) -> Bounds:
+        """Bounds of what a type from low to high holds of sums, which wrap."""
+        least, most = self.range
+        if low <= least and most <= high:
+            return self
+        fits = (self.low >= low) & (self.high <= high)
+        return Bounds(np.where(fits, self.low, low), np.where(fits, self.high, high))
 
 
 class Range(NamedTuple):

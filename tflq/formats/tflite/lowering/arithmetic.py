@@ -29,6 +29,7 @@ from typing import Final
 
 import numpy as np
 
+from tflq.dialects.builder import constant_in_shape
 from tflq.dialects.declare import Operator
 from tflq.dialects.inference import broadcast
 from tflq.dialects.tfl import arithmetic, comparison
@@ -96,7 +97,7 @@ def _seen(k: KernelBuilder, x: Value, shape: tuple[int, ...]) -> Value:
     if x.type.shape == shape:
         return x
     if x.is_constant and x.type.storage.bits >= 8:
-        return Value(TensorType(shape, x.type.element), buffer=x.buffer)
+        return constant_in_shape(x, shape)
     return k.reshape(x, shape)
 
 

@@ -33,8 +33,7 @@ from tflq.analysis.known import Accesses, Range, Ranges, accesses, known_element
 from tflq.base import sized
 from tflq.base.errors import Refused
 from tflq.base.light import dataclass
-from tflq.dialects import inference as sizes
-from tflq.dialects.builder import Builder, Kind
+from tflq.dialects.builder import Builder, Kind, constant_in_shape
 from tflq.dialects.inference import broadcast, product
 from tflq.dialects.quant import Scast
 from tflq.dialects.registry import Registry, form_of
@@ -95,7 +94,7 @@ class TosaBuilder(Builder):
         if x.type.shape == tuple(shape):
             return x
         if x.is_constant and x.type.storage.bits >= 8 and None not in shape:
-            return Value(TensorType(sizes.reshaped(x.type.dims, shape), x.type.element), buffer=x.buffer)
+            return constant_in_shape(x, shape)
         return super().reshape(x, shape)
 
     def emit(
