@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,10 @@ import tflq
 from tflq.formats.tflite.reader import read
 from tflq.ir.types import ScalarType, UniformQuantizedType, i8, i16, i32, ui8
 from tflq.legalize.deciding import Policy
-from tflq.legalize.delegate import kernels_of, unknown_arithmetic
-from tflq.legalize.differing import differing
+from tflq.legalize.delegate import is_delegated
+from tflq.legalize.differing import Queries
 from tflq.legalize.engine import legalize
-from tflq.numerics.kernel_sets import kernel_set
+from tflq.numerics.kernel_sets import IN_FILE, NAMES, REFERENCE, kernel_set
 
 XNNPACK = kernel_set("xnnpack-2.3")
 PAIRS = [np.repeat(np.arange(256), 256).reshape(1, -1), np.tile(np.arange(256), 256).reshape(1, -1)]
@@ -92,7 +93,7 @@ def test_a_convolution_whose_sums_are_ties(storage: ScalarType, form: dict[str, 
     (want,) = interpret(model, [inputs], "AUTO")[0]
     for resolver in ("BUILTIN_REF", "AUTO"):
         np.testing.assert_array_equal(interpret(converted, [inputs], resolver)[0][0], want)
-    assert differing(lambda: read(model), "reference-2.3", "xnnpack-2.3") == [(0, 0, "CONV_2D")]
+    assert tflq.inspect(model).against("xnnpack-2.3") == [(0, 0, "CONV_2D")]
 
 
 def test_the_delegate_leaves_what_its_kernels_do_not_hold() -> None:
@@ -105,24 +106,39 @@ def test_the_delegate_leaves_what_its_kernels_do_not_hold() -> None:
         (of_one("tfl.abs", i8, (0.5, 0.25)), False),
     ):
         op = read(model).main.ops[0]
-        assert (kernels_of(XNNPACK, op) is XNNPACK.delegated) == taken
-        assert kernels_of(kernel_set("reference"), op) is kernel_set("reference-2.3")
+        assert is_delegated(op) == taken
+        assert (XNNPACK.of(delegated=taken) is XNNPACK.delegated) == taken
+        assert REFERENCE.of(delegated=taken) is REFERENCE
 
 
 def test_kernels_of_unknown_arithmetic_are_announced() -> None:
     x, y, z = (argument((1, 5), of(i16, s), n) for s, n in ((0.5, "x"), (0.25, "y"), (0.5, "z")))
     model = one_op("tfl.add", [x, y], [z], {"fused_activation_function": "NONE", "pot_scale_int16": False})
-    assert unknown_arithmetic(XNNPACK, read(model).main.ops[0]) == "ADD of i16"
+    queries = Queries(XNNPACK)
+    queries.begin(read(model).main.ops[0])
+    assert queries.unknown() == "ADD of i16"
     (row,) = tflq.convert(model, kernel_set="xnnpack-2.3").report.rows
     assert "ADD of i16 under xnnpack-2.3" in row.warning
-    assert not tflq.convert(model).report.rows[0].warning
+    assert row.differs_under == NAMES[-3:]
+    (row,) = tflq.convert(model).report.rows
+    assert not row.warning
+    assert row.differs_under == NAMES[-3:]
 
 
-def test_a_file_names_its_kernel_set_but_the_default() -> None:
+def document(converted: bytes) -> Any:
+    (metadata,) = (m for m in read(converted).metadata or () if m.name == IN_FILE)
+    return json.loads(metadata.buffer.data.tobytes())
+
+
+def test_a_file_names_the_kernel_sets_that_it_is_exact_for() -> None:
     model = convolution(i8)
-    assert b"tflq.kernel_set" not in bytes(tflq.convert(model).data)
+    of_default = {"name": "reference-2.3", "exact_for": list(NAMES[:4]), "differing": dict.fromkeys(NAMES[4:], 1)}
+    conversion = tflq.convert(model)
+    assert document(conversion.data) == of_default == conversion.report.to_json()["kernel_set"]
     converted = bytes(tflq.convert(model, kernel_set="xnnpack").data)
-    assert b'{"name": "xnnpack-2.3"}' in converted
+    of_xnnpack = {"name": "xnnpack-2.3", "exact_for": list(NAMES[4:]), "differing": dict.fromkeys(NAMES[:4], 1)}
+    assert document(converted) == of_xnnpack
+    assert document(tflq.convert(converted).data) == of_xnnpack  # nothing is left to lower
     assert tflq.verify(model, converted).resolver == "default"
     assert tflq.verify(model, converted)
     assert not tflq.verify(model, converted, resolver="reference").interface

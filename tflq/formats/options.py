@@ -44,8 +44,7 @@ class Options:
     backend: the format of the result. kernels: the target of a TFLite file. target: the target of another format.
     size_limit: bytes of the result up to which tables of two operands are used; None for no limit. fallback: an
     operator without an integer rule is computed in float. kernel_set: the full name of the kernels that the result is
-    exact for. cache: a folder of proofs, "" for none. rules: those of a
-    user (`tflq.Extension`).
+    exact for. cache: a folder of proofs, "" for none. rules: those of a user (`tflq.Extension`).
     """
 
     backend: Backend = field(default_factory=lambda: backend(DEFAULT))

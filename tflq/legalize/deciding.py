@@ -33,7 +33,7 @@ from tflq.ir.types import TensorType
 from tflq.ir.verifier import verify_ops
 from tflq.legalize.calls import misread
 from tflq.legalize.caveats import BY_PARAMETERS, disregarded, inexact, remedies, settled, unlike_kernel, without_kernel
-from tflq.legalize.delegate import kernels_of, unknown_arithmetic
+from tflq.legalize.differing import Queries
 from tflq.legalize.rule import MARK, Memory, NotApplicable, Rewritten, Rule, RuleBuilder, Variables, rewritten, rules_of
 from tflq.numerics.kernel_sets import REFERENCE, KernelSet
 from tflq.targets.target import INTEGER, Target
@@ -108,6 +108,7 @@ class Decider:
 
     def __init__(self, policy: Policy, plain: dict[Value, Value], variables: Variables, memory: Memory) -> None:
         self.plain = plain
+        self._queries = Queries(policy.kernel_set)
         self.b = RuleBuilder(
             [],
             plain,
@@ -115,7 +116,7 @@ class Decider:
             real=policy.real,
             close=policy.close,
             memory=memory,
-            kernel_set=policy.kernel_set,
+            kernel_set=self._queries,
         )
         self._policy = policy
         self._kernels: TargetKernels | None = None
@@ -127,14 +128,15 @@ class Decider:
     def decide(self, op: Op) -> Decision:
         """The decision on an operator that calls no function. Refused if it can take no path."""
         declined: list[str] = []
+        self._queries.begin(op)
         if self._policy.rules and (decision := self._by_user_rule(op, declined)) is not None:
             return decision
         decision = self._without_user_rule(op)
         decision.not_rule = "; ".join(declined)
+        decision.differs_under = () if decision.path == "kept" else self._queries.differing()
         return decision
 
     def _without_user_rule(self, op: Op) -> Decision:
-        self.b.kernel_set = kernels_of(self._policy.kernel_set, op)
         if not any(v.type.quantized for v in op.tensors):
             self._pass_through(op)
             return Decision(op, "kept", UNQUANTIZED)
@@ -142,7 +144,7 @@ class Decider:
             self.keep(op)
             return unchanged(op, "its constant stays quantized: weight-only quantization", "")
         case = self._case(op)
-        if unknown := unknown_arithmetic(self.b.kernel_set, op):
+        if unknown := self._queries.unknown():
             case.warnings[_UNKNOWN.format(unknown, self._policy.kernel_set.name)] = "inexact"
         decision = self._as_it_is(case) or self._as_hybrid(case) or self._by_kernel(case) or self._by_rule(case)
         decision = decision or self._in_float(case)

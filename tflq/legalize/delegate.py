@@ -1,4 +1,4 @@
-"""Nodes that the XNNPACK delegate takes from TFLite's interpreter, and the kernels of a set that compute an operator.
+"""Nodes that the XNNPACK delegate takes from TFLite's interpreter, and the words by which kernel sets name an operator.
 
 The delegate takes operators on 8 bits with one scale and a zero point within the type, whose constants are static, and
 whose ratios of scales are within its kernels' bounds. It looks at each node alone. What it leaves runs TFLite's
@@ -20,26 +20,15 @@ from tflq.dialects.tfl.pooling import Mean, ReduceMax, ReduceMin, ResizeBilinear
 from tflq.ir.core import Op, Value
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedType, f32, i8, i16, i32, ui8
 from tflq.numerics.fixed_point import checked_log2
-from tflq.numerics.kernel_sets import KernelSet
 
 
-def kernels_of(kernel_set: KernelSet, op: Op) -> KernelSet:
-    """The kernels of a set that compute an operator: the delegate's, if there is one and it takes the operator."""
-    delegated = kernel_set.delegated
-    if delegated is None:
-        return kernel_set
+def is_delegated(op: Op) -> bool:
+    """Whether the delegate takes an operator."""
     takes = _TAKES.get(type(op))
-    return delegated if takes is not None and takes(op) else kernel_set
+    return takes is not None and takes(op)
 
 
-def unknown_arithmetic(kernels: KernelSet, op: Op) -> str:
-    """The operator and its types, if the set does not know the arithmetic of its kernel; else empty."""
-    if not kernels.inexact:
-        return ""
-    return next((words for words in _words(op) if words in kernels.inexact), "")
-
-
-def _words(op: Op) -> list[str]:
+def words_of(op: Op) -> list[str]:
     """An operator with its types, as `KernelSet.inexact` names it."""
     name, operands = op.name.removeprefix("tfl.").upper(), op.present_operands
     if not operands or not op.results:

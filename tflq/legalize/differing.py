@@ -1,40 +1,106 @@
-"""The operators of a model whose integer form is another under another kernel set."""
+"""The kernel sets under which an operator is computed otherwise.
+
+A rule is a function of an operator and of the numbers that it asks its kernel set for. So an operator is the same under
+two sets if these answer alike.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import cache
+from typing import Any, Final
 
 import numpy as np
 
-from tflq.ir.core import Module, Op, Value
-from tflq.legalize.deciding import Policy
-from tflq.legalize.engine import legalize
-from tflq.numerics.kernel_sets import kernel_set
+from tflq.ir.core import Op
+from tflq.legalize.delegate import is_delegated, words_of
+from tflq.numerics.kernel_sets import NAMES, KernelSet, kernel_set
+from tflq.numerics.requantize.scaling import Factor
 
 
-def differing(read: Callable[[], Module], first: str, second: str) -> list[tuple[int, int, str]]:
-    """Subgraph, number and name of each operator whose ops differ. read: the model anew, since each legalization uses
-    its values."""
-    forms = []
-    for name in (first, second):
-        module = read()
-        places = {op: (f, n) for f, function in enumerate(module.functions) for n, op in enumerate(function.ops)}
-        _, decisions = legalize(module, Policy(kernel_set=kernel_set(name)))
-        forms.append({places[d.op]: (d.op, [_key(op) for op in d.emitted]) for d in decisions if d.op in places})
-    pairs = ((place, op, keys, forms[1].get(place)) for place, (op, keys) in forms[0].items())
-    rows = [(*place, op.name[4:].upper()) for place, op, keys, other in pairs if other is None or other[1] != keys]
-    return sorted(rows)
+class Queries(KernelSet):
+    """The kernels of a set for one operator after another, and what rules ask of them: `kernels`."""
+
+    def __init__(self, kernels: KernelSet) -> None:
+        self._chosen = kernels
+        self._others: Mapping[str, KernelSet] = {n: kernel_set(n) for n in NAMES if n != kernels.name}
+        self._queries: list[tuple[str, tuple[Any, ...], dict[str, Any], object]] = []
+        self.kernels = kernels
+
+    def begin(self, op: Op) -> None:
+        """Turns to the kernels of an operator."""
+        self._queries.clear()
+        self._words = words_of(op)
+        self._delegated = is_delegated(op)
+        self.kernels = self._chosen.of(delegated=self._delegated)
+
+    def unknown(self) -> str:
+        """The operator and its types, if the arithmetic of its kernel is not known here; else empty."""
+        return min(self.kernels.inexact.intersection(self._words), default="")
+
+    def differing(self) -> tuple[str, ...]:
+        """The sets whose kernels answer otherwise, or compute the operator in a way that is not known."""
+        same: dict[int, bool] = {}  # sets have kernels in common
+        names = [self._chosen.name] if self.unknown() else []
+        for name, other in self._others.items():
+            kernels = other.of(delegated=self._delegated)
+            if id(kernels) not in same:
+                same[id(kernels)] = not kernels.inexact.intersection(self._words) and self._answers_alike(kernels)
+            if not same[id(kernels)]:
+                names.append(name)
+        return tuple(names)
+
+    def _answers_alike(self, kernels: KernelSet) -> bool:
+        """Whether kernels answer each query as those in use did."""
+        changed = _changed(type(kernels)) | _changed(type(self.kernels))
+        return all(
+            name not in changed or _answer(getattr(kernels, name), arguments, options)[1] == key
+            for name, arguments, options, key in self._queries
+        )
+
+    def answer(self, name: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        """The answer of the kernels in use, which is noted."""
+        result, key = _answer(getattr(self.kernels, name), arguments, options)
+        self._queries.append((name, arguments, options, key))
+        if isinstance(result, ValueError):
+            raise result
+        return result
 
 
-def _key(op: Op) -> Hashable:
-    """A key of an op's computation: its name, attributes and constants."""
-    attributes = tuple((name, _hashed(value)) for name, value in sorted(op.attributes.items()))
-    return op.name, attributes, tuple(map(_constant, op.operands))
+def _answer(method: Callable[..., Any], arguments: Sequence[Any], options: Mapping[str, Any]) -> tuple[Any, Hashable]:
+    """An answer, or the exception in its place, and a key that is equal for equal ones."""
+    try:
+        result = method(*arguments, **options)
+    except ValueError as error:
+        return error, ValueError
+    return result, _key(result)
 
 
-def _constant(value: Value | None) -> Hashable:
-    return value.array.tobytes() if value is not None and value.is_constant and value.type.storage.numpy else None
+def _key(answer: object) -> Hashable:
+    if isinstance(answer, Factor):
+        return type(answer), answer.key
+    if isinstance(answer, np.ndarray):
+        return answer.tobytes()
+    if isinstance(answer, tuple):
+        return type(answer), tuple(map(_key, answer))
+    assert isinstance(answer, Hashable)
+    return answer  # None, or a number
 
 
-def _hashed(value: object) -> Hashable:
-    return value.tobytes() if isinstance(value, np.ndarray) else repr(value)
+@cache
+def _changed(kind: Any) -> frozenset[str]:
+    """The methods in which a set differs from the reference kernels: its own, and those that call them."""
+    own = {name for name in _METHODS if getattr(kind, name) is not getattr(KernelSet, name)}
+    return frozenset(name for name in _METHODS if own & {name, *getattr(KernelSet, name).__code__.co_names})
+
+
+def _recording(name: str) -> Callable[..., Any]:
+    def method(self: Queries, *arguments: Any, **options: Any) -> Any:
+        return self.answer(name, arguments, options)
+
+    return method
+
+
+_METHODS: Final = tuple(n for n, member in vars(KernelSet).items() if callable(member) and n[0] != "_" and n != "of")
+for _name in _METHODS:
+    setattr(Queries, _name, _recording(_name))

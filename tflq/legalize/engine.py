@@ -37,7 +37,7 @@ from tflq.legalize.calls import Calls, Interface, copied, densified, is_call, pl
 from tflq.legalize.deciding import Decider, Policy, unchanged
 from tflq.legalize.probing import requantized_if_plain
 from tflq.legalize.rule import Memory, Rule, Variables, variables_of
-from tflq.numerics.kernel_sets import DEFAULT, IN_FILE, kernel_set
+from tflq.numerics.kernel_sets import DEFAULT, IN_FILE, Exactness, kernel_set
 from tflq.targets.target import INTEGER, Target
 from tflq.transforms.pass_manager import Decision, Decisions, Pass, PassResult, SourceFunctions
 
@@ -354,25 +354,25 @@ class Legalize(Pass):
         )
         module, decisions = legalize(module, policy)
         _settle_edges(decisions)
-        _state_kernel_set(module, decisions, self.kernel_set)
+        _note_exactness(module, decisions, self.kernel_set)
         module.record.note(Decisions(_by_source(decisions)))
         module.record.note(source)
         return PassResult(module, modified=True)
 
 
-def _state_kernel_set(module: Module, decisions: Sequence[Decision], name: str) -> None:
-    """The set's name in the metadata, in the place of one of a source; of a source without quantized operators, what it
-    has stays. The default has none."""
-    if all(decision.path == "kept" for decision in decisions):
+def _note_exactness(module: Module, decisions: Sequence[Decision], name: str) -> None:
+    """Notes the kernel sets that the result reproduces, also in its metadata. What the metadata of a source says of
+    operators that were lowered before still counts; if nothing is lowered, it stays."""
+    lowered = [decision.differs_under for decision in decisions if decision.path != "kept"]
+    if not lowered:
         return
-    others = [m for m in module.metadata or () if m.name != IN_FILE]
-    if name != DEFAULT:
-        import json
-
-        text = json.dumps({"name": name}).encode()
-        others.append(Metadata(IN_FILE, Buffer.of(np.frombuffer(text, np.uint8))))
-    if len(others) != len(module.metadata or ()) or name != DEFAULT:
-        module.metadata = others or None
+    exactness = Exactness.of(name, lowered)
+    for before in (m for m in module.metadata or () if m.name == IN_FILE):
+        source = Exactness.read(before.buffer.data.tobytes())
+        exactness = exactness if source is None else exactness.behind(source)
+    module.record.note(exactness)
+    text = Buffer.of(np.frombuffer(exactness.text.encode(), np.uint8))
+    module.metadata = [*(m for m in module.metadata or () if m.name != IN_FILE), Metadata(IN_FILE, text)]
 
 
 def legalize(module: Module, policy: Policy) -> tuple[Module, list[Decision]]:

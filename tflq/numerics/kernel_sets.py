@@ -14,7 +14,9 @@ scales, a ValueError says why. Sources: as named in `tflq.numerics.convolution`,
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Final, NamedTuple, Protocol
 
 import numpy as np
@@ -108,12 +110,16 @@ class KernelSet:
     what its kernels do otherwise.
 
     delegated: the kernels of a delegate for the nodes that it takes, if there is one. inexact: the kernels whose
-    arithmetic is not known here, by operator and types, as `tflq.legalize.delegate.kernels_of` names them.
+    arithmetic is not known here, by operator and types, as `tflq.legalize.delegate.words_of` names them.
     """
 
     name: str = "reference-2.3"
     delegated: KernelSet | None = None
     inexact: frozenset[str] = frozenset()
+
+    def of(self, *, delegated: bool) -> KernelSet:
+        """The kernels that compute an operator: those of the delegate, if there is one that takes it."""
+        return self.delegated if delegated and self.delegated is not None else self
 
     def activation(self, name: str, y: Parameters) -> tuple[int, int]:
         """The stored values that a fused activation clamps to."""
@@ -343,7 +349,7 @@ REFERENCE: Final = KernelSet()
 """The set that conversions are exact for where no other is chosen."""
 DEFAULT: Final = REFERENCE.name
 IN_FILE: Final = "tflq.kernel_set"
-"""The metadata of a file that has the name of the set; without it, the set is the default."""
+"""The metadata of a converted file that has its `Exactness`."""
 _SETS: Final[Mapping[str, Callable[[], KernelSet]]] = {
     "reference-1.0": Reference10,
     "reference-2.3": lambda: REFERENCE,
@@ -355,6 +361,67 @@ NAMES: Final = tuple(_SETS)
 """The names of all sets. What is known from a nightly alone ends in -dev."""
 NEWEST: Final[Mapping[str, str]] = {"reference": "reference-2.3", "xnnpack": "xnnpack-2.3"}
 """The newest released set of a family."""
+
+
+class Exactness(NamedTuple):
+    """The kernel sets that a converted file reproduces.
+
+    name: the set that it was converted for. differing: in how many of its operators the kernels of each set, also of
+    that one, compute otherwise or in a way that is not known; sets with none are left out.
+    """
+
+    name: str
+    differing: Mapping[str, int]
+
+    @classmethod
+    def of(cls, name: str, operators: Iterable[Sequence[str]]) -> Exactness:
+        """That of operators, by the names of the sets under which each differs."""
+        counts = Counter(chain.from_iterable(operators))
+        return cls(name, {each: counts[each] for each in NAMES if counts[each]})
+
+    @classmethod
+    def read(cls, text: bytes) -> Exactness | None:
+        """That of the metadata of a file; None of text that is not its form."""
+        import json
+
+        try:
+            document = json.loads(text)
+            name, differing = str(document["name"]), document["differing"]
+            return cls(name, {str(each): int(count) for each, count in differing.items()})
+        except (ValueError, TypeError, KeyError, AttributeError):
+            return None
+
+    def behind(self, source: Exactness) -> Exactness:
+        """That of a file whose source was converted before: operators of both count. The name is the source's, if the
+        operators that were lowered last are the same under all sets."""
+        counts = Counter(source.differing) + Counter(self.differing)
+        ordered = {name: counts[name] for name in dict.fromkeys((*NAMES, *counts)) if counts[name]}
+        return Exactness(self.name if self.differing else source.name, ordered)
+
+    @property
+    def exact_for(self) -> tuple[str, ...]:
+        """The sets for which no operator differs."""
+        return tuple(name for name in NAMES if name not in self.differing)
+
+    @property
+    def document(self) -> dict[str, object]:
+        """Its form in JSON."""
+        return {"name": self.name, "exact_for": list(self.exact_for), "differing": dict(self.differing)}
+
+    @property
+    def text(self) -> str:
+        """The document as JSON, without the package `json`: all strings are names of sets."""
+        return str(self.document).replace("'", '"')
+
+    def __str__(self) -> str:
+        groups: dict[int, list[str]] = {}
+        for name, count in self.differing.items():
+            groups.setdefault(count, []).append(name)
+        parts = [f"exact for {', '.join(self.exact_for) or 'no set'}"]
+        for count, names in sorted(groups.items()):
+            verb = "operator differs" if count == 1 else "operators differ"
+            parts.append(f"{count} {verb} under {', '.join(names)}")
+        return "; ".join(parts)
 
 
 def kernel_set(name: str) -> KernelSet:

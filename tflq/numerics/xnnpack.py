@@ -153,11 +153,14 @@ _UNLIKE: Final = frozenset(
 """Optimized kernels that round otherwise than the reference, or by an element's place."""
 
 
+_DELEGATED: Final = Delegated()
+
+
 class Xnnpack(KernelSet):
     """The default interpreter on x86-64: nodes that the delegate does not take run optimized kernels."""
 
     name = "xnnpack-2.3"
-    delegated = Delegated()
+    delegated = _DELEGATED
     inexact = _UNLIKE
 
 
@@ -176,7 +179,7 @@ class Xnnpack24(Reference24):
     """The default interpreter of the nightly on x86-64: undelegated kernels changed as the reference's."""
 
     name = "xnnpack-2.4-dev"
-    delegated = Delegated()
+    delegated = _DELEGATED
     inexact = _UNLIKE | Reference24.inexact
 
 

@@ -97,10 +97,8 @@ class Inspection:
             UnsupportedError: The model cannot be converted.
             OptionError: There is no set of the name.
         """
-        from tflq.legalize.differing import differing
-
-        options_from_arguments("tflite", None, kernel_set=other)
-        return differing(lambda: read_network(self._source), self.kernel_set, other)
+        name = options_from_arguments("tflite", None, kernel_set=other).kernel_set
+        return [(row.subgraph, row.operator, row.opcode) for row in self.report.rows if name in row.differs_under]
 
     @cached_property
     def text(self) -> str:

@@ -278,6 +278,7 @@ class Decision:
     rule: Callable[..., object] | None = None  # that lowered it, if one did
     not_kernel: str = ""  # why none of the kernels that the target lists for it could be used
     not_rule: str = ""  # why none of the user's rules for it could be used
+    differs_under: tuple[str, ...] = ()  # kernel sets under which it is computed otherwise
 
 
 @dataclass(frozen=True, slots=True)
