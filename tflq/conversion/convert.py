@@ -31,6 +31,7 @@ from tflq.formats.options import (
 from tflq.formats.pipeline import form_of, narrowing, passes_of, to_integer_form
 from tflq.formats.sources import Source, read, reusable_source, size_of
 from tflq.ir.core import Module
+from tflq.numerics.kernel_sets import DEFAULT as DEFAULT_SET
 from tflq.transforms.pass_manager import Decisions, Dump, Pipeline, Step, check_folder, forget
 
 if TYPE_CHECKING:
@@ -221,6 +222,7 @@ def convert(
     prefer: Prefer = "speed",
     fallback: Fallback = "float",
     semantics: Semantics = "interpreter",
+    kernel_set: str = DEFAULT_SET,
     state: State | None = None,
     reset_signature: bool = False,
     batch: int | None = None,
@@ -258,6 +260,9 @@ def convert(
         fallback: What to do with an operator that has no integer rule: compute it in "float", or raise an "error".
         semantics: "interpreter" reproduces the reference kernels to the last bit; "real" follows the quantization
             parameters and drops requantizations between float operators.
+        kernel_set: Whose kernels the result reproduces: "reference-2.3", the reference kernels of ai-edge-litert 2.0 to
+            2.3 on x86-64; "xnnpack-2.3", its default kernels; or another name of docs/kernel-sets.md. "reference" and
+            "xnnpack" are the newest released sets of their kind.
         state: What to do with operators that hold state (SVDF, LSTM, ...) in a TFLite file: "kept" leaves them as they
             are, with their variable tensors; "variables" lowers them and holds their state in resource variables, which
             `reset_all_variables()` does not reset. By default they are kept, unless the target is a file that does not
@@ -307,6 +312,7 @@ def convert(
         prefer=prefer,
         fallback=fallback,
         semantics=semantics,
+        kernel_set=kernel_set,
         state=state,
         reset_signature=reset_signature,
         batch=batch,

@@ -21,6 +21,8 @@ from tflq.base.errors import (
 )
 from tflq.base.files import FilePath
 from tflq.formats.backend import DEFAULT, Backend, backend
+from tflq.numerics.kernel_sets import DEFAULT as DEFAULT_SET
+from tflq.numerics.kernel_sets import NAMES, NEWEST
 from tflq.targets.target import INTEGER
 from tflq.targets.target import Target as Kernels
 
@@ -41,8 +43,8 @@ class Options:
 
     backend: the format of the result. kernels: the target of a TFLite file. target: the target of another format.
     size_limit: bytes of the result up to which tables of two operands are used; None for no limit. fallback: an
-    operator without an integer rule is computed in float. cache: a folder of proofs, "" for none. rules: those of a
-    user (`tflq.Extension`).
+    operator without an integer rule is computed in float. kernel_set: the full name of the kernels that the result is
+    exact for. cache: a folder of proofs, "" for none. rules: those of a user (`tflq.Extension`).
     """
 
     backend: Backend = field(default_factory=lambda: backend(DEFAULT))
@@ -53,6 +55,7 @@ class Options:
     size_limit: int | None = None
     fallback: bool = True
     semantics: Semantics = "interpreter"
+    kernel_set: str = DEFAULT_SET
     state: State | None = None
     reset_signature: bool = False
     batch: int | None = None
@@ -72,6 +75,7 @@ def options_from_arguments(
     prefer: Prefer = "speed",
     fallback: Fallback = "float",
     semantics: Semantics = "interpreter",
+    kernel_set: str = DEFAULT_SET,
     state: State | None = None,
     reset_signature: bool = False,
     batch: int | None = None,
@@ -87,6 +91,7 @@ def options_from_arguments(
     check_choice("prefer", prefer, get_args(Prefer))
     check_choice("fallback", fallback, get_args(Fallback))
     check_choice("semantics", semantics, get_args(Semantics))
+    check_choice("kernel_set", kernel_set, (*NAMES, *NEWEST))
     check_choice("state", state, get_args(State), optional=True)
     check_flags(reset_signature=reset_signature, cut_before_custom=cut_before_custom)
     check_number("batch", batch, 1, whole=True, optional=True)
@@ -109,6 +114,7 @@ def options_from_arguments(
         size_limit=0 if prefer == "size" else None,
         fallback=fallback == "float",
         semantics=semantics,
+        kernel_set=NEWEST.get(kernel_set, kernel_set),
         state=state,
         reset_signature=reset_signature,
         batch=batch,
@@ -139,6 +145,7 @@ def check_for_source_of_tosa(options: Options, target: FilePath | None) -> None:
         ("target", target if options.backend.builtins else None, "integer"),
         ("fallback", "float" if options.fallback else "error", "float"),
         ("semantics", options.semantics, "interpreter"),
+        ("kernel_set", options.kernel_set, DEFAULT_SET),
         ("state", options.state, None),
     ):
         if value not in (None, usual):

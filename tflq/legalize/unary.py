@@ -22,7 +22,7 @@ from tflq.ir.types import ScalarType, UniformQuantizedType, i8, i16, i32, ui8
 from tflq.legalize.probing import centred, kernel_name, per_layer, scaled, symmetric, zero_point_of
 from tflq.legalize.rule import FOLLOWS_PARAMETERS, Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.numerics import unary
-from tflq.numerics.unary import FloatFunction, table_8bit, table_16bit
+from tflq.numerics.unary import FloatFunction, table_16bit
 
 _ZEROS = "the kernel stores the integer 0 for zeros, though the zero point is not 0"
 _MOST_SCALE = float(np.finfo(np.float32).max) / (1 << 16)
@@ -46,7 +46,7 @@ def _looked_up(
     """The kernels' table of a float32 function."""
     x, parameters = b.value(op.input), (source.scale, source.zero_point, output.scale, output.zero_point)
     if source.storage is not i16:
-        return b.table(x, table_8bit(function, source.storage.dtype, *parameters))
+        return b.table(x, b.kernel_set.table(function, source, output))
     table = table_16bit(function, *parameters, precision=np.float32)
     slopes = np.diff(table.astype(np.int32))
     if np.abs(slopes).max() < 1 << 15:

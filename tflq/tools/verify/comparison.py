@@ -18,6 +18,7 @@ from tflq.base.errors import (
     FileError,
     OptionError,
     Reason,
+    TflqError,
     check_choice,
     check_flags,
     check_number,
@@ -28,6 +29,7 @@ from tflq.base.errors import (
 from tflq.base.files import check_link, on_disk, reads_once
 from tflq.formats.backend import opening
 from tflq.formats.flatbuffer.structure import folder_error, refuse_foreign
+from tflq.numerics.kernel_sets import IN_FILE
 from tflq.tools.samples.files import Images, Level
 from tflq.tools.samples.reading import check_data
 from tflq.tools.verify.entries import comparable
@@ -45,7 +47,7 @@ from tflq.tools.verify.layers import (
     seen_as,
     written,
 )
-from tflq.tools.verify.model_file import entry_of
+from tflq.tools.verify.model_file import ModelFile, entry_of
 from tflq.tools.verify.outcome import (
     Agreement,
     Difference,
@@ -535,7 +537,7 @@ def verify(
     layers: bool = False,
     batch: int | None = None,
     shapes: Mapping[str, Sequence[int]] | None = None,
-    resolver: Resolver = "reference",
+    resolver: Resolver | None = None,
     runtime: Runtime | None = None,
     interface: bool = True,
     max_lsb: float = 0,
@@ -570,7 +572,8 @@ def verify(
         batch: Size of the inputs' first dimension where the model leaves it open.
         shapes: Whole shapes of inputs, by name. Dimensions that stay open are run at two sizes, larger than any window
             of the model.
-        resolver: Which kernels to run: "reference", "optimized" (no delegate) or "default" (with delegates). Operators
+        resolver: Which kernels to run: "reference", "optimized" (no delegate) or "default" (with delegates). By default
+            those of the kernel set that `b`, a TFLite file, names in its metadata, else "reference". Operators
             without a reference kernel, or with one known to be wrong, run on the optimized ones in both models; the
             result lists them (`apart`).
         runtime: What runs `b`: an ONNX file "onnxruntime", which it is without this, or "openvino"; a TFLite file
@@ -613,12 +616,30 @@ def verify(
     check_number("rtol", rtol, 0, optional=True)
     check_number("batch", batch, 1, whole=True, optional=True)
     check_flags(layers=layers, interface=interface, time=time)
-    check_choice("resolver", resolver, get_args(Resolver))
+    check_choice("resolver", resolver, get_args(Resolver), optional=True)
     check_choice("runtime", runtime, get_args(Runtime), optional=True)
     check_shapes(shapes)
     check_data("inputs", inputs)
     tolerance = Tolerance.from_arguments(max_lsb, atol, rtol)
     options: dict[str, Any] = {"inputs": inputs, "seeds": seeds, "seed": seed, "layers": layers, "batch": batch}
-    options |= {"resolver": resolver, "runtime": runtime, "interface": interface, "report": report, "time": time}
+    options |= {
+        "resolver": resolver or _resolver_for(b),
+        "runtime": runtime,
+        "interface": interface,
+        "report": report,
+        "time": time,
+    }
     options |= {"images": Images.of(mean, scale), "timeout": timeout, **({"progress": progress} if progress else {})}
     return compare_models(a, b, Options(**options, shapes=shapes or {}, tolerance=tolerance))
+
+
+def _resolver_for(source: Source) -> Resolver:
+    """The kernels of the interpreter that a TFLite file names: those of the delegate for a set of XNNPACK's."""
+    if hasattr(source, "read"):
+        return "reference"
+    try:
+        with _path(source) as path:
+            text = ModelFile(path).metadata.get(IN_FILE, b"") if opening(path).interpreted else b""
+    except TflqError:
+        return "reference"  # the comparison says what is wrong with the file
+    return "default" if b'"xnnpack-' in text else "reference"
