@@ -6,9 +6,8 @@ import os
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from tflq.base.collector import collected_rarely, expect
 from tflq.base.errors import FileError, OptionError, Reason, TflqError, check_flags, check_path
@@ -47,8 +46,7 @@ SMALL, MOST_GROWTH = 100_000, 20
 """The result of a source of fewer than `SMALL` bytes is at most `MOST_GROWTH` times as large, if tables decide it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Timing:
+class Timing(NamedTuple):
     """Cost of a pass: milliseconds of the pass, and of the verifier if it ran after it; the number of ops before and
     after."""
 
@@ -364,10 +362,10 @@ def convert_with_dump(
     if rules or any(op.name == Custom.op_name for op in module.ops()):
         from tflq.conversion.extensions import rules_for
 
-        options = replace(options, rules=rules_for(module, rules))
+        options = options.replace(rules=rules_for(module, rules))
     bytes_in = size_of(source)
     if options.size_limit is None and bytes_in < SMALL:
-        options = replace(options, size_limit=MOST_GROWTH * bytes_in)
+        options = options.replace(size_limit=MOST_GROWTH * bytes_in)
     conversion = _lowered(module, options, form, format, dump_ir)
     conversion._bytes_in = bytes_in
     for text in dict.fromkeys(conversion.report.warnings):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from tflq.base.errors import (
     OptionError,
@@ -20,7 +19,8 @@ from tflq.base.errors import (
     not_expected,
 )
 from tflq.base.files import FilePath
-from tflq.formats.backend import DEFAULT, Backend, backend
+from tflq.formats.backend import DEFAULT, Backend
+from tflq.formats.backend import backend as backend_named
 from tflq.numerics.kernel_sets import DEFAULT as DEFAULT_SET
 from tflq.numerics.kernel_sets import NAMES, NEWEST
 from tflq.targets.target import INTEGER
@@ -37,7 +37,6 @@ State = Literal["kept", "variables", "inputs"]
 Prefer = Literal["speed", "size", "memory"]
 
 
-@dataclass(eq=False, repr=False)
 class Options:
     """The options of a conversion: see `tflq.convert`.
 
@@ -47,24 +46,49 @@ class Options:
     exact for. cache: a folder of proofs, "" for none. rules: those of a user (`tflq.Extension`).
     """
 
-    backend: Backend = field(default_factory=lambda: backend(DEFAULT))
-    kernels: Kernels = INTEGER
-    target: Any = None
-    mac: Mac = "integer"
-    prefer: Prefer = "speed"
-    size_limit: int | None = None
-    fallback: bool = True
-    semantics: Semantics = "interpreter"
-    kernel_set: str = DEFAULT_SET
-    state: State | None = None
-    reset_signature: bool = False
-    batch: int | None = None
-    shapes: Mapping[str, Sequence[int]] = field(default_factory=dict)
-    signature: str | None = None
-    cut: Sequence[str] = ()
-    cut_before_custom: bool = False
-    cache: str = ""
-    rules: Mapping[str | type[Op], Sequence[Rule]] = field(default_factory=dict)
+    def __init__(
+        self,
+        backend: Backend | None = None,
+        kernels: Kernels = INTEGER,
+        target: Any = None,
+        mac: Mac = "integer",
+        prefer: Prefer = "speed",
+        size_limit: int | None = None,
+        fallback: bool = True,
+        semantics: Semantics = "interpreter",
+        kernel_set: str = DEFAULT_SET,
+        state: State | None = None,
+        reset_signature: bool = False,
+        batch: int | None = None,
+        shapes: Mapping[str, Sequence[int]] | None = None,
+        signature: str | None = None,
+        cut: Sequence[str] = (),
+        cut_before_custom: bool = False,
+        cache: str = "",
+        rules: Mapping[str | type[Op], Sequence[Rule]] | None = None,
+    ) -> None:
+        self.backend: Final = backend_named(DEFAULT) if backend is None else backend
+        self.kernels: Final = kernels
+        self.target: Final = target
+        self.mac: Final = mac
+        self.prefer: Final = prefer
+        self.size_limit: Final = size_limit
+        self.fallback: Final = fallback
+        self.semantics: Final = semantics
+        self.kernel_set: Final = kernel_set
+        self.state: Final = state
+        self.reset_signature: Final = reset_signature
+        self.batch: Final = batch
+        self.shapes: Final = shapes or {}
+        self.signature: Final = signature
+        self.cut: Final = cut
+        self.cut_before_custom: Final = cut_before_custom
+        self.cache: Final = cache
+        self.rules: Final = rules or {}
+
+    def replace(self, **changes: Any) -> Options:
+        """A copy with other values of some fields."""
+        return Options(**vars(self) | changes)
 
 
 def options_from_arguments(
@@ -100,7 +124,7 @@ def options_from_arguments(
     check_path("cache", cache)
     if not (target is None or isinstance(target, (str, os.PathLike))):
         raise not_expected("target", target, "the name of a target, or the path of a target's file")
-    chosen = backend(format)
+    chosen = backend_named(format)
     allowed = chosen.target(target)
     chosen.check_options(mac=mac, prefer=prefer, state=state, reset_signature=reset_signature, cache=cache)
     if chosen.builtins:

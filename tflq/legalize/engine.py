@@ -7,7 +7,6 @@ an operator takes, `calls.py` which functions there are. All refusals are collec
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping, Sequence, Set
-from dataclasses import replace
 from functools import cached_property
 from itertools import takewhile
 from typing import ClassVar, Final, Literal
@@ -292,7 +291,7 @@ def _take(value: Value, accepted: Accepted, *, is_state: bool) -> str:
         return problem
     if not value.is_constant:
         accepted.bounds[value] = low, high
-    widened = replace(element, storage_min=element.storage.minimum, storage_max=element.storage.maximum)
+    widened = element.replace(storage_min=element.storage.minimum, storage_max=element.storage.maximum)
     value.type = value.type.with_element(widened)
     return ""
 

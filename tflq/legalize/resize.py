@@ -16,7 +16,8 @@ from tflq.ir.types import TensorType, f32, i8, i16, i32, i64, ui8
 from tflq.legalize.probing import gather_along
 from tflq.legalize.rescaled import element, line, shape_of
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
-from tflq.numerics.convolution import (
+from tflq.numerics.kernel_sets import Taps
+from tflq.numerics.resize import (
     Steps,
     float_taps,
     integer_steps,
@@ -25,7 +26,6 @@ from tflq.numerics.convolution import (
     rational_steps,
     uint8_is_rational,
 )
-from tflq.numerics.kernel_sets import Taps
 
 # RESIZE_BILINEAR of int8 and int16 where sizes are known only when the model runs, by the kernel's arithmetic.
 #

@@ -31,7 +31,8 @@ from tflq.formats.onnx.limbs import BITS, plus, split
 from tflq.formats.onnx.movement import numbers
 from tflq.ir.core import Value
 from tflq.ir.types import f32, i1, i32, i64
-from tflq.numerics.convolution import float_nearest_index, float_taps, nearest_index, steps_of, taps, window_counts
+from tflq.numerics.convolution import window_counts
+from tflq.numerics.resize import float_nearest_index, float_taps, nearest_index, steps_of, taps
 
 _Window: TypeAlias = dict[str, Any]
 

@@ -39,8 +39,8 @@ from tflq.formats.tflite.lowering.movement import joined
 from tflq.formats.tflite.lowering.resize import interpolated, resized_dims
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, Shape, f32, i1, i8, i16, i32
-from tflq.numerics.convolution import float_nearest_index, nearest_index
 from tflq.numerics.float_basics import EXACT
+from tflq.numerics.resize import float_nearest_index, nearest_index
 
 Change = Callable[[Value], Value]
 

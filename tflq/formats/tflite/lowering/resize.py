@@ -33,8 +33,8 @@ from tflq.dialects.traits import Tabulable
 from tflq.formats.tflite.lowering.lowering import Kernels, Twin, integers_of, lowering, moved
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, TensorType, f32, i32
-from tflq.numerics.convolution import Steps, float_kernel, float_nearest_index, is_copy, nearest_index, steps_of, taps
 from tflq.numerics.float_basics import multiply_add
+from tflq.numerics.resize import Steps, float_kernel, float_nearest_index, is_copy, nearest_index, steps_of, taps
 
 
 @lowering(Resize)

@@ -35,7 +35,11 @@ from tflq.formats.tosa.lowering.floats import need_float
 from tflq.formats.tosa.lowering.rescale import constant_row, emit_rescale, limited, operand_range, saturated
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, i8, i16, i32, i64
-from tflq.numerics.convolution import (
+from tflq.numerics.fixed_point import Multiplier
+from tflq.numerics.requantize.rescale_fit import fit_rescale, saturation_bounds
+from tflq.numerics.requantize.scaling import Factor, Float32, Float64
+from tflq.numerics.requantize.threshold_line import ThresholdLine, fit_threshold_line
+from tflq.numerics.resize import (
     Steps,
     float_nearest_index,
     float_taps,
@@ -46,10 +50,6 @@ from tflq.numerics.convolution import (
     taps,
     within_tosa,
 )
-from tflq.numerics.fixed_point import Multiplier
-from tflq.numerics.requantize.rescale_fit import fit_rescale, saturation_bounds
-from tflq.numerics.requantize.scaling import Factor, Float32, Float64
-from tflq.numerics.requantize.threshold_line import ThresholdLine, fit_threshold_line
 
 _STILL = Steps(1, 1, 0)
 """Each element as it is."""
