@@ -1,4 +1,5 @@
-"""Unary functions other than activations, by the kernels' arithmetic.
+"""Functions of one operand that kernels look up in a table of floats, and ABS, NEG, ZEROS_LIKE. Activations in fixed
+point are in `activation.py`.
 
 EXP, LOG, ELU and GELU fill a table in float32: 256 entries for 8 bits, 513 interpolated ones for int16. int8 RSQRT is
 a Newton iteration in fixed point, SQRT truncates in float32; both kernels stop at a negative value, for which a table
@@ -79,9 +80,13 @@ def _function(op: _Table, output: UniformQuantizedType) -> FloatFunction:
         with np.errstate(all="ignore"):
             real = float(np.float32(end) * np.float32(output.scale))
         return unary.log(real) if isinstance(op, Log) else unary.rsqrt(real)
-    if isinstance(op, Gelu):
-        return unary.gelu(op.approximate)
-    return unary.exp if isinstance(op, Exp) else unary.elu
+    match op:
+        case Gelu():
+            return unary.gelu(op.approximate)
+        case Exp():
+            return unary.exp
+        case Elu():
+            return unary.elu
 
 
 @rule(Sqrt)
