@@ -7,7 +7,7 @@ A dim in which every output is one element is one GATHER, or nothing, if that is
 the batch. NEAREST_NEIGHBOR is the builtin with the flags that agree, if any do, else GATHERs.
 
 Where 8 bits are there as float32, RESIZE_BILINEAR is the builtin, if its positions are exact
-(`tflq.numerics.convolution.float_kernel`):
+(`tflq.numerics.resize.float_kernel`):
 
     ADD of 1/2, RESIZE_BILINEAR, FLOOR     where a half is rounded up: weights add up to 1
     RESIZE_BILINEAR, MUL, ADD, FLOOR       away from zero: a factor a little above 1 takes halves to the other side
