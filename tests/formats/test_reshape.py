@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -21,7 +23,7 @@ def reshape(operand: Value) -> Module:
 
 @pytest.mark.parametrize("operand", UNREAD.values(), ids=UNREAD)
 @pytest.mark.parametrize("options", [{"format": "tosa"}, {"format": "onnx"}, {"target": "portable"}], ids=str)
-def test_the_option_counts_where_no_kernel_reads_the_operand(operand: Value, options: dict[str, str]) -> None:
+def test_the_option_counts_where_no_kernel_reads_the_operand(operand: Value, options: dict[str, Any]) -> None:
     module = tflq.convert(tflq.write(reshape(operand)), **options).module
     assert [value.type.shape for value in module.functions[0].outputs] == [(2, 2)]
 

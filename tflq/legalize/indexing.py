@@ -84,7 +84,7 @@ def one_hot(op: OneHot, b: RuleBuilder) -> Answer:
         raise NotApplicable(
             "the depth is not constant, the rank of the indices not known, or the values differ in type"
         )
-    if not Select.on_true.types[0].admits(on.type.storage):
+    if not Select.T.admits(on.type.storage):
         raise NotApplicable(f"no integer form chooses between elements of {on.type.storage}")
     shape, axis = list(indices.type.shape), op.axis % (len(indices.type.shape) + 1)
     if shape.count(None) > 1:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
+from math import inf
 from typing import Any, Final
 
 import numpy as np
@@ -75,11 +76,10 @@ def _is_number(scalar: str, value: Any) -> bool:
     """Whether a value is a number of a scalar type. The writer checks the range of integers."""
     if scalar == "bool":
         return isinstance(value, (bool, np.bool_))
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer, float, np.floating)):
-        return False
-    if scalar.startswith("float"):
-        return not _FLOAT_MAX < abs(value) < float("inf")
-    return isinstance(value, (int, np.integer))
+    is_integer = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if scalar != "float32":
+        return is_integer
+    return (is_integer or isinstance(value, (float, np.floating))) and not _FLOAT_MAX < abs(value) < inf
 
 
 def _kind(field: Field) -> str:
