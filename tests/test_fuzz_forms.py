@@ -407,6 +407,27 @@ HANDLED = {
         "index_vector_dim = 0, slice_sizes = #tflq.tuple<[1]>",
         constant("c", "1", "tensor<1xi32>"),
     ),
+    "mean of a number": text(
+        "tfl.mean",
+        {"a": INT8.replace("3x", ""), "c": "tensor<i32>"},
+        INT8.replace("3x", ""),
+        "keep_dims = false",
+        constant("c", "0", "tensor<i32>"),
+    ),
+    **{
+        f"axis of a number in {op}": text(
+            f"tfl.{op}",
+            {"a": INT8.replace("3x", ""), "c": "tensor<1x!quant.uniform<i32:f32, 0.5>>"},
+            result,
+            attributes,
+            '%c = "tfl.pseudo_const"() {value = dense<0> : tensor<1xi32>} : () -> '
+            "tensor<1x!quant.uniform<i32:f32, 0.5>>",
+        )
+        for op, result, attributes in (
+            ("arg_min", "tensor<*xi64>", 'output_type = "INT64"'),
+            ("reverse_v2", INT8.replace("3x", ""), ""),
+        )
+    },
     "choice between elements without an integer form": text(
         "tfl.one_hot",
         {

@@ -330,6 +330,8 @@ class ReverseV2(Moved, name="tfl.reverse_v2", newest=4):
         for axis in site.elements(self.axes) or ():
             if axis is not None:
                 site.axis(axis, len(dims))
+        if not dims and site.shape(self.axes) != (0,):
+            raise Misfit("a scalar has no axis")
         return dims
 
 
