@@ -35,7 +35,7 @@ from tflq.tools.samples.reading import check_data
 from tflq.tools.verify.entries import comparable
 from tflq.tools.verify.inputs import Case, Cases, Options, Source
 from tflq.tools.verify.interface import Expectation, ReportLike, broken, reported
-from tflq.tools.verify.kernels import exactness_of, resolver_for
+from tflq.tools.verify.kernels import exactness_of, mismatch, resolver_for
 from tflq.tools.verify.layers import (
     AnyRunner,
     Cut,
@@ -143,7 +143,7 @@ class _Comparison:
     def run(self, path_a: str, path_b: str) -> None:
         reports = reported(self._options.report) if self._options.report is not None else {}
         a, b = self._opened(path_a, path_b)
-        if a is None or b is None:
+        if a is None or b is None or self._has_other_kernels(a):
             return
         self.result.interpreter = " and ".join(dict.fromkeys((a.interpreter, b.interpreter)))
         self.result.inexact = b.inexact if isinstance(b, FileRunner) else ""
@@ -182,6 +182,15 @@ class _Comparison:
         with suppress(RunError):  # what comes after the cut need not run
             openings[0].result().release()
         return self._get_original(self._pool.submit(self._open_cut, self._cut)), openings[1].result()
+
+    def _has_other_kernels(self, a: AnyRunner) -> bool:
+        """Whether the original runs on other kernels than the other model reproduces, which is noted."""
+        exactness = self._options.exactness
+        if exactness is None or not isinstance(a, TfliteRunner):
+            return False
+        why = mismatch(exactness, self._options.resolver, self._options.timeout)
+        self.result.incomparable += [why] if why else []
+        return bool(why)
 
     def _open_cut(self, cut: Cut) -> AnyRunner:
         """The original up to a cut."""
