@@ -52,7 +52,8 @@ class Queries(KernelSet):
 
     def _answers_alike(self, kernels: KernelSet) -> bool:
         """Whether kernels answer each query as those in use did."""
-        changed = _changed(type(kernels)) | _changed(type(self.kernels))
+        kinds: list[Any] = [type(kernels), type(self.kernels)]
+        changed = _changed(kinds[0]) | _changed(kinds[1])
         return all(
             name not in changed or _answer(getattr(kernels, name), arguments, options)[1] == key
             for name, arguments, options, key in self._queries

@@ -260,10 +260,8 @@ def multiplied(b: RuleBuilder, x: Value, factor: Factor, to: UniformQuantizedTyp
             more["after"] = np.asarray([factor.after], np.float32)
         return b.emit(RescaleF32, [x], to.storage, scale=factor.scale, output_zp=to.zero_point, **more, **known)
     if isinstance(factor, Shortened):
-        x, factor = (
-            _shortened(b, x, factor.right),
-            FixedPoint(*np.asarray([[factor.multiplier], [15]]), double_round=False),
-        )
+        x = _shortened(b, x, factor.right)
+        factor = FixedPoint(np.asarray([factor.multiplier]), np.asarray([15]), double_round=False)
         bounds = i16.minimum, i16.maximum
     assert isinstance(factor, FixedPoint)
     multiplier, shift, twice = factor.numbers

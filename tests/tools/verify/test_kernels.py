@@ -41,7 +41,7 @@ def test_an_interpreter_of_another_set_compares_nothing(monkeypatch: pytest.Monk
     assert "reproduces reference-1.0" in result.reason
     assert "--kernel-set reference-2.3" in result.reason
     assert tflq.verify(model, converted, seeds=1, resolver="reference").verdict == "differs"
-    monkeypatch.setattr(kernels, "sets_of_interpreter", lambda *_: ())
+    monkeypatch.setattr(kernels, "sets_of_interpreter", lambda *_, **__: ())
     assert "none of the kernel sets that are known" in mismatch(Exactness("reference-2.3", {}), "reference", 1)
 
 

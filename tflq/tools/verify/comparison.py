@@ -188,7 +188,7 @@ class _Comparison:
         exactness = self._options.exactness
         if exactness is None or not isinstance(a, TfliteRunner):
             return False
-        why = mismatch(exactness, self._options.resolver, self._options.timeout)
+        why = mismatch(exactness, self._options.resolver, self._options.timeout, beside=a)
         self.result.incomparable += [why] if why else []
         return bool(why)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import platform
 import tempfile
 from collections.abc import Mapping, Sequence
-from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
@@ -94,12 +93,13 @@ def probe() -> bytes:
     plain = {"fused_activation_function": "NONE"}
     window = {"padding": "VALID", "stride_h": 1, "stride_w": 1, "dilation_h_factor": 1, "dilation_w_factor": 1}
     options = {**plain, "weights_format": "DEFAULT", "keep_num_dims": False, "asymmetric_quantize_inputs": False}
+    names: tuple[tuple[str, dict[str, object]], ...]
     names = ("tfl.fully_connected", options), ("tfl.conv_2d", {**plain, **window}), ("tfl.relu", {})
     for number, ((name, attributes), elements, (taken, given, weights)) in enumerate(
         zip(names, _PROBED, shapes, strict=True)
     ):
         x, y = Value(TensorType(taken, elements[0]), f"x{number}"), Value(TensorType(given, elements[-1]), f"y{number}")
-        operands = [x]
+        operands: list[Value | None] = [x]
         if weights:
             bias = _type(i32, elements[0].scale * elements[1].scale)
             operands.append(_constant(_WEIGHTS.reshape(weights), elements[1], f"w{number}"))
@@ -115,14 +115,25 @@ def _constant(array: np.ndarray, element: UniformQuantizedType, name: str) -> Va
     return Value(TensorType(array.shape, element), name, buffer=stored)
 
 
-@cache
-def sets_of_interpreter(resolver: Resolver, timeout: float = 60.0) -> tuple[str, ...]:
+_SETS: Final[dict[Resolver, tuple[str, ...]]] = {}
+
+
+def sets_of_interpreter(
+    resolver: Resolver, timeout: float = 60.0, beside: TfliteRunner | None = None
+) -> tuple[str, ...]:
     """The kernel sets that give what the interpreter gives on these kernels; none if no set does. Sets that differ in
-    operators whose arithmetic is not known here are told apart by the machine."""
+    operators whose arithmetic is not known here are told apart by the machine. beside: a model that is open, in whose
+    process the probe runs."""
+    if resolver not in _SETS:
+        _SETS[resolver] = _sets_of_interpreter(resolver, timeout, beside)
+    return _SETS[resolver]
+
+
+def _sets_of_interpreter(resolver: Resolver, timeout: float, beside: TfliteRunner | None) -> tuple[str, ...]:
     with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
         path = Path(folder, "probe.tflite")
         path.write_bytes(probe())
-        runner = TfliteRunner.open_file(str(path), timeout, resolver)
+        runner = TfliteRunner(str(path), resolver, timeout, beside)
         try:
             inputs = [
                 _numbers(elements[0]).astype(elements[0].storage.dtype).reshape(description["shape"])
@@ -136,7 +147,7 @@ def sets_of_interpreter(resolver: Resolver, timeout: float = 60.0) -> tuple[str,
 
 def sets_that_give(results: Sequence[np.ndarray], *, arm64: bool) -> tuple[str, ...]:
     """The sets whose probe has these results, on a machine of this kind if they say of which they are."""
-    names = []
+    names: list[str] = []
     for name in NAMES:
         wanted = probe_results(kernel_set(name))
         if all(np.array_equal(w.reshape(-1), r.reshape(-1)) for w, r in zip(wanted, results, strict=True)):
@@ -145,10 +156,10 @@ def sets_that_give(results: Sequence[np.ndarray], *, arm64: bool) -> tuple[str, 
     return tuple(of_machine or names)
 
 
-def mismatch(exactness: Exactness, resolver: Resolver, timeout: float) -> str:
+def mismatch(exactness: Exactness, resolver: Resolver, timeout: float, beside: TfliteRunner | None = None) -> str:
     """Why the interpreter that is loaded has other kernels than a file reproduces, and what to do; empty if it has
     these."""
-    names = sets_of_interpreter(resolver, timeout)
+    names = sets_of_interpreter(resolver, timeout, beside)
     if not names:
         return _UNKNOWN.format(exactness.name)
     return "" if {exactness.name, *exactness.exact_for} & set(names) else _OTHER.format(exactness.name, names[0])
