@@ -22,6 +22,7 @@ COLUMNS: Final = {
     "reference-2.4-dev": "ref_2_4",
     "xnnpack-2.3": "xnnpack",
     "xnnpack-2.3-arm64": "xnnpack_arm64",
+    "xnnpack-2.3-arm64-a53": "xnnpack_arm64_a53",
     "xnnpack-2.4-dev": "xnn_nightly",
 }
 FORMS: Final[Mapping[str, dict[str, Any]]] = {

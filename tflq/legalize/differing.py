@@ -90,8 +90,8 @@ def _key(answer: object) -> Hashable:
 @cache
 def _changed(kernels: KernelSet) -> frozenset[str]:
     """The methods in which a set differs from the reference kernels: its own, and those that call them."""
-    own = {name for name in _METHODS if getattr(type(kernels), name) is not getattr(KernelSet, name)}
-    return frozenset(name for name in _METHODS if own & {name, *getattr(KernelSet, name).__code__.co_names})
+    overridden = {name for name in _METHODS if getattr(type(kernels), name) is not getattr(KernelSet, name)}
+    return frozenset(name for name in _METHODS if overridden & {name, *getattr(KernelSet, name).__code__.co_names})
 
 
 def _recording(name: str) -> Callable[..., Any]:

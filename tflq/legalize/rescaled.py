@@ -55,7 +55,16 @@ from tflq.numerics.fixed_point import (
     quotient,
     wide_multipliers,
 )
-from tflq.numerics.requantize.scaling import FAR, Bounds, Factor, FixedPoint, Float32, Float64, QuantizedMultiplier
+from tflq.numerics.requantize.scaling import (
+    FAR,
+    Bounds,
+    Factor,
+    FixedPoint,
+    Float32,
+    Float64,
+    QuantizedMultiplier,
+    Shortened,
+)
 
 _EXACT_BOUNDS = 1 << 22
 """Up to this many weights the bounds of the accumulator come from the weights themselves."""
@@ -243,7 +252,7 @@ def requantize(
         return requantize_float64(b, acc, factor.scale, to, activation, bounds)
     if isinstance(factor, QuantizedMultiplier):
         return requantize_fixed_point(b, acc, factor, to, activation, bounds, at_least)
-    if isinstance(factor, (Float32, FixedPoint)):
+    if isinstance(factor, (Float32, FixedPoint, Shortened)):
         clamp = _range(b, to, activation)
         known = bounds.within(acc.type.storage.minimum, acc.type.storage.maximum).range
         return Rescaled(b.clamp(multiplied(b, acc, factor, to, known), *clamp))
@@ -260,6 +269,10 @@ def multiplied(b: RuleBuilder, x: Value, factor: Factor, to: UniformQuantizedTyp
         if factor.after is not None:
             more["after"] = np.asarray([factor.after], np.float32)
         return b.emit(RescaleF32, [x], to.storage, scale=factor.scale, output_zp=to.zero_point, **more, **known)
+    if isinstance(factor, Shortened):
+        x = _shortened(b, x, factor.right)
+        factor = FixedPoint(np.asarray([factor.multiplier]), np.asarray([15]), double_round=False)
+        bounds = i16.minimum, i16.maximum
     assert isinstance(factor, FixedPoint)
     multiplier, shift, twice = factor.numbers
     if shift.min() < 2 or shift.max() > 62:
@@ -267,6 +280,16 @@ def multiplied(b: RuleBuilder, x: Value, factor: Factor, to: UniformQuantizedTyp
     mode: RescaleMode = "DOUBLE_ROUND" if twice else "SINGLE_ROUND"
     scaled = multiplier.astype(np.int32), 31 - shift
     return b.rescale(x, scaled, to.storage, output_zp=to.zero_point, rounding_mode=mode, input_range=bounds)
+
+
+def _shortened(b: RuleBuilder, x: Value, right: int) -> Value:
+    """An i32 shifted right, half up, or left, and saturated to the integers of int16."""
+    if not -15 <= right < 32:
+        raise NotApplicable(f"a sum is shifted by {right} bits")
+    if right > 0:
+        x = b.arithmetic_right_shift(x, right, round=True)
+    x = b.clamp(x, i16.minimum, i16.maximum)
+    return x if right >= 0 else b.clamp(b.logical_left_shift(x, -right), i16.minimum, i16.maximum)
 
 
 def requantize_fixed_point(

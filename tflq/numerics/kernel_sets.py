@@ -142,10 +142,14 @@ class KernelSet:
     # Sums of products. Weights have float32 scales, [1 or C].
 
     def convolution(self, x: Parameters, weights: np.ndarray, y: Parameters) -> Factor:
-        """CONV_2D, DEPTHWISE_CONV_2D and TRANSPOSE_CONV; of uint8 with one scale of the weights."""
+        """CONV_2D and TRANSPOSE_CONV; of uint8 with one scale of the weights."""
         if _type(x.storage) == _UINT8:
             return QuantizedMultiplier(_legacy(x, weights, y))
         return QuantizedMultiplier(double_scales(x.scale, weights, y.scale))
+
+    def depthwise(self, x: Parameters, weights: np.ndarray, y: Parameters) -> Factor:
+        """DEPTHWISE_CONV_2D."""
+        return self.convolution(x, weights, y)
 
     def fully_connected(self, x: Parameters, storage: Storage, weights: np.ndarray, y: Parameters) -> Factor | None:
         """FULLY_CONNECTED for weights of a storage type; None if there is no kernel for the types."""
@@ -355,7 +359,10 @@ _SETS: Final[Mapping[str, Callable[[], KernelSet]]] = {
     "reference-2.3": lambda: REFERENCE,
     "reference-2.3-arm64": ReferenceArm64,
     "reference-2.4-dev": Reference24,
-    **{name: _xnnpack(name) for name in ("xnnpack-2.3", "xnnpack-2.3-arm64", "xnnpack-2.4-dev")},
+    **{
+        name: _xnnpack(name)
+        for name in ("xnnpack-2.3", "xnnpack-2.3-arm64", "xnnpack-2.3-arm64-a53", "xnnpack-2.4-dev")
+    },
 }
 NAMES: Final = tuple(_SETS)
 """The names of all sets. What is known from a nightly alone ends in -dev."""
@@ -375,13 +382,13 @@ class Exactness(NamedTuple):
 
     @classmethod
     def of(cls, name: str, operators: Iterable[Sequence[str]]) -> Exactness:
-        """That of operators, by the names of the sets under which each differs."""
+        """The exactness of operators, by the names of the sets under which each differs."""
         counts = Counter(chain.from_iterable(operators))
         return cls(name, {each: counts[each] for each in NAMES if counts[each]})
 
     @classmethod
     def read(cls, text: bytes) -> Exactness | None:
-        """That of the metadata of a file; None of text that is not its form."""
+        """The exactness in the metadata of a file; None of text that is not its form."""
         import json
 
         try:
@@ -392,8 +399,8 @@ class Exactness(NamedTuple):
             return None
 
     def behind(self, source: Exactness) -> Exactness:
-        """That of a file whose source was converted before: operators of both count. The name is the source's, if the
-        operators that were lowered last are the same under all sets."""
+        """The exactness of a file whose source was converted before: operators of both count. The name is the source's,
+        if the operators that were lowered last are the same under all sets."""
         counts = Counter(source.differing) + Counter(self.differing)
         ordered = {name: counts[name] for name in dict.fromkeys((*NAMES, *counts)) if counts[name]}
         return Exactness(self.name if self.differing else source.name, ordered)

@@ -13,7 +13,8 @@ Products of scales are in float32 (fl), and so is the factor of a sum, which rou
     RESIZE_BILINEAR        two interpolations with weights rint(2048 fraction), (v + 2^21) >> 22
     activations            rint(clamp(fl(fl(bound / so) + zo)))
 
-On arm64, MUL and convolutions of uint8 have a multiplier of 24 bits and round once, half up. Sources: XNNPACK,
+On arm64, MUL and convolutions of uint8 have a multiplier of 24 bits and round once, half up; on Cortex-A53, those but
+depthwise ones, and FULLY_CONNECTED of uint8, have one of 15 bits and round twice. Sources: XNNPACK,
 src/operators and src/microparams-init.c; tflite/delegates/xnnpack/xnnpack_delegate.cc. Measured: 5,264 models, 43
 million elements.
 """
@@ -29,7 +30,7 @@ from tflq.numerics.activation import BOUNDS, Leaky
 from tflq.numerics.elementwise import Addition
 from tflq.numerics.fixed_point import Multiplier
 from tflq.numerics.kernel_sets import KernelSet, Parameters, Reference24, Slopes, Taps, WeightedSum
-from tflq.numerics.requantize.scaling import Factor, FixedPoint, Float32
+from tflq.numerics.requantize.scaling import Factor, FixedPoint, Float32, Shortened
 from tflq.numerics.unary import FloatFunction, logistic
 
 f = np.float32
@@ -116,7 +117,7 @@ def _logistic(x: np.ndarray) -> np.ndarray:
 
 
 class DelegatedArm64(Delegated):
-    """The delegate's kernels on arm64 with NEON, but the multipliers of Cortex-A53."""
+    """The delegate's kernels on arm64 with NEON, but for Cortex-A53."""
 
     name = "xnnpack-2.3-arm64"
     inexact = frozenset({"MEAN of i8", "MEAN of ui8", "SUM of i8", "SUM of ui8"})
@@ -135,6 +136,30 @@ def _rounded_up(factor: Factor) -> Factor:
     assert isinstance(factor, Float32)
     bits = np.ascontiguousarray(factor.scale, f).view(np.uint32).astype(np.int64)
     return FixedPoint(((bits & 0x7FFFFF) | 0x800000) << 7, 157 - (bits >> 23), double_round=False)
+
+
+class DelegatedA53(DelegatedArm64):
+    """The delegate's kernels on Cortex-A53, A55 and Kryo."""
+
+    name = "xnnpack-2.3-arm64-a53"
+
+    def convolution(self, x: Parameters, weights: np.ndarray, y: Parameters) -> Factor:
+        return self._factor(x, Delegated.convolution(self, x, weights, y))
+
+    def depthwise(self, x: Parameters, weights: np.ndarray, y: Parameters) -> Factor:
+        return super().convolution(x, weights, y)
+
+    def fully_connected_bytes(self, x: Parameters, weights: np.ndarray, y: Parameters) -> Factor:
+        return self._factor(x, super().fully_connected_bytes(x, weights, y))
+
+    def _factor(self, x: Parameters, factor: Factor) -> Factor:
+        """A float32 scale of uint8 in 15 bits and a shift."""
+        assert isinstance(factor, Float32)
+        if x.storage.signed or not factor.rises:
+            return factor
+        fraction, exponent = math.frexp(float(factor.scale[0]))
+        multiplier = int(fraction * 2**15 + 0.5)
+        return Shortened(1 << 14, -exponent - 1) if multiplier == 1 << 15 else Shortened(multiplier, -exponent)
 
 
 _UNLIKE: Final = frozenset(
@@ -175,6 +200,13 @@ class XnnpackArm64(KernelSet):
     }
 
 
+class XnnpackA53(XnnpackArm64):
+    """The default interpreter on Cortex-A53, A55 and Kryo."""
+
+    name = "xnnpack-2.3-arm64-a53"
+    delegated = DelegatedA53()
+
+
 class Xnnpack24(Reference24):
     """The default interpreter of the nightly on x86-64: undelegated kernels changed as the reference's."""
 
@@ -183,4 +215,4 @@ class Xnnpack24(Reference24):
     inexact = _UNLIKE | Reference24.inexact
 
 
-KERNEL_SETS: Final = {s.name: s for s in (Xnnpack(), XnnpackArm64(), Xnnpack24())}
+KERNEL_SETS: Final = {s.name: s for s in (Xnnpack(), XnnpackArm64(), XnnpackA53(), Xnnpack24())}

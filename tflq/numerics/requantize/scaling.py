@@ -8,6 +8,7 @@ A factor is all that differs between kernels:
     Float64                round_half_away(double(x) scale): FULLY_CONNECTED of 8 bits
     Float32                rint(float(x) scale) in float32: operators that the XNNPACK delegate takes
     FixedPoint             TOSA's RESCALE: x M / 2^s, rounded once or twice
+    Shortened              x / 2^s in int16, times a multiplier of 16 bits: the delegate's uint8 on Cortex-A53
 
 Sources: kernels/internal/common.cc, TOSA 1.0 specification, RESCALE;
 kernels/internal/reference/integer_ops/fully_connected.h.
@@ -279,6 +280,42 @@ class Float32(Factor):
 
     def of_channels(self, channels: np.ndarray | slice) -> Float32:
         return Float32(self.scale[channels], self.before, self.after, self.zero_out)
+
+
+class Shortened(Factor):
+    """A sum shifted right (or left, by fewer than 0 bits) into int16, then times multiplier / 2^15; both round half up.
+    right, multiplier: one number each, the latter of 15 bits."""
+
+    __slots__ = ("multiplier", "right")
+
+    def __init__(self, multiplier: int, right: int) -> None:
+        self.multiplier: Final = multiplier
+        self.right: Final = right
+
+    @property
+    def slope(self) -> np.ndarray:
+        return np.ldexp(np.asarray([self.multiplier], np.float64), -15 - self.right)
+
+    @property
+    def rises(self) -> bool:
+        return True
+
+    @property
+    def is_line(self) -> bool:
+        return False
+
+    @property
+    def key(self) -> Hashable:
+        return self.multiplier, self.right
+
+    def apply(self, x: np.ndarray) -> np.ndarray:
+        x = x.astype(np.int64)
+        x = (
+            (x + (1 << (self.right - 1))) >> self.right
+            if self.right > 0
+            else np.clip(x, -1 << 16, 1 << 16) << -self.right
+        )
+        return (np.clip(x, -1 << 15, (1 << 15) - 1) * self.multiplier + (1 << 14)) >> 15
 
 
 F = TypeVar("F", bound=Factor, covariant=True)

@@ -29,12 +29,13 @@ from tflq.base.errors import (
 from tflq.base.files import check_link, on_disk, reads_once
 from tflq.formats.backend import opening
 from tflq.formats.flatbuffer.structure import folder_error, refuse_foreign
-from tflq.numerics.kernel_sets import IN_FILE
+from tflq.numerics.kernel_sets import Exactness
 from tflq.tools.samples.files import Images, Level
 from tflq.tools.samples.reading import check_data
 from tflq.tools.verify.entries import comparable
 from tflq.tools.verify.inputs import Case, Cases, Options, Source
 from tflq.tools.verify.interface import Expectation, ReportLike, broken, reported
+from tflq.tools.verify.kernels import exactness_of, mismatch, resolver_for
 from tflq.tools.verify.layers import (
     AnyRunner,
     Cut,
@@ -47,7 +48,7 @@ from tflq.tools.verify.layers import (
     seen_as,
     written,
 )
-from tflq.tools.verify.model_file import ModelFile, entry_of
+from tflq.tools.verify.model_file import entry_of
 from tflq.tools.verify.outcome import (
     Agreement,
     Difference,
@@ -142,7 +143,7 @@ class _Comparison:
     def run(self, path_a: str, path_b: str) -> None:
         reports = reported(self._options.report) if self._options.report is not None else {}
         a, b = self._opened(path_a, path_b)
-        if a is None or b is None:
+        if a is None or b is None or self._has_other_kernels(a):
             return
         self.result.interpreter = " and ".join(dict.fromkeys((a.interpreter, b.interpreter)))
         self.result.inexact = b.inexact if isinstance(b, FileRunner) else ""
@@ -181,6 +182,15 @@ class _Comparison:
         with suppress(RunError):  # what comes after the cut need not run
             openings[0].result().release()
         return self._get_original(self._pool.submit(self._open_cut, self._cut)), openings[1].result()
+
+    def _has_other_kernels(self, a: AnyRunner) -> bool:
+        """Whether the original runs on other kernels than the other model reproduces, which is noted."""
+        exactness = self._options.exactness
+        if exactness is None or not isinstance(a, TfliteRunner):
+            return False
+        why = mismatch(exactness, self._options.resolver, self._options.timeout, beside=a)
+        self.result.incomparable += [why] if why else []
+        return bool(why)
 
     def _open_cut(self, cut: Cut) -> AnyRunner:
         """The original up to a cut."""
@@ -622,24 +632,19 @@ def verify(
     check_data("inputs", inputs)
     tolerance = Tolerance.from_arguments(max_lsb, atol, rtol)
     options: dict[str, Any] = {"inputs": inputs, "seeds": seeds, "seed": seed, "layers": layers, "batch": batch}
-    options |= {
-        "resolver": resolver or _resolver_for(b),
-        "runtime": runtime,
-        "interface": interface,
-        "report": report,
-        "time": time,
-    }
+    exactness = None if resolver else _exactness(b)
+    options |= {"resolver": resolver or resolver_for(exactness), "exactness": exactness, "runtime": runtime}
+    options |= {"interface": interface, "report": report, "time": time}
     options |= {"images": Images.of(mean, scale), "timeout": timeout, **({"progress": progress} if progress else {})}
     return compare_models(a, b, Options(**options, shapes=shapes or {}, tolerance=tolerance))
 
 
-def _resolver_for(source: Source) -> Resolver:
-    """The kernels of the interpreter that a TFLite file names: those of the delegate for a set of XNNPACK's."""
+def _exactness(source: Source) -> Exactness | None:
+    """The kernel sets that a file names."""
     if hasattr(source, "read"):
-        return "reference"
+        return None
     try:
         with _path(source) as path:
-            text = ModelFile(path).metadata.get(IN_FILE, b"") if opening(path).interpreted else b""
+            return exactness_of(path)
     except TflqError:
-        return "reference"  # the comparison says what is wrong with the file
-    return "default" if b'"xnnpack-' in text else "reference"
+        return None  # the comparison says what is wrong with the file
