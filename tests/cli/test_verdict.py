@@ -122,7 +122,7 @@ def test_inspect_why_at_80_columns_keeps_the_reason(
     assert all(word in words for word in found.reason.split())
 
 
-FILE = "file 12.2 → 116.3 KiB (×9.5)"
+FILE = "file 12.2 → 116.0 KiB (×9.5)"
 UNKNOWN = "unknown before a run: operator 3 (WHERE) gives what it finds then"
 
 
