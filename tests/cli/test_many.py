@@ -90,8 +90,8 @@ def test_the_cost_of_each_and_of_all(models: Path, tmp_path: Path, capsys: pytes
     assert sum(line.startswith("Expect an interpreter to run 1 of 2 results slower") for line in lines) == 1
     rows = [line.split("  ")[-2:] for line in lines if line.startswith(("cnn_int8", "atan2"))]
     assert rows == [
-        ["12.2 → 116.0 KiB (×9.5)", "11.1 → 65.0 KiB (×5.8)"],
-        ["720 B → 3.1 KiB (×4.4)", " 176 → 480 B (×2.7)"],
+        ["12.2 → 116.3 KiB (×9.5)", "11.1 → 65.0 KiB (×5.8)"],
+        ["720 B → 3.4 KiB (×4.8)", " 176 → 480 B (×2.7)"],
     ]
 
 

@@ -118,8 +118,8 @@ class Recorded(Protocol):
 
 @dataclass(frozen=True)
 class Options:
-    """Options of a comparison: those of `verify`, by the same names, `recorded` outputs of the original, and the
-    kernel sets that the other model names, if these say which kernels run it.
+    """Options of a comparison: those of `verify`, by the same names, and `recorded` outputs of the original.
+    `exactness`: the kernel sets that the other model names, if these say what runs it.
 
     Recorded outputs replace a run if nothing else of it is needed.
     """

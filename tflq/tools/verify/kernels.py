@@ -95,10 +95,13 @@ def probe() -> bytes:
     options = {**plain, "weights_format": "DEFAULT", "keep_num_dims": False, "asymmetric_quantize_inputs": False}
     names: tuple[tuple[str, dict[str, object]], ...]
     names = ("tfl.fully_connected", options), ("tfl.conv_2d", {**plain, **window}), ("tfl.relu", {})
-    for number, ((name, attributes), elements, (taken, given, weights)) in enumerate(
+    for number, ((name, attributes), elements, (of_input, of_result, weights)) in enumerate(
         zip(names, _PROBED, shapes, strict=True)
     ):
-        x, y = Value(TensorType(taken, elements[0]), f"x{number}"), Value(TensorType(given, elements[-1]), f"y{number}")
+        x, y = (
+            Value(TensorType(of_input, elements[0]), f"x{number}"),
+            Value(TensorType(of_result, elements[-1]), f"y{number}"),
+        )
         operands: list[Value | None] = [x]
         if weights:
             bias = _type(i32, elements[0].scale * elements[1].scale)
