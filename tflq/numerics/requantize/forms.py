@@ -5,6 +5,8 @@ A form is searched for and proven by `fit`. Its operations are written once, in 
 its name in the lists of the formats that have it; a new format is one class of `Ops`.
 """
 
+# ruff: noqa: ARG002 what `Ops` is given is for the classes that have an operation
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -17,6 +19,10 @@ if TYPE_CHECKING:
 X = TypeVar("X")
 
 
+class OperationError(NotImplementedError):
+    """An operation of a form that a format's `Ops` lacks: a bug of tflq's, which names both."""
+
+
 class Ops(Generic[X]):
     """The operations of forms on tensors X. `relu`: 0 where the result is negative. A format has those that its forms
     need.
@@ -26,69 +32,74 @@ class Ops(Generic[X]):
 
     constants_last = False
 
+    def _lacks(self, operation: str, of: object = "") -> OperationError:
+        """The error of an operation that a class has not, or has not `of` a number type."""
+        what = f"{type(self).__name__} has no `{operation}`" + (f" of {of}" if of else "")
+        return OperationError(f"{what}: write it there, or take the form that applies it out of the format's list")
+
     def row(self, numbers: np.ndarray) -> X:
         """A constant for each channel, [1 or C]."""
-        raise NotImplementedError
+        raise self._lacks("row")
 
     def add(self, a: X, b: X, *, relu: bool = False) -> X:
-        raise NotImplementedError
+        raise self._lacks("add")
 
     def sub(self, a: X, b: X, *, relu: bool = False) -> X:
-        raise NotImplementedError
+        raise self._lacks("sub")
 
     def mul(self, a: X, b: X) -> X:
-        raise NotImplementedError
+        raise self._lacks("mul")
 
     def div(self, a: X, b: X) -> X:
         """Of integers, truncated."""
-        raise NotImplementedError
+        raise self._lacks("div")
 
     def multiply_add(self, x: X, m: X, c: X, *, relu: bool = False) -> X:
         """x m + c, rounded twice, or once by a runtime that makes one kernel of both."""
-        raise NotImplementedError
+        raise self._lacks("multiply_add")
 
     def products(self, x: X, m: X, y: X, n: X) -> X:
         """x m + y n; of a runtime that rounds once, y n is rounded first."""
-        raise NotImplementedError
+        raise self._lacks("products")
 
     def shifted(self, x: X, numbers: np.ndarray) -> X:
         """x and a whole number for each channel, [1 or C]."""
-        raise NotImplementedError
+        raise self._lacks("shifted")
 
     def clip(self, x: X, low: np.ndarray, high: np.ndarray) -> X:
         """Between constants for each channel, [1 or C]."""
-        raise NotImplementedError
+        raise self._lacks("clip")
 
     def clamped(self, x: X, y: X, clamp: Clamp) -> X:
         """x + y, clamped by an activation."""
-        raise NotImplementedError
+        raise self._lacks("clamped")
 
     def floor(self, x: X) -> X:
         """Rounded down; x may be overwritten."""
-        raise NotImplementedError
+        raise self._lacks("floor")
 
     def rint(self, x: X) -> X:
         """Rounded to the nearest whole number, halves to even, of numbers below 2^22 in magnitude."""
-        raise NotImplementedError
+        raise self._lacks("rint")
 
     def sign(self, x: X) -> X:
-        raise NotImplementedError
+        raise self._lacks("sign")
 
     def of_sign(self, x: X, a: np.ndarray | None, e: np.ndarray, c: np.ndarray) -> X:
         """c + e, c or c - e, by the sign of x + a, whole numbers."""
-        raise NotImplementedError
+        raise self._lacks("of_sign")
 
     def positive(self, x: X) -> X:
         """1 where a whole number is above 0, else 0."""
-        raise NotImplementedError
+        raise self._lacks("positive")
 
     def high_word(self, x: X) -> X:
         """floor(x / 2^32) of int64."""
-        raise NotImplementedError
+        raise self._lacks("high_word")
 
     def right_shift(self, x: X, places: int) -> X:
         """floor(x / 2^places) of int64, in int32, which holds it."""
-        raise NotImplementedError
+        raise self._lacks("right_shift")
 
 
 class Form:
