@@ -13,7 +13,10 @@ from tflq.numerics.requantize.forms import Ops
 
 
 class OnnxOps(Ops[Value]):
-    """Operators on float32 tensors of a layout. ONNX Runtime and OpenVINO may make one kernel of MUL and ADD."""
+    """Operators on float32 tensors of a layout, and on no others.
+
+    ONNX Runtime and OpenVINO may make one kernel of MUL and ADD.
+    """
 
     def __init__(self, t: Onnx, layout: Layout | None = None) -> None:
         self._t = t

@@ -5,8 +5,6 @@ A form is searched for and proven by `fit`. Its operations are written once, in 
 its name in the lists of the formats that have it; a new format is one class of `Ops`.
 """
 
-# ruff: noqa: ARG002 what `Ops` is given is for the classes that have an operation
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -26,6 +24,10 @@ class OperationError(NotImplementedError):
 class Ops(Generic[X]):
     """The operations of forms on tensors X. `relu`: 0 where the result is negative. A format has those that its forms
     need.
+
+    A form computes in one number type: float32, int32 or int64. `row`, `add`, `sub`, `mul`, `shifted`, `clip` and
+    `sign` have all of these; the others name theirs. A class raises `OperationError` for a number type that it would
+    compute otherwise.
 
     constants_last: constants are added to sums of products, so that none is added to a product by a constant alone.
     """
@@ -51,15 +53,15 @@ class Ops(Generic[X]):
         raise self._lacks("mul")
 
     def div(self, a: X, b: X) -> X:
-        """Of integers, truncated."""
+        """The quotient of int32, truncated."""
         raise self._lacks("div")
 
     def multiply_add(self, x: X, m: X, c: X, *, relu: bool = False) -> X:
-        """x m + c, rounded twice, or once by a runtime that makes one kernel of both."""
+        """x m + c of float32, rounded twice, or once by a runtime that makes one kernel of both."""
         raise self._lacks("multiply_add")
 
     def products(self, x: X, m: X, y: X, n: X) -> X:
-        """x m + y n; of a runtime that rounds once, y n is rounded first."""
+        """x m + y n of float32; of a runtime that rounds once, y n is rounded first."""
         raise self._lacks("products")
 
     def shifted(self, x: X, numbers: np.ndarray) -> X:
@@ -67,30 +69,31 @@ class Ops(Generic[X]):
         raise self._lacks("shifted")
 
     def clip(self, x: X, low: np.ndarray, high: np.ndarray) -> X:
-        """Between constants for each channel, [1 or C]."""
+        """x between constants for each channel, [1 or C]."""
         raise self._lacks("clip")
 
     def clamped(self, x: X, y: X, clamp: Clamp) -> X:
-        """x + y, clamped by an activation."""
+        """x + y of float32, clamped by an activation."""
         raise self._lacks("clamped")
 
     def floor(self, x: X) -> X:
-        """Rounded down; x may be overwritten."""
+        """float32 rounded down; x may be overwritten."""
         raise self._lacks("floor")
 
     def rint(self, x: X) -> X:
-        """Rounded to the nearest whole number, halves to even, of numbers below 2^22 in magnitude."""
+        """float32 below 2^22 in magnitude, rounded to the nearest whole number, halves to even."""
         raise self._lacks("rint")
 
     def sign(self, x: X) -> X:
+        """-1, 0 or 1; int64 is within int32."""
         raise self._lacks("sign")
 
     def of_sign(self, x: X, a: np.ndarray | None, e: np.ndarray, c: np.ndarray) -> X:
-        """c + e, c or c - e, by the sign of x + a, whole numbers."""
+        """c + e, c or c - e, by the sign of x + a, whole numbers in float32."""
         raise self._lacks("of_sign")
 
     def positive(self, x: X) -> X:
-        """1 where a whole number is above 0, else 0."""
+        """1 where a whole number in float32 is above 0, else 0."""
         raise self._lacks("positive")
 
     def high_word(self, x: X) -> X:
