@@ -110,15 +110,15 @@ def _product(
     op: RescaleF64, k: Kernels, x: Value, scale: np.ndarray, levels: Range, bounds: tuple[int, int]
 ) -> tuple[Value, tuple[int, int]]:
     """The product in 64 bits, rounded, in int32, and its range: a step of x can pass several levels."""
-    from tflq.numerics.requantize.products import fit_long_product, fit_wide_product
+    from tflq.numerics.requantize.products import LongProduct, WideProduct
 
     beyond = int(scale.max()) + 1 if scale.max() > 1 else 0
     units = (levels[1] - levels[0]) * scale.size >> _THRESHOLDS_A_UNIT
-    fit = k.searched(units, fit_long_product, scale, *levels, *bounds)
+    fit = k.searched(units, LongProduct.fit, scale, *levels, *bounds)
     if fit is not None:
         x = clamped(k, k.cast(x, i64), fit.first, fit.last, *bounds)
         return fit.apply(x, KernelOps(k, i64)), (levels[0] - beyond, levels[1] + beyond)
-    wide = fit_wide_product(scale, *levels, *bounds)
+    wide = WideProduct.fit(scale, *levels, *bounds)
     if wide is None:
         what = f"64 bits do not hold the product with a scale of {float(scale.max())!r}"
         raise UnsupportedError(
