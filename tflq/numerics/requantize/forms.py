@@ -1,8 +1,21 @@
 """Forms of a requantization: other operations that compute the same function.
 
 A form is searched for and proven by `fit`. Its operations are written once, in `apply`, for any `Ops`: arrays of numpy
-(`numpy_ops.py`), on which they are proven, and the emitters of formats, which write them. A new form is one class and
-its name in the lists of the formats that have it; a new format is one class of `Ops`.
+(`numpy_ops.py`), on which they are proven, and the emitters of formats, which write them. A new format is one class
+of `Ops` and a list of forms. A new form takes these steps:
+
+    1. A class in a file of this folder: `Form` for integers, or a dataclass of `FloatForm`. `fit` gives None without a
+       proof on both sides of every threshold (`Climb.steps`; `Staircase` for integers).
+    2. Two roundings (`FixedPoint.double_round`) make thresholds jump at zero, where levels have both signs: one line
+       seldom has all of them. A form adds a term by the sign, as e in `Clamped` and `Split`, or gives None.
+    3. A form in float32 clamps to the levels itself. The format clamps what a form of integers gives.
+    4. Its name, in a list of each format that has its operations, the cheapest first. TFLite, `rescale_float.py`:
+       `FLOAT32` where each operation rounds on its own, `MOVABLE` where a runtime may also move constants. ONNX,
+       `rescale.py`: `LINES`, proven with `NUMPY_FUSED` as well as `NUMPY`. Integers: `FORMS` in `rescale.py` of TFLite.
+    5. A docstring of the formula, a colon, and why it is exact; `scripts/pages/numerics.py` takes it apart for
+       docs/numerics.md. PROOFS there has the test. `scripts/make_docs.py numerics` writes the page.
+    6. Tests: `BOTTOMS` of tests/numerics/requantize/test_forms.py (the kernel's levels on all sums, the operations that
+       a format has), and the list of tests/formats/tflite/lowering/test_form_ops.py (builtins equal arrays).
 """
 
 from __future__ import annotations

@@ -1,8 +1,5 @@
-"""RESCALE on integer builtins, in the first form that is proven exact for the operator at hand, the cheapest first;
+"""RESCALE on integer builtins, in the first of `FORMS` that is proven exact for the operator at hand;
 ext.rescale_i64, ext.rounding_divide_by_pot.
-
-    division   trunc((a x + sign(x) c) / b) in int32, proven at every threshold (`numerics.requantize.division`)
-    wide       (x M + rounding) in int64, clamped, and its high word; exact for every RESCALE
 
 ext.rescale_i64 is the product in int64, which wraps as it does, shifted so that the word asked for is the high one.
 
@@ -293,7 +290,11 @@ def _clamped_sum(
 By: TypeAlias = Callable[[Kernels, Value, Scaling[FixedPoint], _Climb | None], Value | None]
 
 FORMS: Final[tuple[By, ...]] = (_constant, _unscaled, _by_division, _wide)
-"""The forms of a RESCALE, the best one first: its result, zero point included, or None."""
+"""The forms of a RESCALE, the best one first: its result, zero point included, or None.
+
+Divisions are searched for all RESCALEs of a function at once, before the first form is tried (`_requantizations`): one
+search on arrays costs far less than one for each. A form before `_by_division` does not spare that search.
+"""
 
 
 # --- what wraps
