@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import numpy as np
 
 if TYPE_CHECKING:
-    from tflq.numerics.requantize.float_forms import Clamp
+    from tflq.numerics.requantize.float_forms import FusedClamp
 
 X = TypeVar("X")
 
@@ -38,7 +38,7 @@ class Ops(Generic[X]):
     """The operations of forms on tensors X. `relu`: 0 where the result is negative. A format has those that its forms
     need.
 
-    A form computes in one number type: float32, int32 or int64. `row`, `add`, `sub`, `mul`, `shifted`, `clip` and
+    A form computes in one number type: float32, int32 or int64. `row`, `add`, `sub`, `mul`, `add_row`, `clip` and
     `sign` have all of these; the others name theirs. A class raises `OperationError` for a number type that it would
     compute otherwise.
 
@@ -77,15 +77,15 @@ class Ops(Generic[X]):
         """x m + y n of float32; of a runtime that rounds once, y n is rounded first."""
         raise self._lacks("products")
 
-    def shifted(self, x: X, numbers: np.ndarray) -> X:
+    def add_row(self, x: X, numbers: np.ndarray) -> X:
         """x and a whole number for each channel, [1 or C]."""
-        raise self._lacks("shifted")
+        raise self._lacks("add_row")
 
     def clip(self, x: X, low: np.ndarray, high: np.ndarray) -> X:
         """x between constants for each channel, [1 or C]."""
         raise self._lacks("clip")
 
-    def clamped(self, x: X, y: X, clamp: Clamp) -> X:
+    def clamped(self, x: X, y: X, clamp: FusedClamp) -> X:
         """x + y of float32, clamped by an activation."""
         raise self._lacks("clamped")
 

@@ -14,7 +14,7 @@ from tflq.ir.types import ScalarType, f32, i32, i64
 from tflq.numerics.requantize.forms import Ops
 
 if TYPE_CHECKING:
-    from tflq.numerics.requantize.float_forms import Clamp
+    from tflq.numerics.requantize.float_forms import FusedClamp
 
 _SHORT = 128
 """Channels up to which a constant for each costs a kernel more than a number for all."""
@@ -56,13 +56,13 @@ class KernelOps(Ops[Value]):
     def products(self, x: Value, m: Value, y: Value, n: Value) -> Value:
         return self._k.add(self._k.mul(self._only("products", x, f32), m), self._k.mul(y, n))
 
-    def shifted(self, x: Value, numbers: np.ndarray) -> Value:
+    def add_row(self, x: Value, numbers: np.ndarray) -> Value:
         return self._k.add(x, self.row(numbers))
 
     def clip(self, x: Value, low: np.ndarray, high: np.ndarray) -> Value:
         return self._k.minimum(self._k.maximum(x, self.row(low)), self.row(high))
 
-    def clamped(self, x: Value, y: Value, clamp: Clamp) -> Value:
+    def clamped(self, x: Value, y: Value, clamp: FusedClamp) -> Value:
         return self._k.add(self._only("clamped", x, f32), y, clamp.activation)
 
     def floor(self, x: Value) -> Value:
