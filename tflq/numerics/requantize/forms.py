@@ -11,7 +11,8 @@ of `Ops` and a list of forms. A new form takes these steps:
     3. A form in float32 clamps to the levels itself. The format clamps what a form of integers gives.
     4. Its name, in a list of each format that has its operations, the cheapest first. TFLite, `rescale_float.py`:
        `FLOAT32` where each operation rounds on its own, `MOVABLE` where a runtime may also move constants. ONNX,
-       `rescale.py`: `LINES`, proven with `NUMPY_FUSED` as well as `NUMPY`. Integers: `FORMS` in `rescale.py` of TFLite.
+       `rescale.py`: `LINES`, proven with `NUMPY_FUSED` as well as `NUMPY`. Integers, TFLite: `FORMS` in
+       `rescale.py`, `FORMS_64` and `FORMS_32` in `rescale_double.py`, by a function that applies the form.
     5. A docstring of the formula, a colon, and why it is exact; `scripts/pages/numerics.py` takes it apart for
        docs/numerics.md. PROOFS there has the test. `scripts/make_docs.py numerics` writes the page.
     6. Tests: `BOTTOMS` of tests/numerics/requantize/test_forms.py (the kernel's levels on all sums, the operations that
