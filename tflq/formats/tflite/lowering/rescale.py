@@ -130,9 +130,9 @@ def scaling_of(
 
 def input_range(op: Rescale | RescaleFloat, k: Kernels) -> tuple[int, int]:
     """Bounds of the operand less its zero point: those noted on the op (`input_range`), else those that follow."""
-    zero = op.input_zp if isinstance(op, Rescale) else 0
     if op.input_range:
-        return int(op.input_range[0]) - zero, int(op.input_range[1]) - zero
+        return int(op.input_range[0]), int(op.input_range[1])
+    zero = op.input_zp if isinstance(op, Rescale) else 0
     least, most = k.ranges.of(op.input)
     widest = 1 << 47  # TOSA's widest accumulator; TFLite's int64 ones hold no more, unless that is noted
     return max(least, -widest) - zero, min(most, widest - 1) - zero
