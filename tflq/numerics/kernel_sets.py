@@ -96,8 +96,8 @@ class Slopes(NamedTuple):
     shift: int
 
 
-class Taps(NamedTuple):
-    """Positions that RESIZE_BILINEAR reads for each row or column of the result, and weights of the second of them in
+class FixedTaps(NamedTuple):
+    """Positions that RESIZE_BILINEAR of fixed point reads for each row or column of the result, and weights of the second of them in
     parts of 2^11: int64 [N]."""
 
     lower: np.ndarray
@@ -135,7 +135,7 @@ class KernelSet:
         the scale, and rounds halves away from zero."""
         return None
 
-    def bilinear(self, size: int, out: int, *, align_corners: bool, half_pixel: bool) -> Taps | None:  # noqa: ARG002
+    def bilinear(self, size: int, out: int, *, align_corners: bool, half_pixel: bool) -> FixedTaps | None:  # noqa: ARG002
         """RESIZE_BILINEAR along an axis, by two interpolations; None where it is the reference kernel's."""
         return None
 
