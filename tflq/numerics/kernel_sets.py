@@ -97,8 +97,8 @@ class Slopes(NamedTuple):
 
 
 class FixedTaps(NamedTuple):
-    """Positions that RESIZE_BILINEAR of fixed point reads for each row or column of the result, and weights of the second of them in
-    parts of 2^11: int64 [N]."""
+    """Positions that RESIZE_BILINEAR of fixed point reads for each row or column of the result, and weights of the
+    second of them in parts of 2^11: int64 [N]."""
 
     lower: np.ndarray
     upper: np.ndarray
