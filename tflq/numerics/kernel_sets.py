@@ -97,8 +97,8 @@ class Slopes(NamedTuple):
 
 
 class FixedTaps(NamedTuple):
-    """Positions that RESIZE_BILINEAR of fixed point reads for each row or column of the result, and weights of the
-    second of them in parts of 2^11: int64 [N]."""
+    """Positions of RESIZE_BILINEAR in fixed point, two for each row or column of the result. `weight`, of the upper one,
+    is in parts of 2^11. int64 [N] each."""
 
     lower: np.ndarray
     upper: np.ndarray
@@ -375,13 +375,13 @@ class Exactness(NamedTuple):
 
     @classmethod
     def of(cls, name: str, operators: Iterable[Sequence[str]]) -> Exactness:
-        """That of operators, by the names of the sets under which each differs."""
+        """The exactness of operators, by the names of the sets under which each differs."""
         counts = Counter(chain.from_iterable(operators))
         return cls(name, {each: counts[each] for each in NAMES if counts[each]})
 
     @classmethod
     def read(cls, text: bytes) -> Exactness | None:
-        """That of the metadata of a file; None of text that is not its form."""
+        """The exactness that the metadata of a file says; None of text that is not its form."""
         import json
 
         try:
@@ -392,8 +392,8 @@ class Exactness(NamedTuple):
             return None
 
     def behind(self, source: Exactness) -> Exactness:
-        """That of a file whose source was converted before: operators of both count. The name is the source's, if the
-        operators that were lowered last are the same under all sets."""
+        """The exactness of a file whose source was converted before: operators of both count. The name is the source's,
+        if the operators that were lowered last are the same under all sets."""
         counts = Counter(source.differing) + Counter(self.differing)
         ordered = {name: counts[name] for name in dict.fromkeys((*NAMES, *counts)) if counts[name]}
         return Exactness(self.name if self.differing else source.name, ordered)
