@@ -97,7 +97,7 @@ class Slopes(NamedTuple):
 
 
 class FixedTaps(NamedTuple):
-    """Positions of RESIZE_BILINEAR in fixed point, two for each row or column of the result. `weight`, of the upper one,
+    """Positions of RESIZE_BILINEAR in fixed point, two for each row or column of the result. `weight`, of the upper,
     is in parts of 2^11. int64 [N] each."""
 
     lower: np.ndarray

@@ -1,4 +1,4 @@
-"""How much two results differ: counts of the stored integers (LSB), or the absolute difference of floats."""
+"""The difference of two results: counts of the stored integers (LSB), or the absolute difference of floats."""
 
 from __future__ import annotations
 
