@@ -57,7 +57,8 @@ if TYPE_CHECKING:
     from tflq.tools.quantize.report import Quantization, QuantizedRow
     from tflq.tools.sweep.sweeping import run_sweep
     from tflq.tools.verify.comparison import verify
-    from tflq.tools.verify.outcome import Difference, Run, RunTime, Verification
+    from tflq.tools.verify.difference import Difference
+    from tflq.tools.verify.outcome import Run, RunTime, Verification
 
 _HOME = {
     "Arena": "tflq.analysis.arena",
@@ -67,7 +68,7 @@ _HOME = {
     "Cost": "tflq.conversion.cost",
     "DebugRow": "tflq.tools.quantize.debugging.outcome",
     "Debugging": "tflq.tools.quantize.debugging.outcome",
-    "Difference": "tflq.tools.verify.outcome",
+    "Difference": "tflq.tools.verify.difference",
     "Extension": "tflq.conversion.extensions",
     "FileError": "tflq.base.errors",
     "Inspection": "tflq.tools.inspect",

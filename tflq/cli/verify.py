@@ -33,7 +33,8 @@ from tflq.cli.output import FILE
 if TYPE_CHECKING:
     from tflq.tools.debug.bisection import Bisection, Finding
     from tflq.tools.debug.reduction import Reduction
-    from tflq.tools.verify.outcome import Difference, Verification
+    from tflq.tools.verify.difference import Difference
+    from tflq.tools.verify.outcome import Verification
 
 
 COLOURS = {"equal": "green", "accepted": "yellow", "differs": "red", "failed": "red", "nothing comparable": "yellow"}

@@ -106,8 +106,8 @@ def _add_scaled(op: Add | Sub, b: RuleBuilder, elements: Sequence[UniformQuantiz
     parameters = b.kernel_set.addition(first, second, output, subtract=isinstance(op, Sub))
     if isinstance(parameters, WeightedSum):
         return _weighted(op, b, parameters, elements)
-    x = _shifted(b, op.lhs, first, parameters.left_shift, parameters.first)
-    y = _shifted(b, op.rhs, second, parameters.left_shift, parameters.second)
+    x = _shifted_left(b, op.lhs, first, parameters.left_shift, parameters.first)
+    y = _shifted_left(b, op.rhs, second, parameters.left_shift, parameters.second)
     total = b.sub(x, y) if isinstance(op, Sub) else b.add(x, y)
     if parameters.sum.shift > 0:
         reach = _reach(first, output, parameters.first) + _reach(second, output, parameters.second)
@@ -144,7 +144,7 @@ def _sub_above_one(
         raise NotApplicable(str(unknown), unsettled=f"the kernel divides by 2^-{multiplier.shift}") from None
 
 
-def _shifted(
+def _shifted_left(
     b: RuleBuilder, operand: Value, element: UniformQuantizedType, shift: int, multiplier: Multiplier
 ) -> Value:
     """An operand without zero point, shifted left, times its multiplier."""
@@ -162,8 +162,8 @@ def squared_difference(op: SquaredDifference, b: RuleBuilder) -> Answer:
     first, second, output = elements
     with kernel_parameters:
         parameters = b.kernel_set.squared_difference(first, second, output)
-    x = _shifted(b, op.lhs, first, parameters.left_shift, parameters.first)
-    difference = b.sub(x, _shifted(b, op.rhs, second, parameters.left_shift, parameters.second))
+    x = _shifted_left(b, op.lhs, first, parameters.left_shift, parameters.first)
+    difference = b.sub(x, _shifted_left(b, op.rhs, second, parameters.left_shift, parameters.second))
     return scaled(b, b.mul(difference, difference), parameters.sum, i8, 1 << 30, output_zp=output.zero_point)
 
 

@@ -101,9 +101,9 @@ def result_range(to: UniformQuantizedType, activation: str) -> tuple[int, int]:
 
 
 def _has_product(scales: np.ndarray, to: UniformQuantizedType, bounds: tuple[int, int]) -> bool:
-    from tflq.numerics.requantize.products import fit_long_product
+    from tflq.numerics.requantize.products import LongProduct
 
-    return fit_long_product(scales, *to.ends, *bounds) is not None
+    return LongProduct.fit(scales, *to.ends, *bounds) is not None
 
 
 def _in_int32(

@@ -442,10 +442,10 @@ def scaled_sum(
 
 def _has_product(scales: np.ndarray, to: UniformQuantizedType, bounds: Range | None, acc: Value) -> bool:
     """Whether 64 bits hold an exact product by these scales."""
-    from tflq.numerics.requantize.products import fit_wide_product
+    from tflq.numerics.requantize.products import WideProduct
 
     ends = bounds or (acc.type.storage.minimum, acc.type.storage.maximum)
-    return fit_wide_product(scales, *to.ends, *ends) is not None
+    return WideProduct.fit(scales, *to.ends, *ends) is not None
 
 
 def _alike(scales: np.ndarray, to: ScalarType, reach: int) -> np.ndarray:

@@ -16,7 +16,7 @@ from tflq.ir.types import TensorType, f32, i8, i16, i32, i64, ui8
 from tflq.legalize.probing import gather_along
 from tflq.legalize.rescaled import element, line, shape_of
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
-from tflq.numerics.kernel_sets import Taps
+from tflq.numerics.kernel_sets import FixedTaps
 from tflq.numerics.resize import (
     Steps,
     float_taps,
@@ -221,10 +221,10 @@ def _divided(b: RuleBuilder, acc: Value, x: Value, divisor: int) -> Value:
     return b.cast(acc, storage)
 
 
-def _by_taps(b: RuleBuilder, x: Value, rows: Taps, columns: Taps) -> Value:
+def _by_taps(b: RuleBuilder, x: Value, rows: FixedTaps, columns: FixedTaps) -> Value:
     """Columns first, then rows: first 2^11 + (second - first) weight each; rounded half up to 8 bits."""
 
-    def between(first: Value, second: Value, taps: Taps, axis: int) -> Value:
+    def between(first: Value, second: Value, taps: FixedTaps, axis: int) -> Value:
         weight = b.constant(taps.weight.astype(np.int32).reshape(-1, *(1,) * (3 - axis)))
         return b.add(b.mul(first, 1 << 11), b.mul(b.sub(second, first), weight))
 

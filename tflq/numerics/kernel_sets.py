@@ -96,9 +96,9 @@ class Slopes(NamedTuple):
     shift: int
 
 
-class Taps(NamedTuple):
-    """Positions that RESIZE_BILINEAR reads for each row or column of the result, and weights of the second of them in
-    parts of 2^11: int64 [N]."""
+class FixedTaps(NamedTuple):
+    """Positions of RESIZE_BILINEAR in fixed point, two for each row or column of the result. `weight`, of the upper,
+    is in parts of 2^11. int64 [N] each."""
 
     lower: np.ndarray
     upper: np.ndarray
@@ -135,7 +135,7 @@ class KernelSet:
         the scale, and rounds halves away from zero."""
         return None
 
-    def bilinear(self, size: int, out: int, *, align_corners: bool, half_pixel: bool) -> Taps | None:  # noqa: ARG002
+    def bilinear(self, size: int, out: int, *, align_corners: bool, half_pixel: bool) -> FixedTaps | None:  # noqa: ARG002
         """RESIZE_BILINEAR along an axis, by two interpolations; None where it is the reference kernel's."""
         return None
 

@@ -29,7 +29,7 @@ import numpy as np
 from tflq.numerics.activation import BOUNDS, Leaky
 from tflq.numerics.elementwise import Addition
 from tflq.numerics.fixed_point import Multiplier
-from tflq.numerics.kernel_sets import KernelSet, Parameters, Reference24, Slopes, Taps, WeightedSum
+from tflq.numerics.kernel_sets import FixedTaps, KernelSet, Parameters, Reference24, Slopes, WeightedSum
 from tflq.numerics.requantize.scaling import Factor, FixedPoint, Float32, Shortened
 from tflq.numerics.unary import FloatFunction, logistic
 
@@ -98,7 +98,7 @@ class Delegated(KernelSet):
             counts = value.astype(f) * (f(1) / f(y.scale)) + f(y.zero_point)
         return np.clip(np.rint(counts), storage.minimum, storage.maximum).astype(storage.dtype)
 
-    def bilinear(self, size: int, out: int, *, align_corners: bool, half_pixel: bool) -> Taps | None:
+    def bilinear(self, size: int, out: int, *, align_corners: bool, half_pixel: bool) -> FixedTaps | None:
         less = 1 if align_corners and out != 1 else 0
         scale, index = f(size - less) / f(out - less), np.arange(out, dtype=f)
         position = index * scale
@@ -107,7 +107,7 @@ class Delegated(KernelSet):
         position = np.clip(position, f(0), f(size - 1))
         lower = position.astype(np.int64)
         weight = np.rint((position - lower.astype(f)) * f(2048)).astype(np.int64)
-        return Taps(lower, np.minimum(lower + 1, size - 1), weight)
+        return FixedTaps(lower, np.minimum(lower + 1, size - 1), weight)
 
 
 def _logistic(x: np.ndarray) -> np.ndarray:

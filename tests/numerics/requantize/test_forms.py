@@ -6,6 +6,11 @@ import numpy as np
 import pytest
 
 from scripts.pages.numerics import forms
+from tflq.formats.onnx.form_ops import OnnxOps
+from tflq.formats.onnx.rescale import LINES
+from tflq.formats.tflite.lowering.form_ops import KernelOps
+from tflq.formats.tflite.lowering.rescale_float import FLOAT32, MOVABLE
+from tflq.ir.core import Value
 from tflq.numerics.fixed_point import multiply, quantize_multipliers
 from tflq.numerics.requantize.clamped import Clamped, ClampedToOne, ClampedToSix
 from tflq.numerics.requantize.climb import Climb
@@ -13,7 +18,7 @@ from tflq.numerics.requantize.distance import Distance
 from tflq.numerics.requantize.division import Division
 from tflq.numerics.requantize.falling import Clipped, Falling
 from tflq.numerics.requantize.float_forms import FloatForm
-from tflq.numerics.requantize.forms import Ops
+from tflq.numerics.requantize.forms import OperationError, Ops
 from tflq.numerics.requantize.numpy_ops import NUMPY, NUMPY_FUSED, NumpyOps
 from tflq.numerics.requantize.products import LongProduct
 from tflq.numerics.requantize.rounded import Fallen, Rounded
@@ -25,10 +30,10 @@ REACH = 60_000
 BOTTOMS = [(Distance, 0), (Falling, 0), (Clipped, 0), (ClampedToSix, 0), (ClampedToOne, -128), (Split, -128)]
 
 
-def scaling(bottom: int) -> Scaling[FixedPoint]:
+def scaling(bottom: int, *, double_round: bool = True) -> Scaling[FixedPoint]:
     """To int8 with a zero point that makes `bottom` the least level."""
     mantissa, left = quantize_multipliers(SCALES)
-    factor = FixedPoint(mantissa.astype(np.int64), 31 - left.astype(np.int64))
+    factor = FixedPoint(mantissa.astype(np.int64), 31 - left.astype(np.int64), double_round)
     return Scaling(factor, 0, -128 - bottom, Bounds.of(-REACH, REACH), Range(-128, 127))
 
 
@@ -37,9 +42,13 @@ def scaled(x: np.ndarray, bottom: int) -> np.ndarray:
     return np.clip(multiply(x.astype(np.int32), *quantize_multipliers(SCALES)), bottom, bottom + 255)
 
 
+def climb_of(s: Scaling[FixedPoint]) -> Climb:
+    ends = np.full(SCALES.size, REACH)
+    return Climb(s.thresholds(), s.factor.slope, -ends, ends, s.levels.low)
+
+
 def fitted(form: type[FloatForm], bottom: int) -> FloatForm:
-    s, ends = scaling(bottom), np.full(SCALES.size, REACH)
-    fit = form.fit(Climb(s.thresholds(), s.factor.slope, -ends, ends, bottom))
+    fit = form.fit(climb_of(scaling(bottom)))
     assert fit is not None
     return fit
 
@@ -99,8 +108,45 @@ def test_an_emitter_is_a_class_of_the_operations() -> None:
     a, b, c = (np.asarray([v]) for v in (3, 100, 50))
     assert Division(a, b, c).apply("q", Text()) == "(q * 3 + sign(q) * 50) / 100"
     assert Division(a, b, c, from_zero=True).apply("q", Text()) == "max(q * 3 + 50, 0) / 100"
-    with pytest.raises(NotImplementedError):
+    with pytest.raises(OperationError, match="Text has no `clip`: write it there, or take the form"):
         fitted(Split, -128).apply("q", Text())
+
+
+class Uses(NumpyOps):
+    """Arrays that know the operations on them."""
+
+    def __init__(self, *, constants_last: bool) -> None:
+        super().__init__(constants_last=constants_last)
+        self.names: set[str] = set()
+
+    def __getattribute__(self, name: str) -> object:
+        if name in vars(Ops) and name != "constants_last":
+            self.names.add(name)
+        return super().__getattribute__(name)
+
+
+def lacking(ops: type[Ops[Value]], form: type[FloatForm]) -> set[str]:
+    """The operations that a form applies, of levels of one or both signs, rounded once or twice, and a class lacks."""
+    scalings = [scaling(bottom, double_round=twice) for bottom in (-128, 0) for twice in (False, True)]
+    fits = [fit for s in scalings if (fit := form.fit(climb_of(s))) is not None]
+    assert fits, f"no scaling here has the form {form.__name__}"
+    uses = Uses(constants_last=ops.constants_last)
+    for fit in fits:
+        fit.apply_to_whole(np.zeros((1, 1), np.float32), uses)
+    return {name for name in uses.names if vars(ops).get(name) is None}
+
+
+@pytest.mark.parametrize(("ops", "forms"), [(KernelOps, (*FLOAT32, *MOVABLE)), (OnnxOps, LINES)])
+def test_a_format_has_the_operations_of_the_forms_in_its_lists(
+    ops: type[Ops[Value]], forms: tuple[type[FloatForm], ...]
+) -> None:
+    for form in forms:
+        assert not lacking(ops, form), f"{ops.__name__} has no such operations of {form.__name__}"
+
+
+def test_a_form_that_onnx_lacks_an_operation_of_is_noticed() -> None:
+    assert lacking(OnnxOps, ClampedToOne) == {"of_sign"}
+    assert lacking(OnnxOps, Clipped) == set()
 
 
 def test_every_form_is_tried_here() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tflq.numerics.requantize.numpy_ops import NUMPY
-from tflq.numerics.requantize.products import fit_long_product, fit_wide_product
+from tflq.numerics.requantize.products import LongProduct, WideProduct
 from tflq.numerics.requantize.staircase import float_thresholds
 
 
@@ -32,7 +32,7 @@ def test_equals_the_double(seed: int, log2: list[float], bits: int, kind: str, r
     scale = scale.astype(np.float32).astype(np.float64) if kind == "float32" else scale
     most, zero = int(2.0**reach), int(rng.integers(-(1 << (bits - 1)), 1 << (bits - 1)))
     lows, highs = -(1 << (bits - 1)) - zero, (1 << (bits - 1)) - 1 - zero
-    fit = fit_wide_product(scale, lows, highs, -most, most)
+    fit = WideProduct.fit(scale, lows, highs, -most, most)
     assert fit is not None
     ties = np.ceil((rng.integers(lows, highs + 1, (500, scale.size)) - 0.5) / scale).astype(np.int64)
     near = np.concatenate([ties + step for step in range(-2, 3)])
@@ -44,7 +44,7 @@ def test_equals_the_double(seed: int, log2: list[float], bits: int, kind: str, r
 def test_a_product_that_float64_rounds_up_to_a_tie() -> None:
     """Half a last place is not the same for all results: a fixed correction of ties is not enough."""
     scale = np.asarray([2.0**-34 * 1.3])
-    fit = fit_wide_product(scale, -32768, 32767, -(1 << 49), 1 << 49)
+    fit = WideProduct.fit(scale, -32768, 32767, -(1 << 49), 1 << 49)
     assert fit is not None
     ties = np.ceil((np.arange(-32767, 32768) - 0.5) / scale).astype(np.int64)[:, None]
     x = np.concatenate([ties - 1, ties])
@@ -53,7 +53,7 @@ def test_a_product_that_float64_rounds_up_to_a_tie() -> None:
 
 @pytest.mark.parametrize("reach", [1 << 54, 1 << 62])
 def test_sums_that_a_double_does_not_hold_are_refused(reach: int) -> None:
-    assert fit_wide_product(np.asarray([2.0**-44]), -32768, 32767, -reach, reach) is None
+    assert WideProduct.fit(np.asarray([2.0**-44]), -32768, 32767, -reach, reach) is None
 
 
 # The two-limb product equals the double's, on both sides of every result.
@@ -65,7 +65,7 @@ def test_long_products_equal_the_double(seed: int, log2: float, bits: int, tie: 
     rng = np.random.default_rng(seed)
     scale = np.full(3, 2.0 ** int(log2)) if tie else 2.0 ** (log2 + rng.random(3) * 0.9)
     lows, highs, reach = -(1 << (bits - 1)), (1 << (bits - 1)) - 1, 1 << 30
-    fit = fit_long_product(scale, lows, highs, -reach, reach)
+    fit = LongProduct.fit(scale, lows, highs, -reach, reach)
     assert fit is not None
     ends = float_thresholds(rng.integers(lows + 1, highs, 500), scale)
     x = np.concatenate([rng.integers(-reach, reach, (2000, 3)), ends, ends - 1, [[0] * 3, [1] * 3, [-1] * 3]])
@@ -76,11 +76,11 @@ def test_long_products_equal_the_double(seed: int, log2: float, bits: int, tie: 
 
 
 def test_ties_need_the_sign() -> None:
-    fit = fit_long_product(np.asarray([2.0**-4]), -128, 127, -(1 << 20), 1 << 20)
+    fit = LongProduct.fit(np.asarray([2.0**-4]), -128, 127, -(1 << 20), 1 << 20)
     assert fit is not None
     assert fit.correction > 0
 
 
 @pytest.mark.parametrize("reach", [1 << 40, 1 << 46])
 def test_wide_accumulators_without_saturation_are_refused(reach: int) -> None:
-    assert fit_long_product(np.asarray([2.0**-40]), -32768, 32767, -reach, reach) is None
+    assert LongProduct.fit(np.asarray([2.0**-40]), -32768, 32767, -reach, reach) is None

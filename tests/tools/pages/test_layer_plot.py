@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tflq.tools.pages import Row, axis_for, plots
-from tflq.tools.verify.outcome import Difference, difference
+from tflq.tools.verify.difference import Difference, difference
 
 
 def row(operator: int, found: Difference | None, entry: str = "") -> Row:

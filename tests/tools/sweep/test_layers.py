@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.tools.sweep.measure import layers_of
-from tflq.tools.verify.outcome import Divergence, Layers, Verification, difference
+from tflq.tools.verify.difference import difference
+from tflq.tools.verify.outcome import Divergence, Layers, Verification
 
 
 def test_a_layer_compared_at_several_shapes_counts_once() -> None:

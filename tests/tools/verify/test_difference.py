@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from tflq.tools.verify.outcome import Difference, Tolerance, difference
+from tflq.tools.verify.difference import Difference, Tolerance, difference
 
 
 @pytest.mark.parametrize("dtype", ["i1", "u1", "i2", "i4", "u4", "i8", "f4", "?", "S3", "c8"])

@@ -15,7 +15,7 @@ from tflq.ir.core import Buffer, Function, Op, Value
 from tflq.ir.types import ElementType, TensorType, UniformQuantizedType, f32, i8
 from tflq.tools.sweep.store import read_results
 from tflq.tools.sweep.sweeping import Plan, sweep
-from tflq.tools.verify.outcome import Tolerance, difference
+from tflq.tools.verify.difference import Tolerance, difference
 from tflq.tools.verify.ulps import MOST, allowed_ulps
 
 pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")

@@ -24,7 +24,7 @@ from tflq.dialects.tosa import elementwise as tosa
 from tflq.formats.onnx import dialect as onnx
 from tflq.formats.onnx.context import EXACT, Form, Onnx, OnnxTensor, lowering
 from tflq.formats.onnx.dialect import ReduceMax, ReduceSum
-from tflq.formats.onnx.limbs import limbs_of, plus, product, shift_left, shift_right, shifted, split
+from tflq.formats.onnx.limbs import limbs_of, plus, product, shift_left, shift_right, shifted_right, split
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, f32, i1, i32, i64, ui8, ui32
 from tflq.numerics.activation import BOUNDS
@@ -69,7 +69,7 @@ def multiply(op: tosa.Mul, t: Onnx) -> OnnxTensor:
         sums = product(t, *factors)
         longer = max(len(sums), len(half))
         sums, half = (v + [None] * (longer - len(v)) for v in (sums, half))
-        return shifted(t, [plus(t, x, y) for x, y in zip(sums, half, strict=True)], op.shift)
+        return shifted_right(t, [plus(t, x, y) for x, y in zip(sums, half, strict=True)], op.shift)
 
     return t.elementwise(emit, operands, op.result, i32)
 

@@ -8,12 +8,15 @@ from tflq.formats.onnx.context import Layout, Onnx, channel_row
 from tflq.formats.onnx.dialect import Round
 from tflq.ir.core import Value
 from tflq.ir.types import f32
-from tflq.numerics.requantize.float_forms import Clamp
+from tflq.numerics.requantize.float_forms import FusedClamp
 from tflq.numerics.requantize.forms import Ops
 
 
 class OnnxOps(Ops[Value]):
-    """Operators on float32 tensors of a layout. ONNX Runtime and OpenVINO may make one kernel of MUL and ADD."""
+    """Operators on float32 tensors of a layout, and on no others.
+
+    ONNX Runtime and OpenVINO may make one kernel of MUL and ADD.
+    """
 
     def __init__(self, t: Onnx, layout: Layout | None = None) -> None:
         self._t = t
@@ -36,7 +39,7 @@ class OnnxOps(Ops[Value]):
     def multiply_add(self, x: Value, m: Value, c: Value, *, relu: bool = False) -> Value:
         return self.add(self._t.mul(x, m), c, relu=relu)
 
-    def shifted(self, x: Value, numbers: np.ndarray) -> Value:
+    def add_row(self, x: Value, numbers: np.ndarray) -> Value:
         return self._t.sub(x, self.row(-numbers))
 
     def clip(self, x: Value, low: np.ndarray, high: np.ndarray) -> Value:
@@ -45,7 +48,7 @@ class OnnxOps(Ops[Value]):
             return self._t.clip(x, float(low[0]), float(high[0]))
         return self._t.minimum(self._t.maximum(x, self.row(low)), self.row(high))
 
-    def clamped(self, x: Value, y: Value, clamp: Clamp) -> Value:
+    def clamped(self, x: Value, y: Value, clamp: FusedClamp) -> Value:
         return self._t.clip(self._t.add(x, y), clamp.low, clamp.high)
 
     def floor(self, x: Value) -> Value:

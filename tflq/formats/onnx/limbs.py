@@ -69,7 +69,7 @@ def plus(b: OnnxBuilder, x: Value | None, y: Value | None) -> Value | None:
     return b.add(x, y)
 
 
-def shifted(b: OnnxBuilder, sums: Sequence[Value | None], places: int) -> Value:
+def shifted_right(b: OnnxBuilder, sums: Sequence[Value | None], places: int) -> Value:
     """The number of these limbs divided by 2^places, rounded down, in int32, which holds it."""
     cut, rest = divmod(places, BITS)
     below: Value | None = None

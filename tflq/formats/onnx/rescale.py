@@ -16,7 +16,7 @@ from tflq.dialects.tosa.movement import Rescale
 from tflq.formats.onnx.casts import half_away
 from tflq.formats.onnx.context import EXACT, Onnx, OnnxTensor, channel_row, lowering, static
 from tflq.formats.onnx.form_ops import OnnxOps
-from tflq.formats.onnx.limbs import limbs_of, plus, product, shifted, split
+from tflq.formats.onnx.limbs import limbs_of, plus, product, shifted_right, split
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, f32, f64, i32, i64, ui64
 from tflq.numerics.convolution import divided_multiplier
@@ -129,7 +129,7 @@ def by_limbs(t: Onnx, at: Site, s: Scaling[Factor]) -> OnnxTensor | None:
     x = t.operand(at.x, element, layout, s.zero_in)
     sums = product(t, split(t, x, low, high), [row(limb) for limb in limbs])
     sums = _rounded(t, sums, x, (numbers.half << up, numbers.second << up), row, signed=low < 0)
-    y = shifted(t, sums, places)
+    y = shifted_right(t, sums, places)
     y = t.add(y, t.constant(s.zero_out, i32)) if s.zero_out else y
     least, most = numbers.ends(s.zero_out)
     y = t.clip(y, *s.result) if least < s.result.low or most > s.result.high else y

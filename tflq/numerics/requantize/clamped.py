@@ -36,7 +36,7 @@ import numpy as np
 
 from tflq.numerics.float_basics import EXACT, float_steps, from_steps, level_bounds
 from tflq.numerics.requantize.climb import Climb, Steps, blocks, proven
-from tflq.numerics.requantize.float_forms import N1_TO_1, RELU6, Clamp, FloatForm, Prepare
+from tflq.numerics.requantize.float_forms import N1_TO_1, RELU6, FloatForm, FusedClamp, Prepare
 from tflq.numerics.requantize.forms import Ops, X
 from tflq.numerics.requantize.lines import HardestThresholds, Lines
 
@@ -62,7 +62,7 @@ _LAST: Final = 4  # so many channels or fewer are tried on all thresholds
 class Clamped(FloatForm):
     """floor(gain clamp((x - a) m + (sign(x) e + c))): proven at every threshold, each operation rounded on its own."""
 
-    clamp: ClassVar[Clamp]
+    clamp: ClassVar[FusedClamp]
     centred: ClassVar[bool] = False  # whether there may be an a
     optional: ClassVar[int] = 2
 
@@ -187,13 +187,13 @@ def _is_exact(climb: Climb, a: np.ndarray, live: np.ndarray) -> bool:
     return bool(exact[live].all())
 
 
-def gains(clamp: Clamp, levels: int) -> Iterator[np.float32]:
+def gains(clamp: FusedClamp, levels: int) -> Iterator[np.float32]:
     """Gains that bring the clamp's bounds to the ends of the levels; the first is the best as a rule."""
     for wave in range(len(_TRIED)):
         yield from _gains(clamp, levels, wave)
 
 
-def _gains(clamp: Clamp, levels: int, wave: int) -> np.ndarray:
+def _gains(clamp: FusedClamp, levels: int, wave: int) -> np.ndarray:
     """The gains of a wave, float32 [G]."""
     least, most = (127.0, 128.0) if clamp is N1_TO_1 else (levels / 6, (levels + 1) / 6)
     order = np.arange(wave * _GAINS, (wave + 1) * _GAINS)
@@ -204,7 +204,7 @@ def _gains(clamp: Clamp, levels: int, wave: int) -> np.ndarray:
 
 
 @cache
-def _wave(clamp: Clamp, levels: int, wave: int) -> tuple[np.ndarray, np.ndarray]:
+def _wave(clamp: FusedClamp, levels: int, wave: int) -> tuple[np.ndarray, np.ndarray]:
     """The gains of a wave, float32 [G], and the bounds that levels have with them (`level_bounds`), [G, L + 2]."""
     gain = _gains(clamp, levels, wave)
     return gain, level_bounds(np.arange(1, levels + 1) - clamp.middle, gain)

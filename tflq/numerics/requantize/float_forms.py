@@ -18,7 +18,7 @@ from tflq.numerics.requantize.forms import Form, Ops, X
 from tflq.numerics.requantize.numpy_ops import NUMPY, NumpyOps
 
 
-class Clamp(NamedTuple):
+class FusedClamp(NamedTuple):
     """A fused activation, its bounds, and the level, of 0 ... 255, of a result of 0."""
 
     activation: str
@@ -27,8 +27,8 @@ class Clamp(NamedTuple):
     middle: int
 
 
-RELU6: Final = Clamp("RELU6", 0.0, 6.0, 0)
-N1_TO_1: Final = Clamp("RELU_N1_TO_1", -1.0, 1.0, 128)
+RELU6: Final = FusedClamp("RELU6", 0.0, 6.0, 0)
+N1_TO_1: Final = FusedClamp("RELU_N1_TO_1", -1.0, 1.0, 128)
 
 
 class Prepare(NamedTuple):
@@ -115,7 +115,7 @@ class FloatForm(Form):
         negate, add = self.prepare()
         if negate:
             return self.apply(ops.sub(ops.row(add), x, relu=True), ops)
-        return self.apply(ops.shifted(x, add) if add.any() else x, ops)
+        return self.apply(ops.add_row(x, add) if add.any() else x, ops)
 
     def __call__(self, x: np.ndarray, ops: NumpyOps = NUMPY) -> np.ndarray:
         """The form of integers [..., C], in float32."""

@@ -10,7 +10,7 @@ from tflq.numerics.float_basics import multiply_add
 from tflq.numerics.requantize.forms import Ops
 
 if TYPE_CHECKING:
-    from tflq.numerics.requantize.float_forms import Clamp
+    from tflq.numerics.requantize.float_forms import FusedClamp
 
 
 class NumpyOps(Ops[np.ndarray]):
@@ -41,13 +41,13 @@ class NumpyOps(Ops[np.ndarray]):
     def products(self, x: np.ndarray, m: np.ndarray, y: np.ndarray, n: np.ndarray) -> np.ndarray:
         return multiply_add(x, m, y * n, fused=self._fused)
 
-    def shifted(self, x: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+    def add_row(self, x: np.ndarray, numbers: np.ndarray) -> np.ndarray:
         return x + numbers
 
     def clip(self, x: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
         return np.clip(x, low, high)
 
-    def clamped(self, x: np.ndarray, y: np.ndarray, clamp: Clamp) -> np.ndarray:
+    def clamped(self, x: np.ndarray, y: np.ndarray, clamp: FusedClamp) -> np.ndarray:
         total = x + y
         np.maximum(total, np.float32(clamp.low), out=total)
         return np.minimum(total, np.float32(clamp.high), out=total)

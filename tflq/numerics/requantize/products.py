@@ -44,6 +44,25 @@ class WideProduct(NamedTuple):
     last: np.ndarray
     shift: int
 
+    @classmethod
+    def fit(cls, scale: np.ndarray, lows: int, highs: int, least: int, most: int) -> WideProduct | None:
+        """The product by positive scales float64[C] for x in [least, most], saturated to [lows, highs].
+
+        [lows, highs] is of 16 bits at most. None if 64 bits do not hold the product.
+        """
+        enough = np.ceil((max(-lows, highs) + 1) / scale)
+        first, last = (np.clip(end, -enough, enough).astype(np.int64) for end in (float(least), float(most)))
+        reach = np.maximum(np.abs(first), np.abs(last)).astype(np.float64)
+        fraction, exponent = np.frexp(scale)
+        still = reach * scale < 0.25  # nothing but 0
+        places = np.where(still, 0, _MANTISSA - exponent)
+        top = max(int(places.max()), 2 * LIMB + _LEAST_SHIFT)
+        left = np.where(still, 0, top - places)
+        if (np.where(still, 0, reach) * 2.0**left >= _SHIFTED).any() or (reach >= 2.0**_MANTISSA).any():
+            return None
+        mantissa = np.where(still, 0, fraction * 2.0**_MANTISSA).astype(np.int64)
+        return cls(left, mantissa >> LIMB, mantissa & _MASK, first, last, top - 2 * LIMB)
+
     @property
     def halves(self) -> tuple[np.ndarray, np.ndarray]:
         """h of integer parts below 2^PART, and what the bits above add to the last of these: int64 [2^PART] each."""
@@ -67,25 +86,6 @@ class WideProduct(NamedTuple):
         return np.sign(x) * ((upper * self.high + (between >> LIMB) + (1 << (self.shift - 1))) >> self.shift)
 
 
-def fit_wide_product(scale: np.ndarray, lows: int, highs: int, least: int, most: int) -> WideProduct | None:
-    """The product by positive scales float64[C] for x in [least, most], saturated to [lows, highs] of 16 bits at most.
-
-    None if 64 bits do not hold it.
-    """
-    enough = np.ceil((max(-lows, highs) + 1) / scale)
-    first, last = (np.clip(end, -enough, enough).astype(np.int64) for end in (float(least), float(most)))
-    reach = np.maximum(np.abs(first), np.abs(last)).astype(np.float64)
-    fraction, exponent = np.frexp(scale)
-    still = reach * scale < 0.25  # nothing but 0
-    places = np.where(still, 0, _MANTISSA - exponent)
-    top = max(int(places.max()), 2 * LIMB + _LEAST_SHIFT)
-    left = np.where(still, 0, top - places)
-    if (np.where(still, 0, reach) * 2.0**left >= _SHIFTED).any() or (reach >= 2.0**_MANTISSA).any():
-        return None
-    mantissa = np.where(still, 0, fraction * 2.0**_MANTISSA).astype(np.int64)
-    return WideProduct(left, mantissa >> LIMB, mantissa & _MASK, first, last, top - 2 * LIMB)
-
-
 # The long one, for integers within 31 bits.
 #
 # round_half_away(double(x) * d) with a double d = M / 2^F, whose 53 bits stay whole where F allows it. The product has
@@ -94,7 +94,7 @@ def fit_wide_product(scale: np.ndarray, lows: int, highs: int, least: int, most:
 #     floor((x M + c) / 2^F + 1/2) = floor((x high + floor((x low + c) / 2^32) + 2^(k-1)) / 2^k)     k = F - 32
 #
 # c decides ties, and products that float64 rounds up to a tie: it is d >= 0 for x > 0 and -d for x < 0.
-# `fit_long_product` takes the smallest that gives the double's result on both sides of every threshold.
+# `LongProduct.fit` takes the smallest that gives the double's result on both sides of every threshold.
 
 _THRESHOLDS_TOGETHER = 1 << 19  # thresholds looked at together: 4 MiB an array
 
@@ -109,6 +109,37 @@ class LongProduct(Form):
         self.high, self.low, self.first, self.last = high, low, first, last  # int64 [C] each
         self.shift, self.correction = shift, correction  # k, c
 
+    @classmethod
+    def fit(cls, scale: np.ndarray, lows: int, highs: int, least: int, most: int) -> LongProduct | None:
+        """The product by positive scales float64[C] for x in [least, most], saturated to [lows, highs].
+
+        None if 64 bits do not hold it.
+        """
+        levels = np.arange(lows + 1, highs + 1)
+        ends = float_thresholds(levels[[0, -1]], scale)
+        # a range beyond all thresholds, on either side, is clamped to the nearest of these
+        first = np.minimum(np.maximum(ends[0] - 1, least), ends[1])
+        last = np.maximum(np.minimum(ends[1], most), ends[0] - 1)
+        first, last = _narrowed(first, scale), _narrowed(last, scale)
+        reach = int(max(np.abs(first).max(), np.abs(last).max()))
+        smallest, largest = math.frexp(float(scale.min()))[1], math.frexp(float(scale.max()))[1]
+        result_bits = int(max(-lows, highs) + float(scale.max()) + 2).bit_length()
+        fraction = min(max(64, 53 - smallest), 94 - result_bits, 62 - largest)
+        if reach >= 1 << 31 or fraction < 34:
+            return None
+        whole = [int(math.ldexp(float(d), 53)) for d in np.frexp(scale)[0]]
+        places = fraction - 53 + np.frexp(scale)[1]
+        mantissa = [m << int(p) if p >= 0 else m >> -int(p) for m, p in zip(whole, places, strict=True)]
+        high = np.asarray([m >> 32 for m in mantissa], np.int64)
+        low = np.asarray([m & 0xFFFFFFFF for m in mantissa], np.int64)
+        # the double's last place near the largest results is 2^(result_bits - 53): no tie is missed by more
+        sizes = range(max(fraction - 46, 0), fraction - 53 + result_bits + 1)
+        for correction in (0, 1, reach, *(1 << size for size in sizes)):
+            fit = cls(high, low, fraction - 32, correction, first, last)
+            if correction < 1 << 60 and _climbs(fit, scale, levels):
+                return fit
+        return None
+
     def apply(self, x: X, ops: Ops[X]) -> X:
         below = ops.mul(x, ops.row(self.low))
         if self.correction:
@@ -121,37 +152,6 @@ class LongProduct(Form):
         """The product of some channels."""
         high, low, first, last = (v[some] for v in (self.high, self.low, self.first, self.last))
         return LongProduct(high, low, self.shift, self.correction, first, last)
-
-
-def fit_long_product(scale: np.ndarray, lows: int, highs: int, least: int, most: int) -> LongProduct | None:
-    """The product by positive scales float64[C] for x in [least, most], saturated to [lows, highs].
-
-    None if 64 bits do not hold it.
-    """
-    levels = np.arange(lows + 1, highs + 1)
-    ends = float_thresholds(levels[[0, -1]], scale)
-    # a range beyond all thresholds, on either side, is clamped to the nearest of these
-    first = np.minimum(np.maximum(ends[0] - 1, least), ends[1])
-    last = np.maximum(np.minimum(ends[1], most), ends[0] - 1)
-    first, last = _narrowed(first, scale), _narrowed(last, scale)
-    reach = int(max(np.abs(first).max(), np.abs(last).max()))
-    smallest, largest = math.frexp(float(scale.min()))[1], math.frexp(float(scale.max()))[1]
-    result_bits = int(max(-lows, highs) + float(scale.max()) + 2).bit_length()
-    fraction = min(max(64, 53 - smallest), 94 - result_bits, 62 - largest)
-    if reach >= 1 << 31 or fraction < 34:
-        return None
-    whole = [int(math.ldexp(float(d), 53)) for d in np.frexp(scale)[0]]
-    places = fraction - 53 + np.frexp(scale)[1]
-    mantissa = [m << int(p) if p >= 0 else m >> -int(p) for m, p in zip(whole, places, strict=True)]
-    high = np.asarray([m >> 32 for m in mantissa], np.int64)
-    low = np.asarray([m & 0xFFFFFFFF for m in mantissa], np.int64)
-    # the double's last place near the largest results is 2^(result_bits - 53): no tie is missed by more
-    sizes = range(max(fraction - 46, 0), fraction - 53 + result_bits + 1)
-    for correction in (0, 1, reach, *(1 << size for size in sizes)):
-        fit = LongProduct(high, low, fraction - 32, correction, first, last)
-        if correction < 1 << 60 and _climbs(fit, scale, levels):
-            return fit
-    return None
 
 
 def _narrowed(end: np.ndarray, scale: np.ndarray) -> np.ndarray:

@@ -40,7 +40,7 @@ def _factor(s: Scaling[Factor]) -> Float32 | None:
 
 @dataclass(frozen=True, eq=False)
 class Rounded(_InFloat32):
-    """rint(clip(x, low, high) m [+ after])."""
+    """rint(clip(x, low, high) m [+ after]): the kernel's own product and sum, and the clip ends where levels do."""
 
     m: np.ndarray
     low: np.ndarray
@@ -71,7 +71,8 @@ class Rounded(_InFloat32):
 
 @dataclass(frozen=True, eq=False)
 class Fallen(_InFloat32):
-    """relu(height - relu((x (-m) [- after] + unit) - (unit - high)))."""
+    """relu(height - relu((x (-m) [- after] + unit) - (unit - high))): the kernel's own product and sum, and `unit`,
+    whose last place is 1, rounds as rint does."""
 
     m: np.ndarray
     height: np.ndarray

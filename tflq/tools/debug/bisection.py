@@ -22,10 +22,10 @@ from tflq.formats.sources import Source, read
 from tflq.formats.tflite.writer import write
 from tflq.ir.core import Function, Location, Module, Op, Value
 from tflq.numerics.kernel_sets import DEFAULT as DEFAULT_SET
+from tflq.tools.verify.difference import Tolerance, difference
 from tflq.tools.verify.inputs import generated_inputs
 from tflq.tools.verify.interface import function_number, signature_of
 from tflq.tools.verify.layers import BUDGET, seen_as
-from tflq.tools.verify.outcome import Tolerance, difference
 from tflq.tools.verify.runner import Resolver, RunError
 from tflq.tools.verify.tflite_runner import TfliteRunner
 from tflq.transforms.pass_manager import Decisions, Pipeline, Step

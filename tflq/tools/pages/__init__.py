@@ -36,7 +36,8 @@ from tflq.tools.verify.interface import function_number
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-    from tflq.tools.verify.outcome import Difference, Verification
+    from tflq.tools.verify.difference import Difference
+    from tflq.tools.verify.outcome import Verification
 
 
 # The plot: a bar for each operator result, as high as its largest difference, with axes that are scaled to the data.

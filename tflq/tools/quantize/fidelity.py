@@ -27,7 +27,7 @@ from tflq.tools.quantize.report import QuantizedRow
 from tflq.tools.samples.files import Images
 from tflq.tools.samples.inputs import Entry
 from tflq.tools.samples.reading import samples_of
-from tflq.tools.verify.outcome import in_decibels
+from tflq.tools.verify.difference import in_decibels
 from tflq.tools.verify.runner import RunError
 from tflq.tools.verify.tflite_runner import TfliteRunner
 

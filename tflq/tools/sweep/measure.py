@@ -23,8 +23,9 @@ from tflq.ir.core import Module
 from tflq.tools.sweep.fields import Summarized
 from tflq.tools.sweep.task import Cache, Originals, Task, by_content
 from tflq.tools.verify.comparison import compare_models
+from tflq.tools.verify.difference import Tolerance
 from tflq.tools.verify.inputs import Options
-from tflq.tools.verify.outcome import Divergence, Tolerance, Verification
+from tflq.tools.verify.outcome import Divergence, Verification
 from tflq.tools.verify.runner import forked_ahead
 
 # Verification of a converted model against the original, in a form for results, and kept by content.

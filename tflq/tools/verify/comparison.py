@@ -32,6 +32,7 @@ from tflq.formats.flatbuffer.structure import folder_error, refuse_foreign
 from tflq.numerics.kernel_sets import Exactness
 from tflq.tools.samples.files import Images, Level
 from tflq.tools.samples.reading import check_data
+from tflq.tools.verify.difference import Difference, Tolerance, difference
 from tflq.tools.verify.entries import comparable
 from tflq.tools.verify.inputs import Case, Cases, Options, Source
 from tflq.tools.verify.interface import Expectation, ReportLike, broken, reported
@@ -51,16 +52,13 @@ from tflq.tools.verify.layers import (
 from tflq.tools.verify.model_file import entry_of
 from tflq.tools.verify.outcome import (
     Agreement,
-    Difference,
     Divergence,
     Expected,
     KernelShare,
     Layers,
     Run,
-    Tolerance,
     Uncompared,
     Verification,
-    difference,
 )
 from tflq.tools.verify.postprocessing import FilledOutputs, Rows, cropped, operands_of
 from tflq.tools.verify.runner import FileRunner, Resolver, RunError, Runtime

@@ -19,10 +19,11 @@ from tflq.numerics.kernel_sets import Exactness
 from tflq.tools.samples.files import Images, Samples
 from tflq.tools.samples.inputs import Entry, Input
 from tflq.tools.samples.reading import samples_of
+from tflq.tools.verify.difference import EXACT, Tolerance
 from tflq.tools.verify.interface import ReportLike, covers
 from tflq.tools.verify.layers import AnyRunner
 from tflq.tools.verify.model_file import Graph, ModelFile, entry_of, options_table
-from tflq.tools.verify.outcome import EXACT, NamedShapes, Tolerance
+from tflq.tools.verify.outcome import NamedShapes
 from tflq.tools.verify.runner import Resolver, RunError, Runtime
 from tflq.tools.verify.tflite_runner import TfliteRunner
 from tflq.tools.verify.worker import Side

@@ -14,7 +14,7 @@ from tflq.ir.types import ScalarType, f32, i32, i64
 from tflq.numerics.requantize.forms import Ops
 
 if TYPE_CHECKING:
-    from tflq.numerics.requantize.float_forms import Clamp
+    from tflq.numerics.requantize.float_forms import FusedClamp
 
 _SHORT = 128
 """Channels up to which a constant for each costs a kernel more than a number for all."""
@@ -29,6 +29,12 @@ class KernelOps(Ops[Value]):
         self._k = k
         self._element = element
 
+    def _only(self, operation: str, x: Value, element: ScalarType) -> Value:
+        """x, of the one number type that the builtins of an operation are right for."""
+        if x.type.storage != element:
+            raise self._lacks(operation, x.type.storage)
+        return x
+
     def row(self, numbers: np.ndarray) -> Value:
         return self._k.row(numbers, self._element)
 
@@ -42,32 +48,32 @@ class KernelOps(Ops[Value]):
         return self._k.mul(a, b)
 
     def div(self, a: Value, b: Value) -> Value:
-        return self._k.div(a, b)
+        return self._k.div(self._only("div", a, i32), b)
 
     def multiply_add(self, x: Value, m: Value, c: Value, *, relu: bool = False) -> Value:
-        return self.add(self._k.mul(x, m), c, relu=relu)
+        return self.add(self._k.mul(self._only("multiply_add", x, f32), m), c, relu=relu)
 
     def products(self, x: Value, m: Value, y: Value, n: Value) -> Value:
-        return self._k.add(self._k.mul(x, m), self._k.mul(y, n))
+        return self._k.add(self._k.mul(self._only("products", x, f32), m), self._k.mul(y, n))
 
-    def shifted(self, x: Value, numbers: np.ndarray) -> Value:
+    def add_row(self, x: Value, numbers: np.ndarray) -> Value:
         return self._k.add(x, self.row(numbers))
 
     def clip(self, x: Value, low: np.ndarray, high: np.ndarray) -> Value:
         return self._k.minimum(self._k.maximum(x, self.row(low)), self.row(high))
 
-    def clamped(self, x: Value, y: Value, clamp: Clamp) -> Value:
-        return self._k.add(x, y, clamp.activation)
+    def clamped(self, x: Value, y: Value, clamp: FusedClamp) -> Value:
+        return self._k.add(self._only("clamped", x, f32), y, clamp.activation)
 
     def floor(self, x: Value) -> Value:
-        return self._k.emit(Floor, [x])
+        return self._k.emit(Floor, [self._only("floor", x, f32)])
 
     def rint(self, x: Value) -> Value:
         """ROUND is not among the kernels of all targets: a sum whose last place is 1 rounds half to even."""
-        return self._k.sub(self._k.add(x, 3 << 22), 3 << 22)
+        return self._k.sub(self._k.add(self._only("rint", x, f32), 3 << 22), 3 << 22)
 
     def sign(self, x: Value) -> Value:
-        """SIGN has no int64."""
+        """SIGN has no int64: that of the low word is taken."""
         if x.type.storage != i64:
             return self._k.emit(Sign, [x])
         return self._k.cast(self._k.emit(Sign, [self._k.cast(x, i32)]), i64)
@@ -77,6 +83,7 @@ class KernelOps(Ops[Value]):
         DEPTHWISE_CONV_2D is MUL and ADD in one."""
         from tflq.dialects.tfl.activation import ReluN1To1
 
+        x = self._only("of_sign", x, f32)
         if a is not None and a.any():
             sign = self._k.add(x, self.row(a), "RELU_N1_TO_1")
         else:
@@ -98,13 +105,14 @@ class KernelOps(Ops[Value]):
     def positive(self, x: Value) -> Value:
         from tflq.dialects.tfl.activation import Relu
 
-        return self._k.minimum(self._k.emit(Relu, [x]), self._k.row(1, f32))
+        return self._k.minimum(self._k.emit(Relu, [self._only("positive", x, f32)]), self._k.row(1, f32))
 
     def high_word(self, x: Value) -> Value:
-        return self._k.cast(restore(self._k, high_part(self._k, x, i32), x.type.shape), i64)
+        word = high_part(self._k, self._only("high_word", x, i64), i32)
+        return self._k.cast(restore(self._k, word, x.type.shape), i64)
 
     def right_shift(self, x: Value, places: int) -> Value:
-        shape = x.type.shape
+        x, shape = self._only("right_shift", x, i64), x.type.shape
         if places < 32:
             x = self._k.mul(x, 1 << (32 - places))
         word = high_part(self._k, x, i32)

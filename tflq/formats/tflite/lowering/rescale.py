@@ -1,8 +1,5 @@
-"""RESCALE on integer builtins, in the first form that is proven exact for the operator at hand, the cheapest first;
+"""RESCALE on integer builtins, in the first of `FORMS` that is proven exact for the operator at hand;
 ext.rescale_i64, ext.rounding_divide_by_pot.
-
-    division   trunc((a x + sign(x) c) / b) in int32, proven at every threshold (`numerics.requantize.division`)
-    wide       (x M + rounding) in int64, clamped, and its high word; exact for every RESCALE
 
 ext.rescale_i64 is the product in int64, which wraps as it does, shifted so that the word asked for is the high one.
 
@@ -36,8 +33,8 @@ from tflq.numerics.requantize.staircase import Staircase
 
 _I31 = (1 << 31) - 1
 _I62, _I63 = 1 << 62, (1 << 63) - 1
-_Climb: TypeAlias = tuple[Staircase, Division | None]
-_Requantized: TypeAlias = tuple[Scaling[FixedPoint], Clamp | None, _Climb | None]
+_Searched: TypeAlias = tuple[Staircase, Division | None]
+_Requantized: TypeAlias = tuple[Scaling[FixedPoint], Clamp | None, _Searched | None]
 Kind = TypeVar("Kind", bound=Factor)
 _LEVELS: Final = 255
 """Levels above the lowest that a division climbs, at most."""
@@ -49,12 +46,12 @@ def rescale(op: Rescale, k: Kernels) -> Value:
     """saturate(apply_scale(x - input_zp) + output_zp), with the clamp that follows it, if one does."""
     x = k.value(op.input)
     storage = x.type.storage
-    s, clamp, climb = k.once(_requantizations).get(op) or _requantized([op], k)[op]
+    s, clamp, searched = k.once(_requantizations).get(op) or _requantized([op], k)[op]
     if storage.bits < 32:
         x = k.cast(x, i32)
     if s.zero_in:
         x = k.sub(x, s.zero_in)
-    y = next(y for form in FORMS if (y := form(k, x, s, climb)) is not None)
+    y = next(y for form in FORMS if (y := form(k, x, s, searched)) is not None)
     y = k.cast(y, op.output.type.storage)
     return k.fuse(clamp, y) if clamp else y
 
@@ -82,13 +79,13 @@ def _requantized(ops: list[Rescale], k: Kernels) -> dict[Rescale, _Requantized]:
     alike: dict[tuple[int, bool], list[Scaling[FixedPoint]]] = defaultdict(list)
     for s in different.values():
         alike[s.result.high - s.result.low, s.factor.double_round].append(s)
-    climbs: dict[Hashable, _Climb] = {}
+    searched: dict[Hashable, _Searched] = {}
     for group in alike.values():
         parts = np.cumsum([s.factor.multiplier.size for s in group]) // _TOGETHER
         for part in np.unique(parts):
             some = [s for s, at in zip(group, parts, strict=True) if at == part]
-            climbs |= zip([s.key for s in some], _climbs(some, k), strict=True)
-    return {op: (s, clamp, climbs.get(s.key)) for op, (s, clamp) in scalings.items()}
+            searched |= zip([s.key for s in some], _search(some, k), strict=True)
+    return {op: (s, clamp, searched.get(s.key)) for op, (s, clamp) in scalings.items()}
 
 
 def may_divide(s: Scaling[Factor]) -> bool:
@@ -97,7 +94,7 @@ def may_divide(s: Scaling[Factor]) -> bool:
     return high - low <= _LEVELS and low <= 0 <= high and s.factor.rises
 
 
-def _climbs(scalings: list[Scaling[FixedPoint]], k: Kernels) -> list[_Climb]:
+def _search(scalings: list[Scaling[FixedPoint]], k: Kernels) -> list[_Searched]:
     """The staircases and divisions of scalings that have as many levels and the same rounding."""
     factors = [s.factor for s in scalings]
     multiplier, shift = (np.concatenate(v) for v in zip(*[f.numbers[:2] for f in factors], strict=True))
@@ -133,9 +130,9 @@ def scaling_of(
 
 def input_range(op: Rescale | RescaleFloat, k: Kernels) -> tuple[int, int]:
     """Bounds of the operand less its zero point: those noted on the op (`input_range`), else those that follow."""
-    zero = op.input_zp if isinstance(op, Rescale) else 0
     if op.input_range:
-        return int(op.input_range[0]) - zero, int(op.input_range[1]) - zero
+        return int(op.input_range[0]), int(op.input_range[1])
+    zero = op.input_zp if isinstance(op, Rescale) else 0
     least, most = k.ranges.of(op.input)
     widest = 1 << 47  # TOSA's widest accumulator; TFLite's int64 ones hold no more, unless that is noted
     return max(least, -widest) - zero, min(most, widest - 1) - zero
@@ -147,12 +144,12 @@ def filled(k: Kernels, x: Value, value: int) -> Value:
     return k.add(k.mul(x, 0), value)
 
 
-def _constant(k: Kernels, x: Value, s: Scaling[FixedPoint], _: _Climb | None) -> Value | None:
+def _constant(k: Kernels, x: Value, s: Scaling[FixedPoint], _: _Searched | None) -> Value | None:
     """One result, whatever x is."""
     return filled(k, x, s.result.low) if s.result.low == s.result.high else None
 
 
-def _unscaled(k: Kernels, x: Value, s: Scaling[FixedPoint], _: _Climb | None) -> Value | None:
+def _unscaled(k: Kernels, x: Value, s: Scaling[FixedPoint], _: _Searched | None) -> Value | None:
     """A scale of 1: only other zero points and a clamp."""
     return clamp_to(k, x, s, *s.accumulator.range) if s.is_one else None
 
@@ -160,11 +157,11 @@ def _unscaled(k: Kernels, x: Value, s: Scaling[FixedPoint], _: _Climb | None) ->
 # --- division
 
 
-def _by_division(k: Kernels, x: Value, s: Scaling[FixedPoint], climb: _Climb | None) -> Value | None:
+def _by_division(k: Kernels, x: Value, s: Scaling[FixedPoint], searched: _Searched | None) -> Value | None:
     """The division form, or None where it has no proof."""
-    if x.type.storage != i32 or climb is None:
+    if x.type.storage != i32 or searched is None:
         return None
-    return divide(k, x, *climb, *s.accumulator.range, s.zero_out)
+    return divide(k, x, *searched, *s.accumulator.range, s.zero_out)
 
 
 def divide(
@@ -225,7 +222,7 @@ def clamped(k: Kernels, x: Value, low: np.ndarray, high: np.ndarray, least: int,
 # --- wide
 
 
-def _wide(k: Kernels, x: Value, s: Scaling[FixedPoint], _: _Climb | None) -> Value:
+def _wide(k: Kernels, x: Value, s: Scaling[FixedPoint], _: _Searched | None) -> Value:
     """The int64 form: x M + rounding, clamped where nothing overflows yet, and its high word.
 
     A shift of 32 or 48 is a word of the sum; a smaller one is made up to that by a factor, in the multiplier if there
@@ -290,10 +287,14 @@ def _clamped_sum(
     return y, np.asarray(least, np.int64)
 
 
-By: TypeAlias = Callable[[Kernels, Value, Scaling[FixedPoint], _Climb | None], Value | None]
+By: TypeAlias = Callable[[Kernels, Value, Scaling[FixedPoint], _Searched | None], Value | None]
 
 FORMS: Final[tuple[By, ...]] = (_constant, _unscaled, _by_division, _wide)
-"""The forms of a RESCALE, the best one first: its result, zero point included, or None."""
+"""The forms of a RESCALE, the best one first: its result, zero point included, or None.
+
+Divisions are searched for all RESCALEs of a function at once, before the first form is tried (`_requantizations`): one
+search on arrays costs far less than one for each. A form before `_by_division` does not spare that search.
+"""
 
 
 # --- what wraps

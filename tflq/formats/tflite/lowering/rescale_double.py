@@ -3,16 +3,14 @@ a table of thresholds. ext.rescale_f64 is the requantization of FULLY_CONNECTED'
 
     saturate(round_half_away(double(x - input_zp) * scale) + output_zp)        scale: float64 [1 or C], positive
 
-It becomes a division where that is proven, else a product of two limbs in int64, or, for sums of more than 31 bits
-and scales far apart, a product in limbs of both (`numerics.requantize.products`). Source:
+It takes the first of `FORMS_64` that is proven: products of limbs are in `numerics.requantize.products`. Source:
 kernels/internal/reference/integer_ops/fully_connected.h.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
@@ -26,43 +24,47 @@ from tflq.formats.tflite.lowering.shifts import right_shift
 from tflq.ir.core import Value
 from tflq.ir.types import i32, i64
 from tflq.numerics.requantize.division import Division
-from tflq.numerics.requantize.scaling import Factor, Float32, Float64, Range, Scaling
+from tflq.numerics.requantize.scaling import Factor, Float32, Float64, Scaling
 
 if TYPE_CHECKING:
     from tflq.numerics.requantize.products import WideProduct
 
-F = TypeVar("F", bound=Factor)
 _THRESHOLDS_A_UNIT: Final = 20
 """A unit of `Searches`: 2^20 thresholds of a product by doubles."""
 
 
 @lowering(RescaleF64)
 def rescale_f64(op: RescaleF64, k: Kernels) -> Value:
-    def product(x: Value, s: Scaling[Float64]) -> Value:
-        y, ends = _product(op, k, x, s.factor.scale, s.levels, s.accumulator.range)
-        return clamp_to(k, y, s, *ends)
-
-    return _rescaled(op, op.factor, k, product)
+    return _rescaled(op, op.factor, k, FORMS_64)
 
 
 @lowering(RescaleF32)
 def rescale_f32(op: RescaleF32, k: Kernels) -> Value:
-    return _rescaled(op, op.factor, k, partial(_by_steps, op, k))
+    return _rescaled(op, op.factor, k, FORMS_32)
 
 
-def _rescaled(op: RescaleFloat, factor: F, k: Kernels, product: Callable[[Value, Scaling[F]], Value]) -> Value:
-    """One number, a division where that is proven, else `product`, in int32, zero point included."""
+def _rescaled(op: RescaleFloat, factor: Factor, k: Kernels, forms: tuple[By, ...]) -> Value:
+    """The result of the first form that is proven, with the clamp that follows it, if one does."""
     s, clamp = scaling_of(op, factor, k)
-    (low, high), (least, most) = s.result, s.accumulator.range
     x = k.value(op.input)
     if x.type.storage.bits < 32:
         x = k.cast(x, i32)
-    y = filled(k, x, low) if low == high else None
-    if y is None and x.type.storage == i32 and may_divide(s):
-        stairs, ones = s.staircase(), np.ones(factor.slope.shape, np.int64)
-        y = divide(k, x, stairs, Division.fit(stairs, least * ones, most * ones), least, most, s.zero_out)
-    y = k.cast(product(x, s) if y is None else y, op.output.type.storage)
+    y = next(y for form in forms if (y := form(op, k, x, s)) is not None)
+    y = k.cast(y, op.output.type.storage)
     return k.fuse(clamp, y) if clamp else y
+
+
+def _constant(_: RescaleFloat, k: Kernels, x: Value, s: Scaling[Any]) -> Value | None:
+    """One result, whatever x is."""
+    return filled(k, x, s.result.low) if s.result.low == s.result.high else None
+
+
+def _by_division(_: RescaleFloat, k: Kernels, x: Value, s: Scaling[Any]) -> Value | None:
+    """The division form, or None where it has no proof."""
+    if x.type.storage != i32 or not may_divide(s):
+        return None
+    (least, most), stairs, ones = s.accumulator.range, s.staircase(), np.ones(s.factor.slope.shape, np.int64)
+    return divide(k, x, stairs, Division.fit(stairs, least * ones, most * ones), least, most, s.zero_out)
 
 
 _PLACES: Final = 48
@@ -71,7 +73,7 @@ _LESS: Final = 1 << (_PLACES - 12)
 """By how much an estimate is lower than halves: more than float32 is off by, for levels of 8 bits."""
 
 
-def _by_steps(op: RescaleF32, k: Kernels, x: Value, s: Scaling[Float32]) -> Value:
+def _by_steps(op: RescaleFloat, k: Kernels, x: Value, s: Scaling[Float32]) -> Value:
     """n + (x >= T(n + 1)), with T from a table. n is an estimate that is the level or one less: proven at all
     thresholds."""
     factor, (low, high) = s.factor, s.levels
@@ -106,26 +108,37 @@ def _by_steps(op: RescaleF32, k: Kernels, x: Value, s: Scaling[Float32]) -> Valu
     return k.add(y, s.zero_out) if s.zero_out else y
 
 
-def _product(
-    op: RescaleF64, k: Kernels, x: Value, scale: np.ndarray, levels: Range, bounds: tuple[int, int]
-) -> tuple[Value, tuple[int, int]]:
-    """The product in 64 bits, rounded, in int32, and its range: a step of x can pass several levels."""
-    from tflq.numerics.requantize.products import fit_long_product, fit_wide_product
+def _by_long_product(_: RescaleFloat, k: Kernels, x: Value, s: Scaling[Float64]) -> Value | None:
+    """The product in 64 bits, rounded, and clamped: a step of x can pass several levels."""
+    from tflq.numerics.requantize.products import LongProduct
 
-    beyond = int(scale.max()) + 1 if scale.max() > 1 else 0
-    units = (levels[1] - levels[0]) * scale.size >> _THRESHOLDS_A_UNIT
-    fit = k.searched(units, fit_long_product, scale, *levels, *bounds)
-    if fit is not None:
-        x = clamped(k, k.cast(x, i64), fit.first, fit.last, *bounds)
-        return fit.apply(x, KernelOps(k, i64)), (levels[0] - beyond, levels[1] + beyond)
-    wide = fit_wide_product(scale, *levels, *bounds)
-    if wide is None:
+    scale, levels, bounds = s.factor.scale, s.levels, s.accumulator.range
+    units = (levels.high - levels.low) * scale.size >> _THRESHOLDS_A_UNIT
+    fit = k.searched(units, LongProduct.fit, scale, *levels, *bounds)
+    if fit is None:
+        return None
+    x, beyond = clamped(k, k.cast(x, i64), fit.first, fit.last, *bounds), _beyond(scale)
+    return clamp_to(k, fit.apply(x, KernelOps(k, i64)), s, levels.low - beyond, levels.high + beyond)
+
+
+def _by_wide_product(op: RescaleFloat, k: Kernels, x: Value, s: Scaling[Float64]) -> Value:
+    """The product of limbs of both, clamped. UnsupportedError where 64 bits do not hold it."""
+    from tflq.numerics.requantize.products import WideProduct
+
+    scale, levels, bounds = s.factor.scale, s.levels, s.accumulator.range
+    fit = WideProduct.fit(scale, *levels, *bounds)
+    if fit is None:
         what = f"64 bits do not hold the product with a scale of {float(scale.max())!r}"
         raise UnsupportedError(
             Reason.at(op.location, what, value=float(scale.max()), remedy="quantize it with a smaller scale")
         )
-    reach = max(-levels[0], levels[1]) + beyond + 2
-    return _wide_product(k, k.cast(x, i64), wide, *bounds), (-reach, reach)
+    reach = max(-levels.low, levels.high) + _beyond(scale) + 2
+    return clamp_to(k, _wide_product(k, k.cast(x, i64), fit, *bounds), s, -reach, reach)
+
+
+def _beyond(scale: np.ndarray) -> int:
+    """The levels that a product may be beyond those of the result, once x is clamped."""
+    return int(scale.max()) + 1 if scale.max() > 1 else 0
 
 
 def _wide_product(k: Kernels, x: Value, fit: WideProduct, least: int, most: int) -> Value:
@@ -155,3 +168,13 @@ def _wide_product(k: Kernels, x: Value, fit: WideProduct, least: int, most: int)
     between = k.add(between, shifted(k.add(k.mul(lower, low), half)))
     total = k.add(k.add(above, shifted(between)), 1 << (fit.shift - 1))
     return k.mul(ops.right_shift(total, fit.shift), k.cast(sign, i32))
+
+
+By: TypeAlias = Callable[[RescaleFloat, Kernels, Value, Scaling[Any]], Value | None]
+
+FORMS_64: Final[tuple[By, ...]] = (_constant, _by_division, _by_long_product, _by_wide_product)
+"""The forms of a rescaling in float64, the best one first: its result, zero point included, or None. The last raises
+an error where it does not apply."""
+
+FORMS_32: Final[tuple[By, ...]] = (_constant, _by_division, _by_steps)
+"""The forms of a rescaling in float32, in the same way."""

@@ -55,7 +55,9 @@ Fixed: TypeAlias = Scaling[FixedPoint]
 
 def operand_range(operand: Value, noted: tuple[int, ...] | None, t: Tosa, zero_point: int = 0) -> tuple[int, int]:
     """Bounds of an operand less its zero point: those noted on the operator, else those that follow from the ops."""
-    least, most = noted or t.ranges.of(operand)
+    if noted:
+        return int(noted[0]), int(noted[1])
+    least, most = t.ranges.of(operand)
     return int(least) - zero_point, int(most) - zero_point
 
 

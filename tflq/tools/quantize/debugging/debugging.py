@@ -50,7 +50,7 @@ from tflq.tools.quantize.debugging.pairing import Pair, Side, alone, paired
 from tflq.tools.samples.files import Batch, Images, Level, Samples
 from tflq.tools.samples.inputs import Entry
 from tflq.tools.samples.reading import Batches, drawn, samples_of
-from tflq.tools.verify.outcome import in_decibels
+from tflq.tools.verify.difference import in_decibels
 
 FIRST: Final = 4
 """Batches of samples on which the influence of each operator is measured."""

@@ -138,3 +138,14 @@ def test_rounding_half_away_from_zero(exponent: int) -> None:
         return b.emit(RoundingDivideByPot, [v], v.type.with_element(i16), exponent=exponent)
 
     assert_lowered(divided, [x.reshape(8, 11)], [i64])
+
+
+@pytest.mark.parametrize("zero", [0, 100_000, -100_000])
+@pytest.mark.parametrize("to", [i8, i16])
+def test_a_noted_range_is_that_of_the_operand_less_its_zero_point(zero: int, to: ScalarType) -> None:
+    bounds = zero - 3000, zero + 3000
+    assert_lowered(
+        lambda b, v: b.rescale(v, (1518500250, -1), to, input_zp=zero, output_zp=7, input_range=bounds),
+        [draw(i32, (2, 50, 3), 0, bounds[0] + zero, bounds[1] + zero)],
+        [i32],
+    )

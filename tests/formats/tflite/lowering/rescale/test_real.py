@@ -10,6 +10,7 @@ from support.lowered import accumulators, assert_lowered, draw
 
 from tflq.dialects.builder import Builder
 from tflq.dialects.quant import RescaleF64
+from tflq.formats.tflite.lowering import rescale_double
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, TensorType, i8, i16, i32, i64, ui8
 
@@ -61,3 +62,15 @@ def test_float64_of_wide_sums_and_of_scales_far_apart() -> None:
             [x],
             [i64],
         )
+
+
+@pytest.mark.parametrize("form", rescale_double.FORMS_64[1:], ids=lambda form: form.__name__)
+def test_each_form_of_a_rescaling_in_float64_is_it(form: rescale_double.By, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each alone, as a new one in the list would be."""
+    monkeypatch.setattr(rescale_double, "FORMS_64", (form,))
+    scale, low, high = 2.0 ** (-10 + np.random.default_rng(5).random(5)), -(1 << 20), (1 << 20) - 1
+    assert_lowered(
+        lambda b, v: _rescale_f64(b, v, i8, scale, output_zp=-3, input_range=(low, high)),
+        [accumulators(i32, (*SHAPE, 5), 2.0**-10, low, high, 8)],
+        [i32],
+    )

@@ -122,3 +122,12 @@ def test_shift_that_has_no_form_is_refused() -> None:
 
     with pytest.raises(UnsupportedError, match="may leave int32"):
         lower(single([((3, 2), i32)], body), Target())
+
+
+@pytest.mark.parametrize("left", [-8, 0, 4, 11])
+@pytest.mark.parametrize("zero", [0, 1_000_000, -1_000_000])
+def test_a_noted_range_is_that_of_the_operand_less_its_zero_point(zero: int, left: int) -> None:
+    def body(b: Builder, x: Value) -> Value:
+        return b.rescale(x, (1518500250, left), i32, input_zp=zero, input_range=(zero - 9, zero + 9))
+
+    check([((1, 19), i32)], body, [np.arange(2 * zero - 9, 2 * zero + 10, dtype=np.int32)[None]])
