@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from types import NoneType
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from tflq.base.errors import (
@@ -41,8 +42,8 @@ class Options:
 
     backend: the format of the result. kernels: the target of a TFLite file. target: the target of another format.
     size_limit: bytes of the result up to which tables of two operands are used; None for no limit. fallback: an
-    operator without an integer rule is computed in float. cache: a folder of proofs, "" for none. rules: those of a
-    user (`tflq.Extension`).
+    operator without an integer rule is computed in float. cache: a folder of proofs, "" for none. choices: options of
+    the format's own, by name. rules: those of a user (`tflq.Extension`).
     """
 
     backend: Backend = field(default_factory=lambda: backend(DEFAULT))
@@ -61,6 +62,7 @@ class Options:
     cut: Sequence[str] = ()
     cut_before_custom: bool = False
     cache: str = ""
+    choices: Mapping[str, Any] = field(default_factory=dict)
     rules: Mapping[str | type[Op], Sequence[Rule]] = field(default_factory=dict)
 
 
@@ -80,6 +82,7 @@ def options_from_arguments(
     cut: Sequence[str] = (),
     cut_before_custom: bool = False,
     cache: FilePath | None = None,
+    choices: Mapping[str, Any] | None = None,
 ) -> Options:
     """The options of a conversion, as `tflq.convert` takes them. OptionError for values that are not known, and for
     options that do nothing in this format."""
@@ -98,6 +101,9 @@ def options_from_arguments(
     chosen = backend(format)
     allowed = chosen.target(target)
     chosen.check_options(mac=mac, prefer=prefer, state=state, reset_signature=reset_signature, cache=cache)
+    if not isinstance(choices, (Mapping, NoneType)):
+        raise not_expected("choices", choices, "a mapping of options of the format")
+    chosen.check_choices(choices or {})
     if chosen.builtins:
         _check_mac(mac, allowed)
     return Options(
@@ -117,6 +123,7 @@ def options_from_arguments(
         cut=items("cut", cut, (str,), "tensor names"),
         cut_before_custom=cut_before_custom,
         cache="" if cache is None else os.fspath(cache),
+        choices=dict(choices or {}),
     )
 
 
