@@ -14,6 +14,7 @@ import re
 import subprocess
 import tempfile
 import time
+import traceback
 from collections import Counter
 from pathlib import Path
 
@@ -34,14 +35,17 @@ def outcome(model: Path, folder: Path, options: argparse.Namespace) -> tuple[str
         tflq.convert(model, source, format="c", choices=choices)
     except TflqError as error:
         return "refused", str(error)
-    compiler = options.cc.split()
-    checked = subprocess.run(
-        [*compiler, *WARNINGS, "-DM_MAIN", "-o", folder / "m", source, *folder.glob("m_data.c"), "-lm"],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    if not source.exists():  # a source for each signature
+        source = sorted(folder.glob("m.*.c"))[0]
+    compiler, tested = options.cc.split(), "int main(" in source.read_text()
+    sources = [source, *folder.glob("*_data.c")]
+    command = [*compiler, *WARNINGS, "-o", folder / "m", *sources]
+    name = source.stem.replace(".", "_").upper()
+    command += [f"-D{name}_MAIN", "-lm"] if tested else ["-c"] if len(sources) < 2 else ["-fsyntax-only"]
+    checked = subprocess.run(command, capture_output=True, text=True, check=False)
     if checked.returncode:
         return "does not compile", next((x for x in checked.stderr.splitlines() if "error" in x), checked.stderr[:300])
-    if "int main(" in source.read_text() and subprocess.run([folder / "m"], capture_output=True, check=False).returncode:
+    if tested and subprocess.run([folder / "m"], capture_output=True, check=False).returncode:
         return "self-test fails", ""
     os.environ["CC"] = f"{options.cc} {SANITIZE}" if options.sanitize else options.cc
     try:
@@ -54,7 +58,7 @@ def outcome(model: Path, folder: Path, options: argparse.Namespace) -> tuple[str
         return "does not run", str(result.failures[0])
     if not result.runs:
         return "not compared", str(result.uncompared[:1] or result.notes[:1])
-    inexact = "NOT bit-exact" in (folder / "m.h").read_text()
+    inexact = "NOT bit-exact" in source.with_suffix(".h").read_text()
     differing = sum(apart.differing for run in result.runs for _, apart in run.outputs)
     word = "announced" if inexact else "differs" if differing else "equal"
     return word, f"{differing} differ of {sum(apart.elements for run in result.runs for _, apart in run.outputs)}"
@@ -75,7 +79,10 @@ def main() -> None:
     for model in models:
         start = time.perf_counter()
         with tempfile.TemporaryDirectory() as folder:
-            word, details = outcome(model, Path(folder), options)
+            try:
+                word, details = outcome(model, Path(folder), options)
+            except Exception as error:  # noqa: BLE001 - a defect, and the others go on
+                word, details = "crash", f"{type(error).__name__}: {error} ({traceback.extract_tb(error.__traceback__)[-1]})"
         counts[word] += 1
         if word == "refused":
             reasons[re.sub(r"'[^']*'|/\S+|\d+", "_", details)[:160]] += 1

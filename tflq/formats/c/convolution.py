@@ -266,10 +266,10 @@ def _by_taps(op: conv.DepthwiseConv2D, body: Body) -> list[Rows]:
     ]
     for first in range(0, count, _AT_ONCE):
         group = range(first, min(first + _AT_ONCE, count))
-        inner += [f"const {x_type} *const t{k} = t[{k}];" for k in group]
+        inner += [f"const {x_type} *const x{k} = t[{k}];" for k in group]
         start = _bias(op, body, "int32_t", "o") if first == 0 else "acc[o]"
         terms = [
-            f"(int16_t)({plus(f't{k}[o]', -zero)}) * (int16_t)({plus(f'{w}[{k * outputs} + o]', -op.weight_zp)})"
+            f"(int16_t)({plus(f'x{k}[o]', -zero)}) * (int16_t)({plus(f'{w}[{k * outputs} + o]', -op.weight_zp)})"
             for k in group
         ]
         inner += [f"for (int32_t o = 0; o < {outputs}; o++) {{", f"acc[o] = {start} + {' + '.join(terms)};", "}"]

@@ -16,7 +16,7 @@ from tflq.base.errors import Refused
 from tflq.dialects.tosa import convolution as conv
 from tflq.dialects.tosa import movement as move
 from tflq.formats.c.expressions import Expressions, NeedsMoreError, Point
-from tflq.formats.c.fusion import ROWS, Fusion
+from tflq.formats.c.fusion import ROWS, Fusion, is_table
 from tflq.formats.c.names import bytes_of, c_type, count, dims_of, literal, plus
 from tflq.formats.c.unit import Kernel, Scratch, Unit
 from tflq.ir.core import Op, Value
@@ -73,7 +73,7 @@ class Body:
 def kernel(op: Op, unit: Unit, fusion: Fusion, ranges: Ranges) -> Kernel:
     """The kernel of a root. Refused if no loop computes it."""
     row = fusion.row_of(op.result)
-    if row is None and type(op) in _PLAIN:
+    if row is None and type(op) in _PLAIN and not is_table(op):
         body = Body(unit, fusion, ranges)
         lines = _PLAIN[type(op)](op, body)
         return body.finished(op, lines, op.result, len(body.terms.leaves))
@@ -94,7 +94,7 @@ def _results(part: Rows, root: Value, row: Op, body: Body) -> list[str]:
     dims = dims_of(root)
     if part.length == 1:
         point = Point(dims, part.base, "0")
-        lines, text = body.terms.stored(point, root, {row.result: part.sum})
+        lines, text = body.terms.stored(point, root, {row.result: part.sum.replace("[j]", "[0]")})
         return [*lines, f"y[{part.base}] = ({c_type(root)})({text});"]
     flat = "j" if part.base == "0" else f"{part.base} + j"
     channel = "j" if part.length == (dims or (1,))[-1] else f"(j % {(dims or (1,))[-1]})"

@@ -71,7 +71,8 @@ def c_type(value: Value) -> str:
 
 def described(value: Value) -> str:
     """The type, dims and name of a tensor, for a comment that `tflq verify` reads."""
-    return f"{c_type(value)}[{','.join(map(str, dims_of(value)))}] {comment(value.name, None)}"
+    type = "bool" if value.type.storage.name == "i1" else c_type(value)
+    return f"{type}[{','.join(map(str, dims_of(value)))}] {comment(value.name, None)}"
 
 
 def bytes_of(value: Value) -> int:

@@ -30,6 +30,7 @@ from tflq.tools.verify.runner import FileRunner, Resolver, RunError
 
 _FLAGS: Final = ("-std=c99", "-O2", "-ffp-contract=off")
 _TYPES: Final = {
+    "bool": "i1",
     "int8_t": "i8",
     "uint8_t": "ui8",
     "int16_t": "i16",
@@ -189,7 +190,7 @@ def _main(path: str, interface: _Interface, *, layers: bool) -> str:
     """The text of the program that reads inputs and writes outputs."""
     macro, name = interface.macro, interface.name
     sides = (("in", interface.inputs), ("out", interface.outputs))
-    types = {SCALARS[short].name: c for c, short in _TYPES.items()}
+    types = {short: c for c, short in _TYPES.items()} | {"i1": "uint8_t"}
     sizes = {f"{side}{at}": max(int(np.prod(v.type.sizes)), 1) for side, row in sides for at, v in enumerate(row)}
     arrays = [f"static {types[v.type.storage.name]} {s}{at}[{sizes[f'{s}{at}']}];" for s, row in sides for at, v in enumerate(row)]
     arrays += [f"static {name}_state state;"] * interface.state + ["static uint64_t *constants;"] * interface.blob
