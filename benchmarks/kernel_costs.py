@@ -1,14 +1,15 @@
-"""Measures what ops of the integer form cost as builtins on this machine: python benchmarks/kernel_costs.py [OUT.toml]
+"""Measures what ops of the integer form cost as builtins on this machine: python benchmarks/kernel_costs.py [OUT.json]
 
-Each op that `rules/costs.toml` lists is lowered by itself and run in the interpreter, with optimized kernels, without
+Each op that `rules/costs.json` lists is lowered by itself and run in the interpreter, with optimized kernels, without
 delegate and on one thread; nanoseconds per element, the median of several sizes. Prints the figures beside those of the
-file, and writes a file like it, which takes its place: `python benchmarks/kernel_costs.py rules/costs.toml`. Needs
+file, and writes a file like it, which takes its place: `python benchmarks/kernel_costs.py rules/costs.json`. Needs
 `pip install '.[verify]'`, and a machine that does nothing else meanwhile.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import statistics
 import time
 from collections.abc import Callable, Mapping
@@ -36,18 +37,7 @@ REPEAT: Final = 9
 PART: Final = Multiplier(1431655765, -8)
 SEVERAL: Final = Multiplier(1431655765, 3)
 ACCUMULATED: Final = (-(1 << 20), 1 << 20)
-HEAD: Final = """\
-# What operators of the integer form cost, lowered by themselves: nanoseconds per element in the interpreter, with
-# optimized kernels, without delegate and on one thread. `tabulate` makes a table where it costs less than the ops.
-#
-# Measured by `python benchmarks/kernel_costs.py` on the machine that is named; on another one, measure anew and put the
-# file in this place.
-"""
-COMMENTS: Final = {
-    "to_8_bits": "scales below 1, the result of 8 bits: a division",
-    "wide": "any other: a product in int64, and what is not listed",
-    "moved": "scales of 1: zero points alone",
-}
+RESCALES: Final = ("to_8_bits", "wide", "moved")
 Made = Callable[[Builder, Value, Value], Value]
 """Makes one op of two operands, of which it may leave the second out."""
 
@@ -151,11 +141,10 @@ def measured() -> dict[str, float]:
 
 
 def text(found: Mapping[str, float], known: Costs) -> str:
-    """A file like `rules/costs.toml`."""
-    lines = [HEAD, f'machine = "{machine()}"', f"date = {datetime.now(UTC):%Y-%m-%d}", "", "[elementwise]"]
-    lines += [f'"{kind.name}" = {found[kind.name]:.3g}' for kind in known.elementwise]
-    lines += ["", "[rescale]", *(f"{key} = {found[key]:.3g} # {COMMENTS[key]}" for key in COMMENTS)]
-    return "\n".join(lines) + "\n"
+    """A file like `rules/costs.json`."""
+    sections = {"elementwise": [kind.name for kind in known.elementwise], "rescale": RESCALES}
+    figures = {section: {name: float(f"{found[name]:.3g}") for name in names} for section, names in sections.items()}
+    return json.dumps({"machine": machine(), "date": f"{datetime.now(UTC):%Y-%m-%d}", **figures}, indent=1) + "\n"
 
 
 def main() -> None:
@@ -164,7 +153,7 @@ def main() -> None:
     arguments = parser.parse_args()
     known = costs()
     before = {kind.name: figure for kind, figure in known.elementwise.items()}
-    before |= {key: getattr(known, key) for key in COMMENTS}
+    before |= {key: getattr(known, key) for key in RESCALES}
     found = measured()
     print(f"{'op':28} {'listed':>7} {'here':>7}   nanoseconds per element")
     for name, figure in before.items():

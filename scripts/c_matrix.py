@@ -36,7 +36,7 @@ def outcome(model: Path, folder: Path, options: argparse.Namespace) -> tuple[str
     except TflqError as error:
         return "refused", str(error)
     if not source.exists():  # a source for each signature
-        source = sorted(folder.glob("m.*.c"))[0]
+        source = min(folder.glob("m.*.c"))
     compiler, tested = options.cc.split(), "int main(" in source.read_text()
     sources = [source, *folder.glob("*_data.c")]
     command = [*compiler, *WARNINGS, "-o", folder / "m", *sources]
@@ -82,7 +82,10 @@ def main() -> None:
             try:
                 word, details = outcome(model, Path(folder), options)
             except Exception as error:  # noqa: BLE001 - a defect, and the others go on
-                word, details = "crash", f"{type(error).__name__}: {error} ({traceback.extract_tb(error.__traceback__)[-1]})"
+                word, details = (
+                    "crash",
+                    f"{type(error).__name__}: {error} ({traceback.extract_tb(error.__traceback__)[-1]})",
+                )
         counts[word] += 1
         if word == "refused":
             reasons[re.sub(r"'[^']*'|/\S+|\d+", "_", details)[:160]] += 1

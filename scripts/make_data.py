@@ -1,6 +1,6 @@
 """Write the data that tflq reads, from packages that are installed and from measurements.
 
-    python scripts/make_data.py schema                schema/tflite.toml and tosa_flatbuffer.toml: tables and enums
+    python scripts/make_data.py schema                schema/tflite.json and tosa_flatbuffer.json: tables and enums
     python scripts/make_data.py kernels [OPTION ...]  rules/kernels.toml, as the interpreter is measured to compute
     python scripts/make_data.py schemes               rules/int8.toml, int16x8.toml and uint8.toml, from kernels.toml
 

@@ -155,7 +155,7 @@ def table(tool: str, judged: Sequence[tuple[Trial, str]], refused: Sequence[str]
         "# Builtins on plain tensors that give what TFLite's reference kernels give, in",
         f"# {TOOLS[tool]['says']}: {', '.join(TOOLS[tool]['packages'])}.",
         "# The reference: ai-edge-litert with BUILTIN_REF. Measured by scripts/measure_target.py: do not edit.",
-        "# Types and options as in rules/integer.toml; only what is named here was tried.",
+        "# Types and options as in rules/integer.json; only what is named here was tried.",
         "",
         "[builtins]",
         *rules(kernel for kernel, exact in right.items() if exact),

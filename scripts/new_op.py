@@ -2,7 +2,7 @@
 
     python scripts/new_op.py tfl.foo arithmetic [OPERAND...]        operands by name; without any: input
 
-The operator must be in schema/tflite.toml, which has its attributes. Prints the next steps; docs/new-operator.md has
+The operator must be in schema/tflite.json, which has its attributes. Prints the next steps; docs/new-operator.md has
 all of them.
 """
 
@@ -104,7 +104,7 @@ def begin(name: str, family: str, operands: list[str]) -> str:
         raise ValueError(f"tfl.{name} is declared in tflq/dialects/tfl/{declared}.py")
     if upper not in enum("BuiltinOperator").values:
         raise ValueError(
-            f"{upper} is not in schema/tflite.toml: install a newer `tflite` package, or add the operator, its options "
+            f"{upper} is not in schema/tflite.json: install a newer `tflite` package, or add the operator, its options "
             "table and the member of BuiltinOptions2 to schema/tflite_new.toml; then run `scripts/make_data.py schema`"
         )
     declaration = ROOT / "tflq" / "dialects" / "tfl" / f"{family}.py"

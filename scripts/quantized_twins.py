@@ -15,7 +15,7 @@ from __future__ import annotations
 import argparse
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +24,7 @@ import tflq
 from tflq.dialects.regions import Region
 from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.core import Function, Module, Op, Signature, Value
 from tflq.ir.text.print_types import type_text
 from tflq.ir.types import BareType, UniformQuantizedPerAxisType
 from tflq.tools.quantize.regions.fusion import KernelFusion
@@ -147,10 +147,12 @@ def _take_integers(module: Module, twin: Function) -> None:
     for made, wanted in zip((*function.inputs, *function.outputs), (*twin.inputs, *twin.outputs), strict=True):
         made.name = wanted.name
     module.signatures = module.signatures and [
-        replace(
-            signature,
-            inputs=[(name, ends.get(value, value)) for name, value in signature.inputs or ()],
-            outputs=[(name, ends.get(value, value)) for name, value in signature.outputs or ()],
+        Signature(
+            signature.key,
+            signature.function,
+            [(name, ends.get(value, value)) for name, value in signature.inputs or ()],
+            [(name, ends.get(value, value)) for name, value in signature.outputs or ()],
+            signature.info,
         )
         for signature in module.signatures
     ]

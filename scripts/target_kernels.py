@@ -8,9 +8,11 @@ leave only such ones. Names that stand for several types, and numbers of operand
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, product
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -19,7 +21,7 @@ from scripts.kernel_trials import quantized_op, units
 from scripts.kernel_trials import trials as kernel_trials
 from scripts.target_trials import MOST, PLAIN, Trial, made
 from tflq.base.errors import InvalidModelError
-from tflq.base.files import content
+from tflq.base.files import resource
 from tflq.dialects.declare import Operator
 from tflq.dialects.effects import is_hybrid
 from tflq.dialects.tfl import activation, arithmetic, convolution, movement, pooling
@@ -68,7 +70,7 @@ class Kind:
 def kinds() -> list[Kind]:
     """All that is tried."""
     found = []
-    for kernel, said in content("rules/kernels.toml")["kernels"].items():
+    for kernel, said in tomllib.loads(Path(resource("rules/kernels.toml")).read_text())["kernels"].items():
         for line in [said] if isinstance(said, str) else said:
             if WIDE.search(" ".join(_activations(line))):
                 continue

@@ -34,7 +34,7 @@ Make = Callable[..., Value]
 
 @dataclass(frozen=True)
 class Trial:
-    """A model and its inputs. `kernel` and `signature`: what it is a trial of, as in rules/integer.toml; `activation`:
+    """A model and its inputs. `kernel` and `signature`: what it is a trial of, as in rules/integer.json; `activation`:
     the one that is fused; `kernel` is "" where the name says all."""
 
     name: str

@@ -273,7 +273,7 @@ def kinds(folder: Path) -> Sequence[Kind]:
         Kind("tosa.toml", TOSA, damaged_toml, load_tosa_target),
         Kind("tensors.toml", TENSORS, damaged_toml, _tensors),
         Kind("fusion.toml", Path(resource("rules/fusion.toml")).read_text(), damaged_toml, patterns),
-        Kind("costs.toml", Path(resource("rules/costs.toml")).read_text(), damaged_toml, load_costs),
+        Kind("costs.json", Path(resource("rules/costs.json")).read_text(), damaged_json, load_costs),
         Kind("report.json", json.dumps(REPORT), damaged_json, reported),
         Kind("printed.json", json.dumps({"report": REPORT}), damaged_json, reported),
         Kind("metadata.json", json.dumps(METADATA), damaged_json, _metadata),

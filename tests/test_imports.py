@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 NOT_NEEDED = (
-    *("dataclasses", "decimal", "fractions", "inspect", "json", "logging", "numpy.typing", "pathlib", "tomllib"),
+    *("decimal", "fractions", "logging", "numpy.typing", "pathlib", "tomllib"),
     *("concurrent.futures", "multiprocessing", "tempfile", "rich"),
 )
 

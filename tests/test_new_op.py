@@ -12,7 +12,7 @@ from tflq.formats.flatbuffer.layout import table
     ("name", "family", "message"),
     [
         ("add", "unary", r"tfl\.add is declared in tflq/dialects/tfl/arithmetic\.py"),
-        ("no_such", "unary", r"NO_SUCH is not in schema/tflite\.toml"),
+        ("no_such", "unary", r"NO_SUCH is not in schema/tflite\.json"),
     ],
 )
 def test_refused(name: str, family: str, message: str) -> None:

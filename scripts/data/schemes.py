@@ -11,12 +11,13 @@ that have none.
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, zip_longest
 from pathlib import Path
 
-from tflq.base.files import content
+from tflq.base.files import resource
 from tflq.dialects.tfl import op_name
 from tflq.ir.core import op_class
 from tflq.targets.target import split
@@ -84,7 +85,7 @@ SCHEMES = (
 
 def page(scheme: Scheme) -> str:
     """The text of a scheme's file."""
-    measured = content("rules/kernels.toml")["kernels"]
+    measured = tomllib.loads(Path(resource("rules/kernels.toml")).read_text())["kernels"]
     listed, left_out = {}, {}
     for kernel, said in measured.items():
         texts = [said] if isinstance(said, str) else said

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from importlib.metadata import version
 
-from exception_cases import CASES, misread
+from exception_cases import CASES
+from exception_cases.misread import models as misread_models
 
 from scripts.exception_trials import Trial, measure, misread_types
 from tflq.legalize.caveats import EXCEPTIONS
@@ -126,8 +127,9 @@ def _line(trial: Trial) -> str:
 
 def _misread() -> Iterator[str]:
     found: dict[tuple[str, str], list[str]] = {}
-    for name, model in misread.models():
-        types, warning = misread_types(name, model)
-        found.setdefault((name.upper(), warning), []).append(types)
+    for name, model in misread_models():
+        if misread := misread_types(name, model):
+            types, warning = misread
+            found.setdefault((name.upper(), warning), []).append(types)
     for (operator, words), listed in found.items():
         yield f"| {operator} | {'; '.join(dict.fromkeys(listed))} | {words} |"

@@ -45,7 +45,7 @@ tables may make the result of a source below 100 KB at most 20 times as large. `
 and a product are as quick.""",
     "dce": """What nothing reads any more is removed.""",
     "select": """Each op has one lowering to builtins that the interpreter gets right on plain integers
-(`rules/integer.toml` lists them). A table is a GATHER. The rescale by m with two roundings is a division of integers
+(`rules/integer.json` lists them). A table is a GATHER. The rescale by m with two roundings is a division of integers
 whose constants are proven for all sums that `x` and `y` can give: subtractions with RELU limit the sum to that range.
 `quant.scast` at the model's inputs and outputs becomes a CAST,
 whose kernel copies the stored integers.""",

@@ -7,7 +7,7 @@ import pickle
 
 import pytest
 
-from tflq.ir.types import SCALARS, ScalarType, i8, named_scalar
+from tflq.ir.types import SCALARS, ScalarType, i8, named_scalar, scalar_type
 
 
 @pytest.mark.parametrize("scalar", SCALARS.values(), ids=str)
@@ -18,6 +18,6 @@ def test_copies_are_the_type_itself(scalar: ScalarType) -> None:
 
 
 def test_a_name_means_what_it_meant_first() -> None:
-    assert ScalarType("i8", 0, "opaque", "") is i8
+    assert scalar_type("i8", 0, "opaque", "") is i8
     assert (i8.bits, i8.kind, i8.numpy) == (8, "int", "int8")
     assert named_scalar("i13") is named_scalar("i13")

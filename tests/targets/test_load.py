@@ -196,7 +196,8 @@ def test_multiply_accumulate(weights: ElementType, bias: ElementType | None, rea
     assert reason in verdict.reason
     x, w, b = conv.operands
     transposed = Op("tfl.transpose_conv", [argument((4,), i32, "shape"), w, x, b], conv.results)
-    assert target.judge(transposed) == verdict
+    other = target.judge(transposed)
+    assert (other.runs, other.reason, other.listed) == (verdict.runs, verdict.reason, verdict.listed)
 
 
 def test_the_first_signature_that_fits_decides(tmp_path: Path) -> None:
@@ -321,6 +322,6 @@ def test_kernels_of_several_targets_are_those_of_each_in_order() -> None:
     both, first, second = (load_kernels(name) for name in ("int8+int16x8", "int8", "int16x8"))
     assert both.keys() == first.keys() | second.keys()
     for name, signatures in both.items():
-        assert signatures == [*first.get(name, ()), *second.get(name, ())]
+        assert [s.text for s in signatures] == [s.text for s in (*first.get(name, ()), *second.get(name, ()))]
     with pytest.raises(OptionError, match="'int9' is not known"):
         load_kernels("int8+int9")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -9,7 +10,6 @@ import numpy as np
 import pytest
 
 from tflq.base.errors import VerificationError
-from tflq.base.light import dataclass
 from tflq.dialects.tosa.elementwise import Add, Sub
 from tflq.dialects.traits import InPlace, View
 from tflq.formats.options import options_from_arguments

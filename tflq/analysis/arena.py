@@ -16,11 +16,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any, Final
 
 from tflq.analysis.known import Prepared, prepared
-from tflq.base.light import dataclass
 from tflq.dialects.declare import Operator
 from tflq.dialects.effects import callees, is_variable
 from tflq.dialects.tfl.arithmetic import RFFT2D, AddN
@@ -58,13 +58,15 @@ _FILTER_WIDTH, _FILTER_DEPTH = 4, 32
 """Units and inputs from which on int4 weights have a kernel whose scratch depends on the machine."""
 
 
-@dataclass(frozen=True, slots=True)
 class Scratch:
     """Bytes of each tensor: `shared` ones live while the operator runs, `persistent` ones as long as the
     interpreter."""
 
-    shared: tuple[int, ...] = ()
-    persistent: tuple[int, ...] = ()
+    __slots__ = ("persistent", "shared")
+
+    def __init__(self, shared: tuple[int, ...] = (), persistent: tuple[int, ...] = ()) -> None:
+        self.shared: Final = shared
+        self.persistent: Final = persistent
 
 
 _NONE: Final = Scratch()
@@ -288,14 +290,16 @@ def offsets(module: Module, function: int = 0) -> dict[Value, int]:
     return {value: places[at] for value, at in plan.numbers.items() if at < len(places)}
 
 
-@dataclass(slots=True)
 class _Span:
     """One tensor: its bytes, its number in the file, and the first and last operator that it lives for."""
 
-    size: int
-    first: int
-    last: int = _ALWAYS
-    number: int = 0
+    __slots__ = ("first", "last", "number", "size")
+
+    def __init__(self, size: int, first: int, last: int = _ALWAYS, number: int = 0) -> None:
+        self.size = size
+        self.first = first
+        self.last = last
+        self.number = number
 
     @property
     def always(self) -> bool:

@@ -16,7 +16,6 @@ import numpy as np
 
 from tflq.analysis.evaluate.registry import evaluate_op, evaluator
 from tflq.base.errors import Refused
-from tflq.base.light import dataclass
 from tflq.dialects.declare import Operator, trait_of
 from tflq.dialects.effects import callees, entry_functions, is_handle, is_variable
 from tflq.dialects.inference import constant_array
@@ -47,12 +46,12 @@ LIMIT: Final = 4096
 """Elements of a tensor that is still computed: shapes and indices are small."""
 
 
-@dataclass(frozen=True, eq=False)
 class Known:
     """`open` flags the elements that are not known, which are 1 in `array`; None if all are known."""
 
-    array: np.ndarray
-    open: np.ndarray | None = None
+    def __init__(self, array: np.ndarray, open: np.ndarray | None = None) -> None:
+        self.array: Final = array
+        self.open: Final = open
 
     @property
     def complete(self) -> bool:
@@ -159,14 +158,19 @@ def _flags(op: Operator, operands: list[Known], compute: Callable[..., Any]) -> 
 _UNSIZED: Final = (SCALARS["!tfl.string"], SCALARS["!tfl.variant"])
 
 
-@dataclass(frozen=True)
 class Prepared:
     """Of one function: the results that are `computed` before it runs, those that are `persistent` from the first run
     on, and the first op whose result is `dynamic`."""
 
-    computed: frozenset[Value] = frozenset()
-    persistent: frozenset[Value] = frozenset()
-    dynamic: Op | None = None
+    def __init__(
+        self,
+        computed: frozenset[Value] = frozenset(),
+        persistent: frozenset[Value] = frozenset(),
+        dynamic: Op | None = None,
+    ) -> None:
+        self.computed: Final = computed
+        self.persistent: Final = persistent
+        self.dynamic: Final = dynamic
 
 
 def prepared(module: Module) -> list[Prepared]:
@@ -477,14 +481,16 @@ _RULES_OF_SUMS: Final[Mapping[type[Op], _Rule]] = {**_RULES, Clz: _clz, ReduceSu
 # what is assigned to it. Kernels: var_handle.cc, read_variable.cc, assign_variable.cc, call_once.cc.
 
 
-@dataclass(frozen=True, slots=True)
 class Access:
     """An access of an operator that reads or assigns a variable. `once`: the function, by index, that CALL_ONCE runs
     for it; None for an access in every run."""
 
-    name: str
-    op: ReadVariable | AssignVariable
-    once: int | None = None
+    __slots__ = ("name", "once", "op")
+
+    def __init__(self, name: str, op: ReadVariable | AssignVariable, once: int | None = None) -> None:
+        self.name: Final = name
+        self.op: Final = op
+        self.once: Final = once
 
     @property
     def value(self) -> Value:

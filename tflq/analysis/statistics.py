@@ -32,14 +32,13 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Annotated, Any, Final, Literal, Required, TypedDict
+from typing import Annotated, Any, Final, Literal, NamedTuple, Required, TypedDict
 
 import numpy as np
 
 from tflq.base.documents import Check, DocumentError, checked, exactly, read_json
 from tflq.base.errors import OptionError, Reason, check_choice, choices
 from tflq.base.files import FilePath, replace_file
-from tflq.base.light import NamedTuple
 from tflq.ir.core import Function, Value
 from tflq.numerics.ranges import FINITE, METHODS, least_squared_error, moving_average, percentile
 

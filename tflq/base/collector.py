@@ -3,6 +3,9 @@
 A conversion makes hundreds of thousands of objects, few of them garbage. The collector is not turned off: if threads
 convert without end, one of them is always converting, and nothing would ever be collected. Once it is known how many
 operators a network has (`expect`), it is converted before the next collection.
+
+Measured on networks of 10,000 operators: of the time of a conversion, collections take 20 % with Python's own
+thresholds, 3 to 8 % without `expect`, and 2 % with both.
 """
 
 from __future__ import annotations

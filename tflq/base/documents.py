@@ -28,11 +28,21 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from types import NoneType, UnionType
-from typing import Annotated, Any, Final, Literal, NotRequired, Required, TypeAlias, Union, get_args, get_origin
+from typing import (
+    Annotated,
+    Any,
+    Final,
+    Literal,
+    NotRequired,
+    Required,
+    TypeAlias,
+    Union,
+    get_args,
+    get_origin,
+)
 
 from tflq.base.errors import OptionError, Reason
-from tflq.base.files import FilePath, file_errors, read_toml
-from tflq.base.light import NamedTuple
+from tflq.base.files import FilePath, file_errors
 
 Path: TypeAlias = tuple[str | int, ...]
 """Keys of tables and indices of lists, from the top of a document."""
@@ -61,11 +71,14 @@ class DocumentError(ValueError):
         return f"{field}: {self.what}" if field else self.what
 
 
-class Check(NamedTuple):
+class Check:
     """A condition that a value fulfils, and the noun for those that do: "a size, from 1 on"."""
 
-    noun: str
-    test: Callable[[Any], object]
+    __slots__ = ("noun", "test")
+
+    def __init__(self, noun: str, test: Callable[[Any], object]) -> None:
+        self.noun: Final = noun
+        self.test: Final = test
 
 
 def exactly(value: object) -> Check:
@@ -399,6 +412,8 @@ class TomlFile:
 
     def __init__(self, path: FilePath) -> None:
         """FileError if it cannot be read, OptionError if it is not TOML."""
+        import tomllib
+
         self.path = os.fspath(path)
         with file_errors(path), open(path, "rb") as file:
             data = file.read()
@@ -408,7 +423,7 @@ class TomlFile:
             remedy = "give a .toml file, in UTF-8"
             raise OptionError(Reason(fault.what, self.path, place=str(fault.line), remedy=remedy)) from None
         try:
-            self.content: dict[str, Any] = read_toml(self.text)
+            self.content: dict[str, Any] = tomllib.loads(self.text)
         except RecursionError:
             raise OptionError(Reason(f"it is nested over {_DEEPEST} deep", self.path, remedy=_OF_TOML)) from None
         except ValueError as error:

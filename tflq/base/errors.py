@@ -20,9 +20,8 @@ import operator
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-
-from tflq.base.light import dataclass
 
 if TYPE_CHECKING:
     from typing import Protocol

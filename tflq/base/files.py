@@ -1,4 +1,4 @@
-"""Output files, TOML files, and the data files of the package.
+"""Output files, and the data files of the package.
 
 Every command checks the files that it will write with `check_outputs` before it works, and writes them with
 `replace_files`. An input is never replaced, another file only with `force`. A file is written whole or not at all: on
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from errno import ELOOP
 from functools import cache
@@ -212,68 +212,6 @@ def tidy(path: FilePath) -> str:
     return text if ".." in text else os.path.normpath(text)
 
 
-# TOML files. Most of the library's own are sections of plain lines, each a text or a number. These are read here, ten
-# times as fast as by `tomllib`, which reads all others.
-
-
-def read_toml(text: str) -> dict[str, Any]:
-    """The content of a file. ValueError (a `tomllib.TOMLDecodeError`) if it is not TOML."""
-    content = _plain(text)
-    if content is not None:
-        return content
-    import tomllib
-
-    return tomllib.loads(text)
-
-
-def _plain(text: str) -> dict[str, Any] | None:
-    """The content of sections of plain lines in which no key occurs twice; None for any other file."""
-    if not text.replace("\n", "").isprintable():
-        return None
-    content: dict[str, Any] = {}
-    section = content
-    for line in text.split("\n"):
-        if not line or line[0] == "#":
-            continue
-        name, is_key, right = line.partition(" = ")
-        if is_key:
-            key, value = _plain_key(name), _plain_value(right)
-            if key is None or value is None or key in section:
-                return None
-            section[key] = value
-        else:
-            name = line[1:-1]
-            if line != f"[{name}]" or not _is_word(name) or name in content:
-                return None
-            section = content[name] = {}
-    return content
-
-
-def _is_word(name: str) -> bool:
-    return name.isidentifier() and name.isascii()
-
-
-def _plain_key(name: str) -> str | None:
-    """A key that is a word, or in double quotes words with dots."""
-    quoted = name[1:-1]
-    if name == f'"{quoted}"':
-        return quoted if _is_word(quoted.replace(".", "_")) else None
-    return name if _is_word(name) else None
-
-
-def _plain_value(literal: str) -> str | float | None:
-    """A text without escapes or a number, before a comment if there is one; None for anything else."""
-    quote = literal[:1]
-    if quote in ("'", '"'):
-        text, closed, rest = literal[1:].partition(quote)
-        rest = rest.lstrip(" ")
-        return text if closed and rest[:1] in ("", "#") and not (quote == '"' and "\\" in text) else None
-    number = literal.partition("#")[0].rstrip(" ")
-    whole, _, fraction = number.partition(".")
-    plain = number.isascii() and whole.isdecimal() and fraction.isdecimal() and (whole == "0" or whole[0] != "0")
-    return float(number) if plain else None
-
-
 # The data files `schema/` and `rules/`: inside the package in a wheel, next to it in a checkout.
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
@@ -281,7 +219,7 @@ PACKAGE = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 
 @cache
 def resource(name: str) -> str:
-    """The path of a data file or folder, such as `schema/tflite.toml`. FileNotFoundError if it is in neither place."""
+    """The path of a data file or folder, such as `schema/tflite.json`. FileNotFoundError if it is in neither place."""
     checkout = os.path.dirname(PACKAGE)
     for root in (PACKAGE, checkout):
         if os.path.exists(path := os.path.join(root, name)):
@@ -289,7 +227,11 @@ def resource(name: str) -> str:
     raise FileNotFoundError(f"{name} is neither in {PACKAGE} nor in {checkout}: the installation is incomplete")
 
 
-def content(name: str) -> dict[str, Any]:
-    """The content of a data file in TOML."""
+@cache
+def content(name: str) -> Mapping[str, Any]:
+    """The content of a data file in JSON: what every conversion reads, since `tomllib` takes longer to import."""
+    import json
+
     with open(resource(name), encoding="utf-8") as file:
-        return read_toml(file.read())
+        document: Mapping[str, Any] = json.load(file)
+        return document

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 Cell: TypeAlias = str | tuple[str, str]
 """A text, or a text and its style."""
@@ -20,13 +20,18 @@ ALIGNED = 48
 _CONTROLS = {n: f"\\x{n:02x}" for n in (*range(32), *range(127, 160)) if n not in (9, 10)}
 
 
-class Table(NamedTuple):
+class Table:
     """Columns as wide as they need to be, those of `right` aligned right. `total`: the last row is bold."""
 
-    head: Sequence[str]
-    rows: Sequence[Sequence[Cell]]
-    right: Sequence[int] = ()
-    total: bool = False
+    __slots__ = ("head", "right", "rows", "total")
+
+    def __init__(
+        self, head: Sequence[str], rows: Sequence[Sequence[Cell]], right: Sequence[int] = (), total: bool = False
+    ) -> None:
+        self.head: Final = head
+        self.rows: Final = rows
+        self.right: Final = right
+        self.total: Final = total
 
     def lines(self, most: int | None = None) -> list[list[Cell]]:
         """The lines within a width. Where that is too narrow the widest columns of text wrap. Nothing is cut off."""

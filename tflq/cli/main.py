@@ -29,7 +29,6 @@ from tflq.base.errors import (
     choices,
     nearest,
 )
-from tflq.base.light import dataclass
 from tflq.base.version import __version__
 from tflq.cli import output
 from tflq.cli.output import Undelivered, open_standard_streams
@@ -210,15 +209,15 @@ class Stopped(BaseException):
         self.signal = signal
 
 
-@dataclass(frozen=True)
 class Failure:
     """An error's class, its exit code and its message; the `reasons` in the form of JSON. Can be pickled, whatever the
     error holds."""
 
-    kind: str
-    code: int
-    message: str
-    reasons: tuple[dict[str, Any], ...]
+    def __init__(self, kind: str, code: int, message: str, reasons: tuple[dict[str, Any], ...]) -> None:
+        self.kind: Final = kind
+        self.code: Final = code
+        self.message: Final = message
+        self.reasons: Final = reasons
 
     @classmethod
     def of(cls, error: BaseException) -> Failure:

@@ -210,7 +210,7 @@ def _convert(job: _Job) -> _Outcome:
     except Exception as error:  # noqa: BLE001 - of one model; the others go on
         failure = Failure.of(error)
         if job.source not in failure.message:
-            failure = replace(failure, message=f"{job.source}: {failure.message}")
+            failure = Failure(failure.kind, failure.code, f"{job.source}: {failure.message}", failure.reasons)
         return _Outcome(job.source, job.destination, time.perf_counter() - start, failure=failure)
     seconds = time.perf_counter() - start
     cost = conversion.cost if job.many.as_json or not job.many.quiet else None

@@ -6,13 +6,13 @@ import os
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tflq.base.collector import collected_rarely, expect
 from tflq.base.errors import FileError, OptionError, Reason, TflqError, check_flags, check_path
 from tflq.base.files import FilePath, Pieces, check_outputs, replace_files, tidy
-from tflq.base.light import dataclass, replace
 from tflq.base.logs import WARNING, log, stage
 from tflq.conversion.remarks import of_model, of_rules, of_target
 from tflq.conversion.report import Report

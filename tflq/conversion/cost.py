@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from tflq.analysis.arena import Arena, arena_of
-from tflq.base.light import dataclass
 from tflq.conversion.report import Row
 from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D, FullyConnected
 from tflq.formats.options import Options

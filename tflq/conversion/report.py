@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from tflq.base.light import dataclass
 from tflq.dialects.forms import OF_TARGET, UNQUANTIZED
 from tflq.dialects.tfl.state import Custom
 from tflq.ir.core import Location, Module, Value

@@ -21,7 +21,6 @@ from typing import Any, ClassVar, Final, TypeVar
 
 import numpy as np
 
-from tflq.base.light import dataclass
 from tflq.dialects.inference import DECLARED_SHAPES, DeclaredShapes, NotInferred, check_sizes
 from tflq.ir.attributes import TypedFloat, TypedInt
 from tflq.ir.core import Op, Value, register
@@ -161,12 +160,14 @@ def result(*types: Types | ScalarType, **options: bool) -> Any:
 # --- attributes
 
 
-@dataclass(frozen=True, slots=True)
 class Kind:
     """The kind of an attribute: in words, and a test for values."""
 
-    text: str
-    holds: Callable[[Any], bool]
+    __slots__ = ("holds", "text")
+
+    def __init__(self, text: str, holds: Callable[[Any], bool]) -> None:
+        self.text: Final = text
+        self.holds: Final = holds
 
     def __str__(self) -> str:
         return self.text

@@ -14,7 +14,6 @@ from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 
-from tflq.base.light import dataclass
 from tflq.dialects.declare import Attribute, Operator, Slot, Trait
 from tflq.dialects.inference import product, without_dim
 from tflq.dialects.traits import OfSlots
@@ -316,7 +315,6 @@ class Misreads(Trait):
         self.kinds: Final = frozenset(kinds)
 
 
-@dataclass(frozen=True, slots=True)
 class HybridKernel(Trait):
     """A kernel computes on float activations with quantized weights of these types.
 
@@ -324,10 +322,19 @@ class HybridKernel(Trait):
     scale; symmetric: of these it refuses a zero point other than 0.
     """
 
-    weights: tuple[ScalarType, ...]
-    blockwise: tuple[ScalarType, ...] = ()
-    scaleless: tuple[ScalarType, ...] = ()
-    symmetric: tuple[ScalarType, ...] = ()
+    __slots__ = ("blockwise", "scaleless", "symmetric", "weights")
+
+    def __init__(
+        self,
+        weights: tuple[ScalarType, ...],
+        blockwise: tuple[ScalarType, ...] = (),
+        scaleless: tuple[ScalarType, ...] = (),
+        symmetric: tuple[ScalarType, ...] = (),
+    ) -> None:
+        self.weights: Final = weights
+        self.blockwise: Final = blockwise
+        self.scaleless: Final = scaleless
+        self.symmetric: Final = symmetric
 
 
 class AsksSameScale(Trait):

@@ -14,7 +14,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from tflq.base.light import dataclass
 from tflq.dialects.declare import Attribute, Operator, Slot, Trait
 from tflq.dialects.inference import DECLARED_SHAPES, DeclaredShapes, Dims, Misfit, NotInferred, product
 from tflq.dialects.inference import text as _text
@@ -62,22 +61,26 @@ class ComputesInFloat(Trait):
     """Its reference kernel computes in float even on integers."""
 
 
-@dataclass(frozen=True, slots=True)
 class StaysQuantized(Trait):
     """It keeps its quantized tensors in the integer form; `reason` says why."""
 
-    reason: str
+    __slots__ = ("reason",)
+
+    def __init__(self, reason: str) -> None:
+        self.reason: Final = reason
 
 
 class Recurrent(Trait):
     """It keeps a state in variable tensors, which `reset_all_variables()` resets."""
 
 
-@dataclass(frozen=True, slots=True)
 class Unquantized(Trait):
     """It has no quantized signature; `reason` says why none of its tensors holds numbers that could be scaled."""
 
-    reason: str
+    __slots__ = ("reason",)
+
+    def __init__(self, reason: str) -> None:
+        self.reason: Final = reason
 
 
 class Undescribed(Trait):
@@ -280,11 +283,13 @@ class Surrounded(Trait):
         self.zero_point = zero_point
 
 
-@dataclass(frozen=True, slots=True)
 class Role(Trait):
     """The last part of the result's name, after that of the operator in the model: `conv1/accumulator`."""
 
-    text: str
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        self.text: Final = text
 
 
 # Memory that an interpreter gives operands and results: which of them share it, and when their size is known.

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from tflq.base.light import dataclass
 from tflq.dialects.forms import TRANSLATED, Form
 from tflq.ir.core import Module
 from tflq.transforms.pass_manager import Pass, PassResult
 
 
-@dataclass(frozen=True)
 class CoreToInteger(Pass):
     """Ops of arith, math, tensor, linalg, shape, func and fxpmath, which text has, become ops of `tosa` on integers and
     builtins on floats; statistics go. UnsupportedError lists those without an exact form."""

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
 
 from tflq.base.errors import Reason, Refused, UnsupportedError, operators
-from tflq.base.light import dataclass, field, replace
 from tflq.base.sized import need_few_parts
 from tflq.dialects.builder import Emitter
 from tflq.dialects.declare import Operator
@@ -165,7 +165,7 @@ def lowered_module(source: Module, functions: Sequence[Function], renamed: Mappi
         return None if pairs is None else [(name, renamed.get(value, value)) for name, value in pairs]
 
     def moved(s: Signature) -> Signature:
-        return replace(s, function=places.index(s.function), inputs=side(s.inputs), outputs=side(s.outputs), info={})
+        return Signature(s.key, places.index(s.function), side(s.inputs), side(s.outputs))
 
     signatures = None if source.signatures is None else [moved(s) for s in source.signatures]
     module = Module(list(functions), signatures, description=source.description, source=source.source)

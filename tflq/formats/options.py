@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -20,7 +21,6 @@ from tflq.base.errors import (
     not_expected,
 )
 from tflq.base.files import FilePath
-from tflq.base.light import dataclass, field
 from tflq.formats.backend import DEFAULT, Backend, backend
 from tflq.targets.target import INTEGER
 from tflq.targets.target import Target as Kernels
@@ -36,7 +36,7 @@ State = Literal["kept", "variables", "inputs"]
 Prefer = Literal["speed", "size", "memory"]
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class Options:
     """The options of a conversion: see `tflq.convert`.
 

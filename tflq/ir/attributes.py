@@ -16,7 +16,6 @@ from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 
-from tflq.base.light import dataclass
 from tflq.ir.types import ElementType, TensorType
 
 
@@ -80,18 +79,30 @@ class TypedArray(np.ndarray):
         return TypedArray.of, (np.asarray(self), self.element, self.type)
 
 
-@dataclass(frozen=True)
 class Opaque:
     """An attribute of a dialect, such as `#stablehlo<precision HIGH>`, as it is written, with single blanks."""
 
-    text: str
+    def __init__(self, text: str) -> None:
+        self.text: Final = text
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Opaque) and self.text == other.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
 
 
-@dataclass(frozen=True)
 class AffineMap:
     """`affine_map<(d0, d1) -> (d1)>`, as it is written, without needless blanks."""
 
-    text: str
+    def __init__(self, text: str) -> None:
+        self.text: Final = text
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, AffineMap) and self.text == other.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
 
     @cached_property
     def dims(self) -> tuple[str, ...]:

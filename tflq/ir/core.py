@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Any, ClassVar, Final, TypeVar, cast
 
 import numpy as np
 
-from tflq.base.light import dataclass, field, replace
 from tflq.ir.facts import Fact, Facts
 from tflq.ir.index import DIALECTS, PACKAGES
 from tflq.ir.types import SCALARS, ScalarType, TensorType
@@ -29,13 +29,13 @@ COMPLETE: Final = frozenset({"ext", "fxpmath", "quant"})
 """Dialects without other ops than those that tflq declares."""
 
 
-@dataclass(frozen=True)
 class Dialect:
     """The ops of one dialect: `families` has the names of the ops that each module of `package` declares."""
 
-    name: str
-    package: str
-    families: Mapping[str, Sequence[str]]
+    def __init__(self, name: str, package: str, families: Mapping[str, Sequence[str]]) -> None:
+        self.name: Final = name
+        self.package: Final = package
+        self.families: Final = families
 
     @cached_property
     def family_of(self) -> Mapping[str, str]:
@@ -158,15 +158,29 @@ class Buffer:
         return f"<Buffer of {self.data.size} bytes>"
 
 
-@dataclass(frozen=True, slots=True)
 class Location:
     """Where an op comes from: the path into the source model that every message shows."""
 
-    file: str
-    function: int
-    operator: int
-    opcode: str
-    tensor: str
+    __slots__ = ("file", "function", "opcode", "operator", "tensor")
+
+    def __init__(self, file: str, function: int, operator: int, opcode: str, tensor: str) -> None:
+        self.file: Final = file
+        self.function: Final = function
+        self.operator: Final = operator
+        self.opcode: Final = opcode
+        self.tensor: Final = tensor
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Location) and (self.file, self.function, self.operator, self.opcode, self.tensor) == (
+            other.file,
+            other.function,
+            other.operator,
+            other.opcode,
+            other.tensor,
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.file, self.function, self.operator, self.opcode, self.tensor))
 
     @property
     def place(self) -> str:
@@ -378,20 +392,20 @@ class Op:
         return text
 
 
-@dataclass(eq=False)
 class Block:
     """Ops in order, the last of them a terminator (`linalg.yield`, `stablehlo.return` ...), and the values they start
     with."""
 
-    arguments: list[Value]
-    ops: list[Op]
+    def __init__(self, arguments: list[Value], ops: list[Op]) -> None:
+        self.arguments = arguments
+        self.ops = ops
 
 
-@dataclass(eq=False)
 class Region:
     """The content of an op: blocks, of which the first is run first."""
 
-    blocks: list[Block]
+    def __init__(self, blocks: list[Block]) -> None:
+        self.blocks = blocks
 
     @property
     def block(self) -> Block:
@@ -400,7 +414,6 @@ class Region:
         return block
 
 
-@dataclass(eq=False, repr=False)
 class Function(Facts):
     """One subgraph. `tensors` is the tensor table of the file it was read from, in order, unused ones included.
 
@@ -409,26 +422,42 @@ class Function(Facts):
     A pass that asks again after it has changed operands or results by itself says `changed()` before.
     """
 
-    name: str | None
-    inputs: list[Value]
-    outputs: list[Value]
-    ops: list[Op]
-    tensors: list[Value] = field(default_factory=list)
-    info: Mapping[str, Any] = field(default_factory=dict)
+    def __init__(
+        self,
+        name: str | None,
+        inputs: list[Value],
+        outputs: list[Value],
+        ops: list[Op],
+        tensors: list[Value] | None = None,
+        info: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.name = name
+        self.inputs = inputs
+        self.outputs = outputs
+        self.ops = ops
+        self.tensors: list[Value] = [] if tensors is None else tensors
+        self.info: Mapping[str, Any] = {} if info is None else info
 
     def __repr__(self) -> str:
         return f"<Function '{self.name or ''}' of {len(self.ops)} ops>"
 
 
-@dataclass
 class Signature:
     """A named entry point: (name, value) pairs of `function`'s inputs and outputs."""
 
-    key: str | None
-    function: int
-    inputs: list[tuple[str | None, Value]] | None
-    outputs: list[tuple[str | None, Value]] | None
-    info: Mapping[str, Any] = field(default_factory=dict)
+    def __init__(
+        self,
+        key: str | None,
+        function: int,
+        inputs: list[tuple[str | None, Value]] | None,
+        outputs: list[tuple[str | None, Value]] | None,
+        info: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.key = key
+        self.function = function
+        self.inputs = inputs
+        self.outputs = outputs
+        self.info: Mapping[str, Any] = {} if info is None else info
 
     @property
     def values(self) -> list[Value]:
@@ -439,15 +468,16 @@ class Signature:
         """The signature with the values that its function returns now, by those it returned."""
         if self.outputs is None:
             return self
-        return replace(self, outputs=[(name, replacements.get(value, value)) for name, value in self.outputs])
+        outputs = [(name, replacements.get(value, value)) for name, value in self.outputs]
+        return Signature(self.key, self.function, self.inputs, outputs, self.info)
 
 
-@dataclass
 class Metadata:
     """A named blob."""
 
-    name: str | None
-    buffer: Buffer
+    def __init__(self, name: str | None, buffer: Buffer) -> None:
+        self.name = name
+        self.buffer = buffer
 
 
 Item = TypeVar("Item")

@@ -10,13 +10,14 @@ arrays, compared and hashed by their bytes, since a layer can have thousands of 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeGuard
 
 import numpy as np
 
 from tflq.base.errors import Refused, UnsupportedError
-from tflq.base.light import dataclass, field
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -29,41 +30,30 @@ class NoNumbers(Refused, TypeError):  # noqa: N818 an answer, not an error
 # Scalar element types: integers, floats, and those that have a name alone.
 
 
-_SCALARS_BY_NAME: dict[str, ScalarType] = {}
-
-
-@dataclass(frozen=True, slots=True, eq=False, init=False)
 class ScalarType:
     """A plain element type, named as in MLIR (`i8`, `ui8`, `f32`, ...); `bits` is its packed width. Types are compared
-    by identity: there is one object of each name, also after a copy or a pickle."""
+    by identity: there is one object of each name, also after a copy or a pickle (`scalar_type`)."""
 
-    name: str
-    bits: int
-    kind: str  # "int", "uint", "bool", "float", "complex" or "opaque"
-    numpy: str  # name of the numpy dtype of one unpacked element; "" if it has none
-    is_integer: bool = field(repr=False)
-    is_float: bool = field(repr=False)
-    signed: bool = field(repr=False)
-    minimum: int = field(repr=False)  # of an integer type, its smallest value
-    maximum: int = field(repr=False)  # and its largest
-    _dtype: np.dtype | None = field(repr=False)
+    __slots__ = ("_dtype", "bits", "is_float", "is_integer", "kind", "maximum", "minimum", "name", "numpy", "signed")
 
-    def __new__(cls, name: str, bits: int, kind: str, numpy: str) -> ScalarType:
-        if name not in _SCALARS_BY_NAME:
-            signed = kind == "int"
-            span = 1 << bits
-            fields: dict[str, object] = {"name": name, "bits": bits, "kind": kind, "numpy": numpy, "signed": signed}
-            fields |= {"is_integer": kind in ("int", "uint"), "is_float": kind == "float"}
-            fields |= {"minimum": -(span // 2) if signed else 0, "maximum": (span // 2 if signed else span) - 1}
-            fields["_dtype"] = np.dtype(numpy) if numpy else None
-            scalar = object.__new__(cls)
-            for key, value in fields.items():
-                object.__setattr__(scalar, key, value)
-            return _SCALARS_BY_NAME.setdefault(name, scalar)
-        return _SCALARS_BY_NAME[name]
+    def __init__(self, name: str, bits: int, kind: str, numpy: str) -> None:
+        signed, span = kind == "int", 1 << bits
+        self.name: Final = name
+        self.bits: Final = bits
+        self.kind: Final = kind  # "int", "uint", "bool", "float", "complex" or "opaque"
+        self.numpy: Final = numpy  # name of the numpy dtype of one unpacked element; "" if it has none
+        self.is_integer: Final = kind in ("int", "uint")
+        self.is_float: Final = kind == "float"
+        self.signed: Final = signed
+        self.minimum: Final = -(span // 2) if signed else 0  # of an integer type, its smallest value
+        self.maximum: Final = (span // 2 if signed else span) - 1  # and its largest
+        self._dtype: Final = np.dtype(numpy) if numpy else None
 
-    def __reduce__(self) -> tuple[type[ScalarType], tuple[str, int, str, str]]:
-        return ScalarType, (self.name, self.bits, self.kind, self.numpy)
+    def __reduce__(self) -> tuple[Callable[..., ScalarType], tuple[str, int, str, str]]:
+        return scalar_type, (self.name, self.bits, self.kind, self.numpy)
+
+    def __repr__(self) -> str:
+        return f"ScalarType(name={self.name!r}, bits={self.bits!r}, kind={self.kind!r}, numpy={self.numpy!r})"
 
     @property
     def dtype(self) -> np.dtype:
@@ -80,30 +70,40 @@ class ScalarType:
         return self.name
 
 
-i1 = ScalarType("i1", 8, "bool", "bool")
-i2 = ScalarType("i2", 2, "int", "int8")
-i4 = ScalarType("i4", 4, "int", "int8")
-i8 = ScalarType("i8", 8, "int", "int8")
-i16 = ScalarType("i16", 16, "int", "int16")
-i32 = ScalarType("i32", 32, "int", "int32")
-i64 = ScalarType("i64", 64, "int", "int64")
-ui4 = ScalarType("ui4", 4, "uint", "uint8")
-ui8 = ScalarType("ui8", 8, "uint", "uint8")
-ui16 = ScalarType("ui16", 16, "uint", "uint16")
-ui32 = ScalarType("ui32", 32, "uint", "uint32")
-ui64 = ScalarType("ui64", 64, "uint", "uint64")
-f16 = ScalarType("f16", 16, "float", "float16")
-f32 = ScalarType("f32", 32, "float", "float32")
-f64 = ScalarType("f64", 64, "float", "float64")
-bf16 = ScalarType("bf16", 16, "float", "")
-f8e4m3fn = ScalarType("f8E4M3FN", 8, "float", "")
-f8e5m2 = ScalarType("f8E5M2", 8, "float", "")
-complex64 = ScalarType("complex<f32>", 64, "complex", "complex64")
-complex128 = ScalarType("complex<f64>", 128, "complex", "complex128")
-string = ScalarType("!tfl.string", 0, "opaque", "")
-resource = ScalarType("!tfl.resource", 0, "opaque", "")
-variant = ScalarType("!tfl.variant", 0, "opaque", "")
-index = ScalarType("index", 64, "index", "int64")  # of shapes, in the text form only; no file stores it
+_SCALARS_BY_NAME: dict[str, ScalarType] = {}
+
+
+def scalar_type(name: str, bits: int, kind: str, numpy: str) -> ScalarType:
+    """The type of a name, which there is once; of a new name with these properties."""
+    if name not in _SCALARS_BY_NAME:
+        return _SCALARS_BY_NAME.setdefault(name, ScalarType(name, bits, kind, numpy))
+    return _SCALARS_BY_NAME[name]
+
+
+i1 = scalar_type("i1", 8, "bool", "bool")
+i2 = scalar_type("i2", 2, "int", "int8")
+i4 = scalar_type("i4", 4, "int", "int8")
+i8 = scalar_type("i8", 8, "int", "int8")
+i16 = scalar_type("i16", 16, "int", "int16")
+i32 = scalar_type("i32", 32, "int", "int32")
+i64 = scalar_type("i64", 64, "int", "int64")
+ui4 = scalar_type("ui4", 4, "uint", "uint8")
+ui8 = scalar_type("ui8", 8, "uint", "uint8")
+ui16 = scalar_type("ui16", 16, "uint", "uint16")
+ui32 = scalar_type("ui32", 32, "uint", "uint32")
+ui64 = scalar_type("ui64", 64, "uint", "uint64")
+f16 = scalar_type("f16", 16, "float", "float16")
+f32 = scalar_type("f32", 32, "float", "float32")
+f64 = scalar_type("f64", 64, "float", "float64")
+bf16 = scalar_type("bf16", 16, "float", "")
+f8e4m3fn = scalar_type("f8E4M3FN", 8, "float", "")
+f8e5m2 = scalar_type("f8E5M2", 8, "float", "")
+complex64 = scalar_type("complex<f32>", 64, "complex", "complex64")
+complex128 = scalar_type("complex<f64>", 128, "complex", "complex128")
+string = scalar_type("!tfl.string", 0, "opaque", "")
+resource = scalar_type("!tfl.resource", 0, "opaque", "")
+variant = scalar_type("!tfl.variant", 0, "opaque", "")
+index = scalar_type("index", 64, "index", "int64")  # of shapes, in the text form only; no file stores it
 
 SCALARS: dict[str, ScalarType] = {
     t.name: t
@@ -134,9 +134,9 @@ def named_scalar(name: str) -> ScalarType | None:
         container = next((size for size in (8, 16, 32, 64) if bits <= size), 0)
         signed = integer[1] == "i"
         dtype = f"{'' if signed else 'u'}int{container}" if container else ""
-        return ScalarType(name, bits, "int" if signed else "uint", dtype)
+        return scalar_type(name, bits, "int" if signed else "uint", dtype)
     number = re.fullmatch(_FLOAT, name)
-    return None if number is None else ScalarType(name, int(number[1] or number[2] or 19), "float", "")
+    return None if number is None else scalar_type(name, int(number[1] or number[2] or 19), "float", "")
 
 
 @cache
@@ -346,14 +346,31 @@ class UniformQuantizedSubChannelType(_ManyScales):
         return cls(storage, expressed, tuple(axes), tuple(block_sizes), scale, _frozen(zero, np.int64), low, high)
 
 
-@dataclass(frozen=True, slots=True)
 class AnyQuantizedType:
     """Quantized, parameters not yet known: `!quant.any<i8<-16:7>:f32>`."""
 
-    storage: ScalarType
-    expressed: ScalarType | None
-    storage_min: int
-    storage_max: int
+    __slots__ = ("expressed", "storage", "storage_max", "storage_min")
+
+    def __init__(self, storage: ScalarType, expressed: ScalarType | None, storage_min: int, storage_max: int) -> None:
+        self.storage: Final = storage
+        self.expressed: Final = expressed
+        self.storage_min: Final = storage_min
+        self.storage_max: Final = storage_max
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, AnyQuantizedType) and (
+            self.storage,
+            self.expressed,
+            self.storage_min,
+            self.storage_max,
+        ) == (other.storage, other.expressed, other.storage_min, other.storage_max)
+
+    def __hash__(self) -> int:
+        return hash((self.storage, self.expressed, self.storage_min, self.storage_max))
+
+    def __repr__(self) -> str:
+        ends = f"storage_min={self.storage_min}, storage_max={self.storage_max}"
+        return f"AnyQuantizedType(storage={self.storage!r}, expressed={self.expressed!r}, {ends})"
 
     @classmethod
     def of(
@@ -367,13 +384,30 @@ LEAST_WIDTH: Final = 1e-6
 """Of a range of reals, from its minimum to its maximum, for which there are parameters."""
 
 
-@dataclass(frozen=True, slots=True)
 class CalibratedQuantizedType:
     """Statistics only: `!quant.calibrated<f32<-0.998:1.2321>>`."""
 
-    expressed: ScalarType
-    minimum: float
-    maximum: float
+    __slots__ = ("expressed", "maximum", "minimum")
+
+    def __init__(self, expressed: ScalarType, minimum: float, maximum: float) -> None:
+        self.expressed: Final = expressed
+        self.minimum: Final = minimum
+        self.maximum: Final = maximum
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, CalibratedQuantizedType) and (self.expressed, self.minimum, self.maximum) == (
+            other.expressed,
+            other.minimum,
+            other.maximum,
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.expressed, self.minimum, self.maximum))
+
+    def __repr__(self) -> str:
+        return (
+            f"CalibratedQuantizedType(expressed={self.expressed!r}, minimum={self.minimum!r}, maximum={self.maximum!r})"
+        )
 
     @classmethod
     def of(cls, expressed: ScalarType, minimum: float, maximum: float) -> CalibratedQuantizedType:
@@ -393,30 +427,52 @@ class CalibratedQuantizedType:
         return self.expressed
 
 
-@dataclass(frozen=True, slots=True)
 class NoQuantizedType:
     """Not to be quantized, even where a quantized kernel is at hand: `!quant.none<f32>`."""
 
-    expressed: ScalarType
+    __slots__ = ("expressed",)
+
+    def __init__(self, expressed: ScalarType) -> None:
+        self.expressed: Final = expressed
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, NoQuantizedType) and self.expressed == other.expressed
+
+    def __hash__(self) -> int:
+        return hash(self.expressed)
+
+    def __repr__(self) -> str:
+        return f"NoQuantizedType(expressed={self.expressed!r})"
 
     @property
     def storage(self) -> ScalarType:
         return self.expressed
 
 
-@dataclass(frozen=True, slots=True)
 class FunctionType:
     """The types of a function's inputs and results, as its reference has them: `(tensor<3xi8>) -> tensor<3xi8>`."""
 
-    inputs: tuple[TensorType, ...]
-    results: tuple[TensorType, ...]
+    __slots__ = ("inputs", "results")
+
+    def __init__(self, inputs: tuple[TensorType, ...], results: tuple[TensorType, ...]) -> None:
+        self.inputs: Final = inputs
+        self.results: Final = results
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, FunctionType) and (self.inputs, self.results) == (other.inputs, other.results)
+
+    def __hash__(self) -> int:
+        return hash((self.inputs, self.results))
+
+    def __repr__(self) -> str:
+        return f"FunctionType(inputs={self.inputs!r}, results={self.results!r})"
 
     @property
     def storage(self) -> ScalarType:
         return _REFERENCE
 
 
-_REFERENCE = ScalarType("function", 0, "opaque", "")
+_REFERENCE = scalar_type("function", 0, "opaque", "")
 
 QuantizedType: TypeAlias = UniformQuantizedType | UniformQuantizedPerAxisType | UniformQuantizedSubChannelType
 ElementType: TypeAlias = (

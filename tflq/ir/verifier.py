@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence, Set
 from typing import Any, Final, NoReturn, TypeAlias
 
 from tflq.base.errors import InvalidModelError, VerificationError, nearest
-from tflq.base.light import dataclass, field
 from tflq.ir.core import COMPLETE, Function, Module, Op, Value, op_names
 from tflq.ir.facts import walk
 from tflq.ir.types import (
@@ -371,12 +370,14 @@ _MOST = 200
 """Warnings kept of one model."""
 
 
-@dataclass(slots=True)
 class Notes:
     """Harmless findings of a verification, in order; `warnings` holds one sentence each, without repetition."""
 
-    warnings: list[str] = field(default_factory=list)
-    left_out: int = 0
+    __slots__ = ("left_out", "warnings")
+
+    def __init__(self) -> None:
+        self.warnings: list[str] = []
+        self.left_out = 0
 
     def fail(self, where: str, reason: str, *, hint: str = "") -> NoReturn:
         raise InvalidModelError(where, reason, hint=hint)

@@ -12,8 +12,8 @@ Only entry points have quantized arguments and results. One that is called as we
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
-from tflq.base.light import dataclass
 from tflq.dialects import traits
 from tflq.dialects.declare import trait_of
 from tflq.dialects.effects import callees, entry_functions, is_variable, renumber
@@ -53,21 +53,31 @@ def is_call(op: Op) -> bool:
     return calls is not None and calls.inputs is not None
 
 
-@dataclass(frozen=True, slots=True)
 class Interface:
     """The types that a function takes and gives."""
 
-    arguments: tuple[ElementType, ...]
-    results: tuple[ElementType, ...]
+    __slots__ = ("arguments", "results")
+
+    def __init__(self, arguments: tuple[ElementType, ...], results: tuple[ElementType, ...]) -> None:
+        self.arguments: Final = arguments
+        self.results: Final = results
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Interface) and (self.arguments, self.results) == (other.arguments, other.results)
+
+    def __hash__(self) -> int:
+        return hash((self.arguments, self.results))
 
 
-@dataclass(frozen=True, slots=True)
 class _Passed:
     """A value of a call, and the value of a function that it is copied to or from; function -1: of the call itself."""
 
-    outer: Value
-    inner: Value
-    function: int
+    __slots__ = ("function", "inner", "outer")
+
+    def __init__(self, outer: Value, inner: Value, function: int) -> None:
+        self.outer: Final = outer
+        self.inner: Final = inner
+        self.function: Final = function
 
     @property
     def place(self) -> str:

@@ -8,11 +8,10 @@ out whether that shows in a result, and says how far it is from the real value.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
-from tflq.base.light import dataclass, replace
 from tflq.dialects.declare import trait_of
 from tflq.dialects.forms import stays_quantized_reason
 from tflq.dialects.parameters import HybridKernel, Interpolates
@@ -31,15 +30,17 @@ from tflq.legalize.probing import Distance, distance, kernel_name
 from tflq.legalize.rule import FOLLOWS_PARAMETERS, NotApplicable, Rewritten, Rule, RuleBuilder
 
 
-@dataclass(frozen=True, slots=True)
 class Caveat:
     """A warning for users about a result. `reproduced`: the result is the interpreter's, which differs from the
     parameters. Else it is the result by the parameters, and the interpreter's differs, or is not the same
     everywhere. `remedy`: what the user can do, shown after each warning."""
 
-    text: str
-    reproduced: bool
-    remedy: str
+    __slots__ = ("remedy", "reproduced", "text")
+
+    def __init__(self, text: str, reproduced: bool, remedy: str) -> None:
+        self.text: Final = text
+        self.reproduced: Final = reproduced
+        self.remedy: Final = remedy
 
 
 _QUANTIZED_AGAIN = "quantize the model again with scales closer to each other, or convert with --semantics real"
@@ -103,7 +104,7 @@ def settled(rule: Rule, op: Op, answer: Rewritten, b: RuleBuilder) -> Rewritten:
     if far is None and counts and len(counts) == len(undefined) and not answer.warning:
         far = Distance(max(counts))
     if far is not None and not far.shows:
-        return replace(answer, warning="")
+        return Rewritten(answer.results, answer.note, exception=answer.exception)
     if not answer.warning and not undefined and (far is None or not _plain(op, far)):
         return answer
     tail = "" if far is None else f", {far}"
@@ -113,7 +114,8 @@ def settled(rule: Rule, op: Op, answer: Rewritten, b: RuleBuilder) -> Rewritten:
         return answer
     else:
         words, name = _RANGE.format(far=tail), "range"
-    return replace(answer, warning="; ".join(w for w in (answer.warning, words) if w), exception=name)
+    warning = "; ".join(w for w in (answer.warning, words) if w)
+    return Rewritten(answer.results, answer.note, warning, name)
 
 
 BY_PARAMETERS = "quantize the model again with scales closer to each other, or take the exact form (plain .onnx)"

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from tflq.base import sized
 from tflq.base.errors import UnsupportedError
-from tflq.base.light import NamedTuple, replace
 from tflq.dialects.tfl.convolution import BatchMatMul, Conv3D, Conv3DTranspose, FullyConnected
 from tflq.dialects.tosa import convolution as tosa
 from tflq.dialects.tosa.convolution import MatMul
@@ -105,7 +105,8 @@ def conv_3d_transpose_sums(op: Conv3DTranspose, b: RuleBuilder, terms: Terms) ->
     cells = _cells(filters, stride, [d.taps for d in dims], terms.weight_zp)
     count, ones = int(np.prod(stride)), (1, 1, 1)
     moved = b.constant(cells, unpacked(weights))
-    tiled = replace(terms, bias=b.constant(sized.tile(terms.bias.array, count), terms.acc))
+    bias = b.constant(sized.tile(terms.bias.array, count), terms.acc)
+    tiled = Terms(terms.weights, bias, terms.input_zp, terms.weight_zp, terms.acc)
     result = (shape[0], *(d.cells for d in dims), cells.shape[0])
     pad = tuple(p for d in dims for p in (d.before, d.after))
     sums = _convolved(b, x, moved, tiled, result, pad, ones, ones)

@@ -14,10 +14,10 @@ float it would have another state.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
+from copy import copy
+from typing import TYPE_CHECKING, Final, Literal
 
 from tflq.base.errors import Refused, TflqError, VerificationError, fault_of_rule, name_of
-from tflq.base.light import dataclass, field, replace
 from tflq.base.sized import TooLarge
 from tflq.dialects.builder import refined
 from tflq.dialects.declare import trait_of
@@ -54,7 +54,6 @@ State = Literal["kept", "variables", "lowered"]
 _OUTLIVES = "its state is in resource variables, which reset_all_variables() does not reset"
 
 
-@dataclass(frozen=True, slots=True)
 class Policy:
     """Options of a conversion.
 
@@ -68,37 +67,78 @@ class Policy:
     kernel_set: the kernels that results are exact for.
     """
 
-    fallback: bool = True
-    state: State = "kept"
-    semantics: Semantics = "interpreter"
-    target: Target = INTEGER
-    rules: Mapping[str | type[Op], Sequence[Rule]] = field(default_factory=dict)
-    close: bool = True
-    kernel_set: KernelSet = REFERENCE
+    __slots__ = ("close", "fallback", "kernel_set", "rules", "semantics", "state", "target")
+
+    def __init__(
+        self,
+        fallback: bool = True,
+        state: State = "kept",
+        semantics: Semantics = "interpreter",
+        target: Target = INTEGER,
+        rules: Mapping[str | type[Op], Sequence[Rule]] | None = None,
+        close: bool = True,
+        kernel_set: KernelSet = REFERENCE,
+    ) -> None:
+        self.fallback: Final = fallback
+        self.state: Final = state
+        self.semantics: Final = semantics
+        self.target: Final = target
+        self.rules: Final[Mapping[str | type[Op], Sequence[Rule]]] = {} if rules is None else rules
+        self.close: Final = close
+        self.kernel_set: Final = kernel_set
 
     @property
     def real(self) -> bool:
         return self.semantics == "real"
 
 
-@dataclass(slots=True)
 class _Case:
     """An operator whose path is looked for. `missing`: why no kernel of TFLite computes it as it is; `narrow`: why no
     rule does, if it has tensors of less than 8 bits; `unlike`, `repeated`: what a recurrent operator's kernel gets
     wrong, and why it goes through its sequence more than once; `reasons`: why the paths tried so far do not apply;
     `not_kernel`: why the target's kernel does not; `warnings`: with the exception that each is."""
 
-    op: Op
-    recurrent: bool
-    hybrid: bool  # it computes in float on quantized constants
-    missing: str
-    narrow: str
-    reasons: list[str]
-    warnings: dict[str, str]
-    unlike: str = ""
-    repeated: str = ""
-    not_kernel: str = ""
-    remedy: str = ""  # what can be done about the warnings; else it follows from what kind of exceptions they are
+    __slots__ = (
+        "hybrid",
+        "missing",
+        "narrow",
+        "not_kernel",
+        "op",
+        "reasons",
+        "recurrent",
+        "remedy",
+        "repeated",
+        "unlike",
+        "warnings",
+    )
+
+    def __init__(
+        self,
+        op: Op,
+        recurrent: bool,
+        hybrid: bool,
+        missing: str,
+        narrow: str,
+        reasons: list[str],
+        warnings: dict[str, str],
+        unlike: str = "",
+        repeated: str = "",
+        not_kernel: str = "",
+        remedy: str = "",
+    ) -> None:
+        self.op = op
+        self.recurrent = recurrent
+        self.hybrid = hybrid  # it computes in float on quantized constants
+        self.missing = missing
+        self.narrow = narrow
+        self.reasons = reasons
+        self.warnings = warnings
+        self.unlike = unlike
+        self.repeated = repeated
+        self.not_kernel = not_kernel
+        self.remedy = (
+            remedy  # what can be done about the warnings; else it follows from what kind of exceptions they are
+        )
 
 
 class Decider:
@@ -265,7 +305,9 @@ class Decider:
         decision = self._by_rule_of(case)
         if decision is not None or (sized := self._with_known_sizes(case.op)) is None:
             return decision
-        return self._by_rule_of(replace(case, op=sized, reasons=reasons, warnings=warnings))
+        again = copy(case)
+        again.op, again.reasons, again.warnings = sized, reasons, warnings
+        return self._by_rule_of(again)
 
     def _with_known_sizes(self, op: Op) -> Op | None:
         """The operator with constants in the place of computed integers that are all known; None if there are none."""

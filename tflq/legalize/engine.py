@@ -7,13 +7,13 @@ an operator takes, `calls.py` which functions there are. All refusals are collec
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping, Sequence, Set
+from dataclasses import replace
 from functools import cached_property
 from itertools import takewhile
-from typing import ClassVar, Literal
+from typing import ClassVar, Final, Literal
 
 from tflq.analysis.known import first_dynamic
 from tflq.base.errors import Reason, Refused, UnsupportedError, operators
-from tflq.base.light import dataclass, field, replace
 from tflq.dialects.effects import callees, entry_functions, is_variable
 from tflq.dialects.forms import INTEGER_EDGE, Form, stays_quantized_reason
 from tflq.dialects.quant import Scast
@@ -39,20 +39,28 @@ from tflq.targets.target import INTEGER, Target
 from tflq.transforms.pass_manager import Decision, Decisions, Pass, PassResult, SourceFunctions
 
 
-@dataclass(slots=True)
 class Shared:
     """State shared by the walks of all functions of a module."""
 
-    policy: Policy
-    calls: Calls
-    variables: Variables
-    plain: dict[Value, Value] = field(default_factory=dict)
-    """The plain value of each quantized tensor."""
-    outputs: dict[Value, Value] = field(default_factory=dict)
-    """The values that entry points return instead."""
-    refused: list[Reason] = field(default_factory=list)
-    bounds: Mapping[Value, tuple[int, int]] = field(default_factory=dict)
-    """Of results: what they are clamped to."""
+    __slots__ = ("bounds", "calls", "outputs", "plain", "policy", "refused", "variables")
+
+    def __init__(
+        self,
+        policy: Policy,
+        calls: Calls,
+        variables: Variables,
+        bounds: Mapping[Value, tuple[int, int]] | None = None,
+    ) -> None:
+        self.policy = policy
+        self.calls = calls
+        self.variables = variables
+        self.plain: dict[Value, Value] = {}
+        """The plain value of each quantized tensor."""
+        self.outputs: dict[Value, Value] = {}
+        """The values that entry points return instead."""
+        self.refused: list[Reason] = []
+        self.bounds: Mapping[Value, tuple[int, int]] = {} if bounds is None else bounds
+        """Of results: what they are clamped to."""
 
 
 class Walk:
@@ -212,13 +220,15 @@ _FILES = "state types that a TFLite file has"
 _STATE = "nothing keeps the state of an operator within the bounds <{}:{}>; leave them out"
 
 
-@dataclass(frozen=True, slots=True)
 class Accepted:
     """Properties that a module's types no longer have: the bounds of values, and a warning for each input or output
     with bounds."""
 
-    bounds: dict[Value, tuple[int, int]] = field(default_factory=dict)
-    warnings: list[str] = field(default_factory=list)
+    __slots__ = ("bounds", "warnings")
+
+    def __init__(self) -> None:
+        self.bounds: Final[dict[Value, tuple[int, int]]] = {}
+        self.warnings: Final[list[str]] = []
 
 
 def accept(module: Module) -> Accepted:
@@ -305,7 +315,6 @@ def _edges(function: Function, bounds: dict[Value, tuple[int, int]]) -> Iterator
 _DENSE = "a sparse constant, made dense"
 
 
-@dataclass(frozen=True)
 class BuiltinsOfText(Pass):
     """Ops of `stablehlo`, which text has, become TFLite's builtins, unless they have rules. keep_weights: DEQUANTIZE of
     constant weights stays, so that the file does not grow."""
@@ -313,7 +322,9 @@ class BuiltinsOfText(Pass):
     name: ClassVar[str] = "stablehlo-to-builtins"
     takes: ClassVar[Form] = "tfl"
     makes: ClassVar[Form] = "tfl"
-    keep_weights: bool = True
+
+    def __init__(self, keep_weights: bool = True) -> None:
+        self.keep_weights: Final = keep_weights
 
     def run(self, module: Module) -> PassResult:
         if not any("stablehlo" in op.name for op in module.ops()):
@@ -326,7 +337,6 @@ class BuiltinsOfText(Pass):
         return PassResult(module, modified=True)
 
 
-@dataclass(frozen=True)
 class Legalize(Pass):
     """Quantized operators become the integer form; what became of each is noted (`Decisions`). The options are those of
     `Policy`; by default the state is kept if the target runs recurrent operators."""
@@ -335,12 +345,22 @@ class Legalize(Pass):
     title: ClassVar[str] = "legalization"
     takes: ClassVar[Form] = "tfl"
     makes: ClassVar[Form] = "integer"
-    target: Target = INTEGER
-    fallback: bool = True
-    semantics: Literal["interpreter", "real"] = "interpreter"
-    state: Literal["kept", "variables", "lowered"] | None = None
-    rules: Mapping[str | type[Op], Sequence[Rule]] = field(default_factory=dict)
-    close: bool = True
+
+    def __init__(
+        self,
+        target: Target = INTEGER,
+        fallback: bool = True,
+        semantics: Literal["interpreter", "real"] = "interpreter",
+        state: Literal["kept", "variables", "lowered"] | None = None,
+        rules: Mapping[str | type[Op], Sequence[Rule]] | None = None,
+        close: bool = True,
+    ) -> None:
+        self.target: Final = target
+        self.fallback: Final = fallback
+        self.semantics: Final = semantics
+        self.state: Final = state
+        self.rules: Final[Mapping[str | type[Op], Sequence[Rule]]] = {} if rules is None else rules
+        self.close: Final = close
 
     def run(self, module: Module) -> PassResult:
         state = self.state or ("kept" if self.target.recurrent else "variables")

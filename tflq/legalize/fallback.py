@@ -9,12 +9,12 @@ as they are. Canonicalization and CSE later remove the casts between neighbours.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
 from tflq.base.errors import InvalidModelError, Refused
-from tflq.base.light import dataclass
 from tflq.dialects.builder import through_floats
 from tflq.dialects.declare import Operator, trait_of
 from tflq.dialects.effects import is_handle, is_variable

@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from contextlib import suppress
+from typing import NamedTuple
 
 import numpy as np
 
 from tflq.base import sized
-from tflq.base.light import NamedTuple
 from tflq.dialects.quant import RescaleF64
 from tflq.ir.core import Value
 from tflq.ir.types import (

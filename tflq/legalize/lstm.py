@@ -16,10 +16,11 @@ kernels/internal/reference/portable_tensor_utils.cc.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 import numpy as np
 
 from tflq.base import sized
-from tflq.base.light import dataclass, replace
 from tflq.dialects.effects import is_variable
 from tflq.dialects.quant import Table16Bit
 from tflq.dialects.tfl.recurrent import LSTM, UnidirectionalSequenceLSTM

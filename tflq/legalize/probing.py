@@ -6,13 +6,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from tflq.analysis.evaluate.registry import evaluate_function
 from tflq.base.errors import Refused
-from tflq.base.light import dataclass
 from tflq.dialects.inference import broadcast
 from tflq.dialects.tfl import fused_activation
 from tflq.dialects.tfl.indexing import Gather
@@ -192,13 +191,21 @@ _SAMPLES = 256
 _ELEMENTS = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
 class Distance:
     """Largest difference of results from the real ones: in counts of the result; for truth values, the share of
     wrong ones (else 0)."""
 
-    counts: int
-    share: float = 0.0
+    __slots__ = ("counts", "share")
+
+    def __init__(self, counts: int, share: float = 0.0) -> None:
+        self.counts: Final = counts
+        self.share: Final = share
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Distance) and (self.counts, self.share) == (other.counts, other.share)
+
+    def __hash__(self) -> int:
+        return hash((self.counts, self.share))
 
     @property
     def shows(self) -> bool:

@@ -20,12 +20,12 @@ unidirectional_sequence_rnn.cc, bidirectional_sequence_rnn.cc.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
 from tflq.base import sized
-from tflq.base.light import replace
 from tflq.dialects.effects import is_variable
 from tflq.dialects.tfl.recurrent import (
     LSTM,
@@ -48,7 +48,7 @@ from tflq.legalize.rescaled import (
     reshape_constant,
     unused_zero_point,
 )
-from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder, rule
+from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.numerics.convolution import power_of_two
 from tflq.numerics.requantize.scaling import Bounds
 
@@ -326,7 +326,7 @@ def svdf(op: SVDF, b: RuleBuilder) -> Answer:
     others.pop(result.warning, None)
     answer = result.rewritten(None, *others)
     exception = "range" if newest.warning else answer.exception
-    return replace(answer, note="its state is a variable", exception=exception)
+    return Rewritten(answer.results, "its state is a variable", answer.warning, exception)
 
 
 def _pushed(b: RuleBuilder, state: Value, newest: Value, memory: int) -> Value:

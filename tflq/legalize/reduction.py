@@ -16,11 +16,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import prod
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
-from tflq.base.light import NamedTuple
 from tflq.dialects.quant import RescaleMean
 from tflq.dialects.tfl.movement import Unpack
 from tflq.dialects.tfl.pooling import (

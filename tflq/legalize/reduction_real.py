@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
 
 from tflq.base import sized
-from tflq.base.light import dataclass
 from tflq.dialects.tfl.indexing import ScatterND
 from tflq.dialects.tfl.movement import PadV2
 from tflq.dialects.tfl.pooling import (

@@ -21,13 +21,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from tflq.analysis.known import Range, value_range, weight_sums
 from tflq.base.errors import Refused
-from tflq.base.light import NamedTuple, dataclass
 from tflq.dialects.builder import Operand, constant_in_shape, squeezed
 from tflq.dialects.quant import RescaleF64, RescaleI64
 from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D, FullyConnected, TransposeConv
@@ -78,35 +77,44 @@ MultiplyAdd: TypeAlias = Conv2D | DepthwiseConv2D | TransposeConv | FullyConnect
 """Operators that kernels compute as sums of products and a bias."""
 
 
-@dataclass(frozen=True, slots=True)
 class Terms:
     """The terms of an operator's sums: products with `weights`, less zero points, and `bias`, both in the integer
     form."""
 
-    weights: Value
-    bias: Value
-    input_zp: int
-    weight_zp: int
-    acc: ScalarType
+    __slots__ = ("acc", "bias", "input_zp", "weight_zp", "weights")
+
+    def __init__(self, weights: Value, bias: Value, input_zp: int, weight_zp: int, acc: ScalarType) -> None:
+        self.weights: Final = weights
+        self.bias: Final = bias
+        self.input_zp: Final = input_zp
+        self.weight_zp: Final = weight_zp
+        self.acc: Final = acc
 
 
-@dataclass(frozen=True, slots=True)
 class Sums:
     """An accumulator whose last dim holds the channels, `repeats` times in a row; `finish` turns it into the operator's
     result once it is scaled."""
 
-    value: Value
-    repeats: int = 1
-    finish: Callable[[RuleBuilder, Value], Value] = lambda _, x: x
+    __slots__ = ("finish", "repeats", "value")
+
+    def __init__(
+        self, value: Value, repeats: int = 1, finish: Callable[[RuleBuilder, Value], Value] = lambda _, x: x
+    ) -> None:
+        self.value: Final = value
+        self.repeats: Final = repeats
+        self.finish: Final = finish
 
 
-class Products(NamedTuple):
+class Products:
     """The sums of an operator's products: the weights' dim of the output channels, the dims that are summed over,
     and the function that writes the sums."""
 
-    channels: int
-    summed: tuple[int, ...]
-    sums: Callable[[Any, RuleBuilder, Terms], Sums]
+    __slots__ = ("channels", "summed", "sums")
+
+    def __init__(self, channels: int, summed: tuple[int, ...], sums: Callable[[Any, RuleBuilder, Terms], Sums]) -> None:
+        self.channels: Final = channels
+        self.summed: Final = summed
+        self.sums: Final = sums
 
 
 def scales_of(weights: Value) -> np.ndarray | None:
@@ -206,12 +214,14 @@ def _reaches_less(reach: int, offset: np.ndarray, than: int) -> bool:
     return reach < than and reach + int(np.abs(offset).max(initial=0)) < than
 
 
-@dataclass(frozen=True, slots=True)
 class Rescaled:
     """A result, and a warning."""
 
-    value: Value
-    warning: str = ""
+    __slots__ = ("value", "warning")
+
+    def __init__(self, value: Value, warning: str = "") -> None:
+        self.value: Final = value
+        self.warning: Final = warning
 
     def rewritten(self, value: Value | None = None, *warnings: str) -> Rewritten:
         """The answer of a rule: `value`, by default the result itself, with more warnings."""

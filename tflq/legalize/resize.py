@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from tflq.base.light import dataclass
 from tflq.dialects.quant import RoundingDivideByPot
 from tflq.dialects.tfl import pooling as tfl
 from tflq.dialects.tfl.arithmetic import Add, Mul

@@ -23,7 +23,6 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 from tflq.analysis.known import Known, known_elements, variable_name
 from tflq.base.errors import Refused
-from tflq.base.light import dataclass, field
 from tflq.dialects.builder import Builder
 from tflq.dialects.declare import trait_of
 from tflq.dialects.effects import is_variable
@@ -36,13 +35,17 @@ from tflq.ir.types import ElementType, f32
 from tflq.numerics.kernel_sets import REFERENCE, KernelSet
 
 
-@dataclass(frozen=True, slots=True)
 class Variables:
     """The variables of a module. names: of handles, and of variable tensors as they become variables. written: the
     element types of what is assigned to each resource variable, without repetition."""
 
-    names: dict[Value, str] = field(default_factory=dict)
-    written: Mapping[str, Sequence[ElementType]] = field(default_factory=dict)
+    __slots__ = ("names", "written")
+
+    def __init__(
+        self, names: dict[Value, str] | None = None, written: Mapping[str, Sequence[ElementType]] | None = None
+    ) -> None:
+        self.names: Final[dict[Value, str]] = {} if names is None else names
+        self.written: Final[Mapping[str, Sequence[ElementType]]] = {} if written is None else written
 
     def name(self, tensor: Value) -> tuple[str, bool]:
         """The name of the variable that a variable tensor becomes, and whether this is the first time."""
@@ -169,16 +172,20 @@ kernel_parameters: Final = Refusing("the kernel refuses these parameters: ")
 no_parameters: Final = Refusing()
 
 
-@dataclass(frozen=True, slots=True)
 class Rewritten:
     """New results, with what the report should say: a `note` (how), a `warning` (where the kernel disregards
     parameters), and which `exception` that is (`tflq.legalize.caveats`). Where parameters must hold
     (`RuleBuilder.real`), an answer with a warning is not taken."""
 
-    results: Sequence[Value]
-    note: str = ""
-    warning: str = ""
-    exception: str = "disregarded"
+    __slots__ = ("exception", "note", "results", "warning")
+
+    def __init__(
+        self, results: Sequence[Value], note: str = "", warning: str = "", exception: str = "disregarded"
+    ) -> None:
+        self.results: Final = results
+        self.note: Final = note
+        self.warning: Final = warning
+        self.exception: Final = exception
 
     @property
     def result(self) -> Value:

@@ -13,14 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from tflq.analysis.evaluate.stablehlo_elementwise import same_scale
 from tflq.analysis.evaluate.stablehlo_reduction import apply, leaves_bounds, sums_of
 from tflq.base.errors import Refused
-from tflq.base.light import NamedTuple
 from tflq.dialects.quant import RescaleF64
 from tflq.dialects.stablehlo.convolution import Accumulating, Functions, rescale_region, results_of, single_op
 from tflq.dialects.stablehlo.elementwise import (

@@ -13,13 +13,13 @@ Functions of a sum of squares are below.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, TypeAlias
 
 import numpy as np
 
 from tflq.base import sized
-from tflq.base.light import dataclass
 from tflq.dialects.tfl.activation import L2Normalization, LocalResponseNormalization
 from tflq.dialects.tfl.convolution import (
     Conv2D,

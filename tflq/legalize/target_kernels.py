@@ -10,11 +10,11 @@ Constants are converted here; other tensors go through an exact rescale on eithe
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
-from tflq.base.light import replace
 from tflq.dialects.tfl.convolution import FullyConnected
 from tflq.dialects.tfl.state import version_info
 from tflq.ir.core import Buffer, Op, Value
@@ -68,7 +68,7 @@ class TargetKernels:
             other = self.target.judge(changed)
             if other.runs and self.target.agree(op, changed):
                 self._emit_changed(op, change)
-                return replace(other, reason=f"{other.reason}; {words}")
+                return Verdict(True, f"{other.reason}; {words}", other.listed)
         return verdict
 
     def hybrid(self, op: Op) -> str:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
-from tflq.base.light import NamedTuple
 from tflq.numerics.fixed_point import (
     Multiplier,
     float_ratio,

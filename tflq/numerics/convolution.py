@@ -18,24 +18,35 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from tflq.base.light import NamedTuple, dataclass
 from tflq.numerics.fixed_point import Multiplier, checked_log2, quotient, ratio_multiplier
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
 
-@dataclass(frozen=True, slots=True)
 class Window:
     """One spatial dim: output size (None where the input's is unknown), padding before and after."""
 
-    output: int | None
-    before: int
-    after: int
+    __slots__ = ("after", "before", "output")
+
+    def __init__(self, output: int | None, before: int, after: int) -> None:
+        self.output: Final = output
+        self.before: Final = before
+        self.after: Final = after
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Window) and (self.output, self.before, self.after) == (
+            other.output,
+            other.before,
+            other.after,
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.output, self.before, self.after))
 
 
 @functools.lru_cache(maxsize=1024)
@@ -507,15 +518,19 @@ _MOST_PAIRS: Final = 1 << 24
 _ROWS_AT_ONCE: Final = 64
 
 
-@dataclass(frozen=True, slots=True)
 class _Fractions:
     """Per output of one dim, how the float kernel's weights compare with the ratio's."""
 
-    q: np.ndarray  # the denominator of the ratio's weights
-    bits: np.ndarray  # the bits of the float weights' denominator, where they are exact
-    exact: np.ndarray  # whether the float position has no error and its denominator is a power of two
-    error: np.ndarray  # the error of the float position, within the input
-    weight: np.ndarray  # the sum of the absolute values of both float weights
+    __slots__ = ("bits", "error", "exact", "q", "weight")
+
+    def __init__(
+        self, q: np.ndarray, bits: np.ndarray, exact: np.ndarray, error: np.ndarray, weight: np.ndarray
+    ) -> None:
+        self.q: Final = q  # the denominator of the ratio's weights
+        self.bits: Final = bits  # the bits of the float weights' denominator, where they are exact
+        self.exact: Final = exact  # whether the float position has no error and its denominator is a power of two
+        self.error: Final = error  # the error of the float position, within the input
+        self.weight: Final = weight  # the sum of the absolute values of both float weights
 
     def of_rows(self, at: int) -> _Fractions:
         """The fractions of some outputs."""

@@ -12,7 +12,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from tflq.base.light import dataclass
 from tflq.numerics.activation import NEWTON_OFFSET, NEWTON_ONE, NEWTON_SLOPE, NEWTON_STEPS
 from tflq.numerics.fixed_point import (
     Multiplier,
@@ -36,14 +35,16 @@ from tflq.numerics.unary import RealFunction, store, values_of
 # (CheckedLog2).
 
 
-@dataclass(frozen=True, slots=True)
 class Addition:
     """ADD's and SUB's parameters: the shift of both operands, their multipliers, and that of the sum."""
 
-    left_shift: int
-    first: Multiplier
-    second: Multiplier
-    sum: Multiplier
+    __slots__ = ("first", "left_shift", "second", "sum")
+
+    def __init__(self, left_shift: int, first: Multiplier, second: Multiplier, sum: Multiplier) -> None:
+        self.left_shift: Final = left_shift
+        self.first: Final = first
+        self.second: Final = second
+        self.sum: Final = sum
 
 
 def addition(scale1: float, scale2: float, output_scale: float, bits: int, *, subtract: bool = False) -> Addition:

@@ -25,11 +25,9 @@ multipliers from 2^-40 to 2^127).
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
-
-from tflq.base.light import NamedTuple
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from tflq.base.light import NamedTuple
 from tflq.numerics.fixed_point import Rounding, round_float
 
 if TYPE_CHECKING:

@@ -15,11 +15,11 @@ tried.
 from __future__ import annotations
 
 import math
-from typing import Final, Literal
+from dataclasses import dataclass
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
-from tflq.base.light import NamedTuple, dataclass
 from tflq.numerics.float_basics import SumRounding, multiply_add
 from tflq.numerics.requantize.clamped import ClampedToSix, gains
 from tflq.numerics.requantize.climb import Climb, line_slope

@@ -5,12 +5,11 @@ rounded for their products, and fake quantization.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from tflq.base.light import NamedTuple
 from tflq.numerics.fixed_point import half_away
 from tflq.numerics.unary import FloatFunction
 

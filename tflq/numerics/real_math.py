@@ -15,10 +15,10 @@ of TFLite's ADD and SUB (kernels/add.cc, kernels/sub.cc).
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
-from tflq.base.light import NamedTuple
 from tflq.numerics.fixed_point import half_away, quantize_multiplier
 from tflq.numerics.unary import REAL_FUNCTIONS, FloatFunction
 

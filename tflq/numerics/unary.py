@@ -7,11 +7,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from tflq.base.light import NamedTuple
 from tflq.numerics.fixed_point import (
     as_int32,
     checked_log2,

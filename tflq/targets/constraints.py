@@ -40,11 +40,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 
-from tflq.base.light import dataclass
 from tflq.dialects.declare import Operator, Slot
 from tflq.dialects.tfl import fused_activation
 from tflq.dialects.tfl.convolution import DepthwiseConv2D
@@ -70,14 +69,16 @@ F = TypeVar("F", bound=_Function)
 _BIAS_TOLERANCE = 0.02
 
 
-@dataclass(frozen=True, slots=True)
 class Constraint:
     """A function of an op and numbers. `numbers`: what each is, "positive" or "integer"; "?": it may be left out.
     `accumulates`: only operators with input, weights and bias have what it is about."""
 
-    function: _Function
-    numbers: tuple[str, ...] = ()
-    accumulates: bool = False
+    __slots__ = ("accumulates", "function", "numbers")
+
+    def __init__(self, function: _Function, numbers: tuple[str, ...] = (), accumulates: bool = False) -> None:
+        self.function: Final = function
+        self.numbers: Final = numbers
+        self.accumulates: Final = accumulates
 
     def parse(self, words: Sequence[str]) -> tuple[float, ...]:
         """The numbers. ValueError says what they must be."""

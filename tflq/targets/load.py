@@ -26,12 +26,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tflq.base.errors import OptionError, Reason, choices
 from tflq.base.files import FilePath, resource
-from tflq.base.light import replace
 from tflq.ir.core import op_names
 from tflq.targets.constraints import load_quant_functions
 from tflq.targets.signature import Signature, parse_signature

@@ -19,13 +19,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 
-from tflq.base.light import dataclass
 from tflq.dialects.declare import Slot as Declared
 from tflq.dialects.tfl import op_name
 from tflq.ir.core import Op, Value, op_class
@@ -174,13 +174,15 @@ Kinds: TypeAlias = tuple[Kind | None, ...]
 """Of the operands or results of an op; None: left out."""
 
 
-@dataclass(frozen=True)
 class Signature:
     """One key of a target's table, the `sides` operands and results; and its value, the constraints."""
 
-    text: str
-    sides: tuple[Side, Side]
-    constraints: tuple[tuple[str, tuple[float, ...]], ...]
+    def __init__(
+        self, text: str, sides: tuple[Side, Side], constraints: tuple[tuple[str, tuple[float, ...]], ...]
+    ) -> None:
+        self.text: Final = text
+        self.sides: Final = sides
+        self.constraints: Final = constraints
 
     @cached_property
     def alternatives(self) -> Sequence[tuple[Side, Side]]:
@@ -232,13 +234,15 @@ class Signature:
         return _misfit("operand", operands, declared.operand_slots) or _misfit("result", results, declared.result_slots)
 
 
-@dataclass(frozen=True, slots=True)
 class Possible:
     """A signature for ops on tensors of some kinds. `groups`: the values of which some port requires more
     than the kind."""
 
-    signature: Signature
-    groups: Sequence[Group]
+    __slots__ = ("groups", "signature")
+
+    def __init__(self, signature: Signature, groups: Sequence[Group]) -> None:
+        self.signature: Final = signature
+        self.groups: Final = groups
 
     def fits(self, op: Op) -> bool:
         """Whether an op on such tensors fits the signature."""

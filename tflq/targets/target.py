@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from operator import eq
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
-from tflq.base.documents import TomlFile
+from tflq.base.documents import TomlFile, read_json
 from tflq.base.errors import OptionError, Reason, choices
-from tflq.base.files import FilePath, read_toml, resource
-from tflq.base.light import dataclass, field
+from tflq.base.files import FilePath, resource
 from tflq.dialects.forms import OF_TARGET
 from tflq.ir.core import Op, Value, op_class
 from tflq.ir.types import SCALARS, ScalarType
@@ -33,15 +33,28 @@ REST: Final = "..."
 ANY: Final = "any"
 
 
-@dataclass(frozen=True, slots=True)
 class Slot:
     """A place of a side: one of `ports`; slots of one name have the same one. `many` is "", "?", "*" or "...";
     `most`: how many of "*" there may be at most, 0 for any number."""
 
-    ports: tuple[Any, ...]
-    name: str = ""
-    many: str = ""
-    most: int = 0
+    __slots__ = ("many", "most", "name", "ports")
+
+    def __init__(self, ports: tuple[Any, ...], name: str = "", many: str = "", most: int = 0) -> None:
+        self.ports: Final = ports
+        self.name: Final = name
+        self.many: Final = many
+        self.most: Final = most
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Slot) and (self.ports, self.name, self.many, self.most) == (
+            other.ports,
+            other.name,
+            other.many,
+            other.most,
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.ports, self.name, self.many, self.most))
 
 
 Side: TypeAlias = tuple[Slot, ...]
@@ -49,14 +62,18 @@ Group: TypeAlias = tuple[list[Any], list[tuple[int, int]]]
 """The ports that values of one name fit, and where the values are: the side, the place in it."""
 
 
-@dataclass(frozen=True, slots=True)
 class Parts:
     """The words of a signature. `results`: None if there is no "->"; `named`: the names that it gives, in order."""
 
-    operands: list[str]
-    results: list[str] | None
-    named: list[tuple[str, list[str]]]
-    clauses: list[str]
+    __slots__ = ("clauses", "named", "operands", "results")
+
+    def __init__(
+        self, operands: list[str], results: list[str] | None, named: list[tuple[str, list[str]]], clauses: list[str]
+    ) -> None:
+        self.operands: Final = operands
+        self.results: Final = results
+        self.named: Final = named
+        self.clauses: Final = clauses
 
 
 def split(text: str) -> Parts:
@@ -130,16 +147,18 @@ def match(
     return list(groups.values())
 
 
-@dataclass(frozen=True, slots=True)
 class Verdict:
     """Whether the target has a kernel for an op, and why (not). `listed`: a signature fits the op's types."""
 
-    runs: bool
-    reason: str
-    listed: bool = False
+    __slots__ = ("listed", "reason", "runs")
+
+    def __init__(self, runs: bool, reason: str, listed: bool = False) -> None:
+        self.runs: Final = runs
+        self.reason: Final = reason
+        self.listed: Final = listed
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class Target:
     """Kernels by name ("conv_2d") and their signatures, the first that fits wins; all else is lowered to plain
     integers.
@@ -237,18 +256,32 @@ INTEGER = Target("integer")
 """Nothing is kept."""
 
 
-# Which builtins the result may hold, on which plain types (`rules/integer.toml`).
+# Which builtins the result may hold, on which plain types. They were measured: they compute right on tensors without
+# quantization parameters, with the reference kernels, with the optimized ones and with XNNPACK, on every release tried
+# (ai-edge-litert 2.3, TensorFlow 2.20 and 2.21). What is not listed is wrong (MUL of i8: zeros), missing, or aborts the
+# process (ADD of i8), or has not been measured. The file is JSON, since every conversion reads it. Its sections:
+#
+#   integer         all builtins of the target "integer"
+#   float32         multiply-accumulate as float convolutions on integer values (mac = "float32"), below 2^24, and what
+#                   brings integers there and back
+#   float_kernels   operators whose own kernel computes in float, written out: QUANTIZE from float, DEQUANTIZE,
+#                   RESIZE_BILINEAR on uint8
 
+RULES: Final = "rules/integer.json"
 
 _Wanted: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]
 """Attributes of an op, and the words that each may be."""
 
 
 class KernelRules:
-    """The signatures of one section, those of one kernel separated by "|". Lines are parsed when their kernel is first
-    met; answers are remembered. "attribute = WORD WORD" behind a ";" says what an attribute of the op may be."""
+    """The signatures of one section, by kernel: "operands -> results; NAME = types; ...", several separated by "|".
 
-    def __init__(self, lines: dict[str, str], where: str) -> None:
+    An operand or result is a type, or a NAME that stands for one of some types, the same wherever it occurs in the
+    signature; of `x*` there is any number, `x?` may be left out. "attribute = WORD WORD" behind a ";" says what an
+    attribute of the op may be. Lines are parsed when their kernel is first met; answers are remembered.
+    """
+
+    def __init__(self, lines: Mapping[str, str], where: str) -> None:
         self._lines = lines
         self._where = where
         self._parsed: dict[str, list[tuple[Side, Side, _Wanted]]] = {}
@@ -326,13 +359,9 @@ def _type(value: Value | None) -> str:
 
 @cache
 def load_rules(path: FilePath | None = None) -> dict[str, KernelRules]:
-    """The sections of a rules file (default: the target "integer"). OptionError if it is not one."""
-    path = resource("rules/integer.toml") if path is None else path
-    try:
-        with open(path, encoding="utf-8") as file:
-            sections = read_toml(file.read())
-    except ValueError as error:
-        raise OptionError(f"{path}: {error}") from error
+    """The sections of a file like `rules/integer.json`, the default. OptionError if it is not one."""
+    path = resource(RULES) if path is None else path
+    sections = read_json(path, Mapping[str, Mapping[str, str]], "a file of kernels")
     where = os.path.basename(path)
     return {name: KernelRules(lines, f"{where}, section {name}") for name, lines in sections.items()}
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass
 from importlib import import_module
+from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any, ClassVar, Final, Literal
 
@@ -77,9 +78,15 @@ def described(kind: type[Pass]) -> tuple[str, str]:
     return re.split(r"(?<=\.) ", paragraph)[0], options
 
 
+def _parameters(kind: type[Pass]) -> list[tuple[str, Any, bool]]:
+    """The options of a pass: name, type, and whether it must be there."""
+    parameters = signature(kind).parameters.values()
+    return [(each.name, each.annotation, each.default is Parameter.empty) for each in parameters]
+
+
 def _option_types(kind: type[Pass]) -> dict[str, str]:
     """The type of each option of a pass, as text."""
-    return {field.name.replace("_", "-"): getattr(field.type, "__name__", str(field.type)) for field in fields(kind)}
+    return {name.replace("_", "-"): getattr(of, "__name__", str(of)) for name, of, _ in _parameters(kind)}
 
 
 def _make(name: str, options: str, passes: Mapping[str, type[Pass]]) -> Pass:
@@ -97,9 +104,9 @@ def _make(name: str, options: str, passes: Mapping[str, type[Pass]]) -> Pass:
         reader = READERS.get(f"{name}.{match[1]}")
         value = _option(name, match[1], types[match[1]], match[2]) if reader is None else reader(match[2])
         values[match[1].replace("-", "_")] = value
-    for field in fields(kind):
-        if field.name not in values and field.default is MISSING and field.default_factory is MISSING:
-            raise OptionError(f"pass '{name}' needs its option '{field.name.replace('_', '-')}='")
+    for option, _, needed in _parameters(kind):
+        if needed and option not in values:
+            raise OptionError(f"pass '{name}' needs its option '{option.replace('_', '-')}='")
     return kind(**values)
 
 

@@ -9,7 +9,6 @@ from typing import ClassVar, Final, Literal, TypeAlias
 
 import numpy as np
 
-from tflq.base.light import dataclass, field
 from tflq.dialects.declare import Operator
 from tflq.dialects.effects import called_functions, inner_blocks, is_pure, is_variable, reachable, visible_blocks
 from tflq.dialects.quant import Dcast, Qcast, Scast
@@ -36,7 +35,6 @@ from tflq.transforms.pass_manager import Pass, PassResult
 _Cast: TypeAlias = Qcast | Dcast | Scast | casts.Cast | tosa.Cast | Identity
 
 
-@dataclass(frozen=True)
 class Canonicalize(Pass):
     """Removes casts that undo each other or do nothing, also inside of other ops, but for those of a quant.region.
 
@@ -54,7 +52,9 @@ class Canonicalize(Pass):
     name: ClassVar[str] = "canonicalize"
     in_step: ClassVar[bool] = True
     runs_on: ClassVar[tuple[type, ...]] = (Qcast, Dcast, Scast, casts.Cast, tosa.Cast, Identity)
-    semantics: Literal["real", "interpreter"] = "real"
+
+    def __init__(self, semantics: Literal["real", "interpreter"] = "real") -> None:
+        self.semantics: Final = semantics
 
     def run(self, module: Module) -> PassResult:
         called = set(called_functions(module))
@@ -136,9 +136,10 @@ def _may_return(source: Value, outputs: set[Value]) -> bool:
 
 
 _KEEPS_NUMBERS: Final = (Bitcast, Cast, Range, Rank, Shape)
+FOLDED_BYTES: Final = 1 << 16
+"""The size up to which any result of constants is computed."""
 
 
-@dataclass(frozen=True)
 class Fold(Pass):
     """Turns the results of pure ops on constants into constants, by the numpy evaluator. A result stays if it is
     both over `limit` bytes and larger than its operands. An empty result of the function stays computed: the
@@ -146,7 +147,9 @@ class Fold(Pass):
 
     name: ClassVar[str] = "fold"
     in_step: ClassVar[bool] = True
-    limit: int = 1 << 16
+
+    def __init__(self, limit: int = FOLDED_BYTES) -> None:
+        self.limit: Final = limit
 
     def run(self, module: Module) -> PassResult:
         return PassResult.of(module, self._function)
@@ -249,7 +252,6 @@ CONSTANT_LIMIT = 4096
 """Bytes up to which constants are compared by content; larger ones only if they share a buffer."""
 
 
-@dataclass(frozen=True)
 class CommonSubexpressionElimination(Pass):
     """Merges identical pure ops and equal small constants.
 
@@ -261,7 +263,9 @@ class CommonSubexpressionElimination(Pass):
 
     name: ClassVar[str] = "cse"
     in_step: ClassVar[bool] = True
-    keep_names: bool = True
+
+    def __init__(self, keep_names: bool = True) -> None:
+        self.keep_names: Final = keep_names
 
     def run(self, module: Module) -> PassResult:
         called = set(called_functions(module))
@@ -313,19 +317,19 @@ class _Constants:
             self.replacements[value] = chosen
 
 
-@dataclass
 class _Merging:
     """Ops that repeat an earlier one. `first`: ops by name and operands; `alike`: where several have the same, by
     all else. `outputs`: values of which no two may become one. `replacements`: results that are read in the place
     of others."""
 
-    clash: Callable[[Value, Value], bool]
-    outputs: set[Value]
-    constants: _Constants
-    replacements: dict[Value, Value] = field(default_factory=dict)
-    merged: set[Op] = field(default_factory=set)
-    first: dict[Hashable, Op] = field(default_factory=dict)
-    alike: dict[Hashable, dict[Hashable, Op]] = field(default_factory=dict)
+    def __init__(self, clash: Callable[[Value, Value], bool], outputs: set[Value], constants: _Constants) -> None:
+        self.clash = clash
+        self.outputs = outputs
+        self.constants = constants
+        self.replacements: dict[Value, Value] = {}
+        self.merged: set[Op] = set()
+        self.first: dict[Hashable, Op] = {}
+        self.alike: dict[Hashable, dict[Hashable, Op]] = {}
 
     def block(self, ops: Sequence[Op]) -> None:
         """Every op is entered. Whether one may be merged is asked only of those that repeat an earlier one's name and

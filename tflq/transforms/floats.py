@@ -18,7 +18,6 @@ The pass `dequantize-fallback` does so with every op; the float pattern is the o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import ClassVar, Final, Literal
 
 import numpy as np
@@ -215,7 +214,6 @@ _RESULTS: Final = {i8: (i8, i16), ui8: (ui8,), i16: (i16,)}
 """Entries of tables, by what they are looked up with."""
 
 
-@dataclass(frozen=True)
 class TabulateFloats(Pass):
     """Puts tables in the place of float functions between casts of integers."""
 
@@ -274,12 +272,12 @@ def _entries(chain: list[Op]) -> np.ndarray:
     return numbers
 
 
-@dataclass(frozen=True)
 class QuantCasts:
     """The casts of `quant`. `rounding` is stated on each `quant.qcast`; by default none is."""
 
-    b: Emitter
-    rounding: str | None = None
+    def __init__(self, b: Emitter, rounding: str | None = None) -> None:
+        self.b: Final = b
+        self.rounding: Final = rounding
 
     def real(self, value: Value) -> Value:
         return self.b.emit(Dcast, [value], expressed(value.type)) if value.type.quantized else value

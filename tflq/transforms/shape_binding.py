@@ -7,11 +7,10 @@ as the file says; then with the numbers. Sizes that the model computes are const
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tflq.analysis.known import Accesses
 from tflq.base.errors import OptionError, Reason, UnsupportedError, operators
-from tflq.base.light import dataclass, field
 from tflq.dialects.declare import Operator
 from tflq.dialects.effects import entry_functions, is_handle
 from tflq.dialects.forms import Form
@@ -32,7 +31,6 @@ from tflq.transforms.shape_inference import (
 )
 
 
-@dataclass(frozen=True)
 class BindShapes(Pass):
     """Binds open dims of the inputs, and gives every tensor the shape that follows. `batch`: the first dim where it is
     open; `shapes`: whole shapes of inputs by name. Without both, a model with open inputs is left as it is, or has the
@@ -41,9 +39,13 @@ class BindShapes(Pass):
     name: ClassVar[str] = "bind-shapes"
     title: ClassVar[str] = "binding of shapes"
     takes: ClassVar[Form] = "tfl"
-    batch: int | None = None
-    shapes: Mapping[str, Sequence[int]] = field(default_factory=dict)
-    usual: int | None = None
+
+    def __init__(
+        self, batch: int | None = None, shapes: Mapping[str, Sequence[int]] | None = None, usual: int | None = None
+    ) -> None:
+        self.batch: Final = batch
+        self.shapes: Final[Mapping[str, Sequence[int]]] = {} if shapes is None else shapes
+        self.usual: Final = usual
 
     def run(self, module: Module) -> PassResult:
         inputs = [v for f in module.functions for v in f.inputs]

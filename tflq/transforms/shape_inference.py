@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from tflq.analysis.known import LIMIT, Access, Accesses, Known, constant_elements, elements_of
 from tflq.base.errors import Reason, UnsupportedError, operators
-from tflq.base.light import dataclass
 from tflq.dialects.declare import Operator
 from tflq.dialects.effects import entry_functions, is_pure
 from tflq.dialects.inference import DeclaredShapes, Misfit, NotInferred, check_sizes, text
@@ -43,17 +42,26 @@ Caller: TypeAlias = Callable[
 """Infers a function of the module for given arguments: shapes and known elements of its results."""
 
 
-@dataclass(slots=True)
 class Site(DeclaredShapes):
     """The known facts at the place of one operator."""
 
-    inferred: Callable[[Value], Shape]
-    known: Callable[[Value], Known | None]
-    call: Caller
-    accesses: Callable[[Value], Sequence[Access]] | None = None
-    """The accesses to the variables of a handle; None if their shapes may change."""
-    results: Sequence[Known | None] = ()
-    """Known elements of the results, where `infer` finds them on its way."""
+    __slots__ = ("accesses", "call", "inferred", "known", "results")
+
+    def __init__(
+        self,
+        inferred: Callable[[Value], Shape],
+        known: Callable[[Value], Known | None],
+        call: Caller,
+        accesses: Callable[[Value], Sequence[Access]] | None = None,
+        results: Sequence[Known | None] = (),
+    ) -> None:
+        self.inferred = inferred
+        self.known = known
+        self.call = call
+        self.accesses = accesses
+        """The accesses to the variables of a handle; None if their shapes may change."""
+        self.results = results
+        """Known elements of the results, where `infer` finds them on its way."""
 
     def shape(self, value: Value) -> Shape:
         return self.inferred(value)

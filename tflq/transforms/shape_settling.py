@@ -16,11 +16,10 @@ known exactly for that size only.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from tflq.analysis.known import Accesses
 from tflq.base.errors import UnsupportedError
-from tflq.base.light import dataclass
 from tflq.dialects.declare import trait_of
 from tflq.dialects.effects import entry_functions
 from tflq.dialects.forms import Form
@@ -51,11 +50,13 @@ _MOST_INFERRED = 1 << 17
 _Row = tuple[Shape, Mapping[str, Any]]
 
 
-@dataclass(frozen=True, slots=True)
 class EntryShapes:
     """Declared shapes of each entry's inputs and results: by function, in order."""
 
-    rows: Mapping[int, tuple[_Row, ...]]
+    __slots__ = ("rows",)
+
+    def __init__(self, rows: Mapping[int, tuple[_Row, ...]]) -> None:
+        self.rows: Final = rows
 
     @classmethod
     def of(cls, module: Module) -> EntryShapes:
@@ -152,7 +153,6 @@ def _fits(value: Value, shape: Shape) -> bool:
     return all(d in (None, s) for d, s in zip(dims, shape, strict=True))
 
 
-@dataclass(frozen=True)
 class InferShapes(Pass):
     """Gives every result the shape that an interpreter computes. The declared shapes of inputs and results are
     noted (`EntryShapes`). `resizable`: the result can be run with other batches than the declared one. Else a value
@@ -161,7 +161,9 @@ class InferShapes(Pass):
     name: ClassVar[str] = "infer-shapes"
     title: ClassVar[str] = "inference of shapes"
     takes: ClassVar[Form] = "tfl"
-    resizable: bool = True
+
+    def __init__(self, resizable: bool = True) -> None:
+        self.resizable: Final = resizable
 
     def run(self, module: Module) -> PassResult:
         declared, changed = _settle(module, self.resizable)

@@ -10,7 +10,6 @@ import numpy as np
 
 from tflq.analysis.known import variable_name
 from tflq.base.errors import OptionError, Reason, UnsupportedError
-from tflq.base.light import dataclass
 from tflq.dialects.effects import callees, entry_functions, is_pure, is_variable, renumber
 from tflq.dialects.forms import Form
 from tflq.dialects.tfl.state import AssignVariable, Custom, ReadVariable, VarHandle, state_runtime
@@ -20,25 +19,27 @@ from tflq.ir.rewriting import remove_ops, split_dead
 from tflq.transforms.pass_manager import Decisions, Pass, PassResult, SourceNames
 
 
-@dataclass(frozen=True)
 class ExtractSignature(Pass):
     """Keeps the function of one signature, and what it runs. `key`: of the signature; none: the first function."""
 
     name: ClassVar[str] = "extract-signature"
     title: ClassVar[str] = "extraction of a signature"
-    key: str = ""
+
+    def __init__(self, key: str = "") -> None:
+        self.key: Final = key
 
     def run(self, module: Module) -> PassResult:
         return PassResult(extract(module, self.key), modified=True)
 
 
-@dataclass(frozen=True)
 class Cut(Pass):
     """Keeps the part up to some tensors, by name, which become outputs."""
 
     name: ClassVar[str] = "cut"
     title: ClassVar[str] = "cutting"
-    tensors: tuple[str, ...] = ()
+
+    def __init__(self, tensors: tuple[str, ...] = ()) -> None:
+        self.tensors: Final = tensors
 
     def run(self, module: Module) -> PassResult:
         return PassResult(cut_at(module, self.tensors), modified=True)

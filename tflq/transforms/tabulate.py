@@ -13,12 +13,11 @@ from __future__ import annotations
 import sys
 from collections import deque
 from collections.abc import Callable, Container, Sequence
-from typing import ClassVar, NamedTuple, TypeAlias
+from typing import ClassVar, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
 from tflq.analysis.evaluate.registry import evaluate_op
-from tflq.base.light import dataclass
 from tflq.dialects.declare import trait_of
 from tflq.dialects.inference import Misfit, broadcast
 from tflq.dialects.quant import RescaleF64, Table2D
@@ -45,7 +44,6 @@ _BYTES_PER_OP = 400
 930, half of them 400, and large ones less."""
 
 
-@dataclass(frozen=True)
 class Tabulate(Pass):
     """Puts tables in the place of elementwise arithmetic on 8-bit tensors, where `worth` says so.
 
@@ -55,8 +53,10 @@ class Tabulate(Pass):
     """
 
     name: ClassVar[str] = "tabulate"
-    worth: Callable[[Sequence[Op], int], float]
-    size_limit: int | None = None
+
+    def __init__(self, worth: Callable[[Sequence[Op], int], float], size_limit: int | None = None) -> None:
+        self.worth: Final = worth
+        self.size_limit: Final = size_limit
 
     def run(self, module: Module) -> PassResult:
         buffers: dict[tuple[np.dtype, bytes], Buffer] = {}

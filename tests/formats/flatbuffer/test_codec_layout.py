@@ -93,7 +93,7 @@ def test_members_are_those_of_the_package(name: str) -> None:
 
 
 def test_schema_file_is_what_the_script_makes_of_the_package() -> None:
-    assert Path(resource("schema/tflite.toml")).read_text() == schema.generate()
+    assert Path(resource("schema/tflite.json")).read_text() == schema.generate()
 
 
 def test_every_layout_can_be_parsed_and_its_slots_are_dense() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TypeVar
@@ -12,7 +12,7 @@ import numpy as np
 from support.harness import edge_inputs
 
 import tflq
-from matrix.draw import GENERATORS, Draw, describe
+from matrix.draw import GENERATORS, Case, Draw, describe
 from matrix.unreasonable.twist import twisted
 from tflq.ir.core import Module, Op
 from tflq.ir.types import UniformQuantizedType, bf16
@@ -20,85 +20,50 @@ from tflq.tools.coverage.table import operators, samples_of
 
 T = TypeVar("T")
 
-_DRAWN = {
-    "add_n": "add_n",
-    "arg": "arg_max arg_min",
-    "basic_lstm": "lstm",
-    "batch_matmul": "batch_matmul",
-    "binary": "add sub mul",
-    "bits": "bitwise_xor right_shift bitcast",
-    "bits_of_other_width": "bitcast",
-    "bucketize": "bucketize",
-    "cast": "cast",
-    "comparison": "equal not_equal less less_equal greater greater_equal",
-    "concatenation": "concatenation",
-    "conv_2d": "conv_2d",
-    "cumsum": "cumsum",
-    "depthwise_conv_2d": "depthwise_conv_2d",
-    "dequantize": "dequantize",
-    "diagonal": "matrix_diag matrix_set_diag",
-    "dilate": "dilate",
-    "division": "div",
-    "embedding_lookup": "embedding_lookup",
-    "fill": "fill",
-    "fully_connected": "fully_connected",
-    "gather": "gather gather_nd",
-    "gather_nd": "gather_nd",
-    "hard_swish": "hard_swish",
-    "hashtable_lookup": "hashtable_lookup",
-    "hybrid": "batch_matmul conv_2d conv_3d depthwise_conv_2d embedding_lookup fully_connected transpose_conv",
-    "integer_lstm": "lstm unidirectional_sequence_lstm",
-    "l2_normalization": "l2_normalization",
-    "l2_pool": "l2_pool_2d",
-    "leaky_relu": "leaky_relu",
-    "local_response_normalization": "local_response_normalization",
-    "log_softmax": "log_softmax",
-    "logistic_tanh": "logistic tanh",
-    "maximum_minimum": "maximum minimum",
-    "one_hot": "one_hot",
-    "pack_unpack": "pack unpack",
-    "pad": "pad padv2 mirror_pad",
-    "pool": "average_pool_2d max_pool_2d",
-    "prelu": "prelu",
-    "quantize": "quantize",
-    "reduce": "mean sum reduce_max reduce_min",
-    "reduce_prod": "reduce_prod",
-    "reduce_window": "reduce_window",
-    "relu": "relu relu6 relu_n1_to_1 relu_0_to_1",
-    "reshape": "reshape",
-    "resize": "resize_bilinear resize_nearest_neighbor",
-    "reverse": "reverse_sequence reverse_v2",
-    "scatter_nd": "scatter_nd",
-    "segment_sum": "segment_sum",
-    "select": "select select_v2",
-    "shape_of": "rank shape",
-    "slice": "slice",
-    "softmax": "softmax",
-    "space_batch": "space_to_batch_nd batch_to_space_nd",
-    "space_depth": "depth_to_space space_to_depth",
-    "sparse_to_dense": "sparse_to_dense",
-    "split": "split split_v",
-    "squared_difference": "squared_difference",
-    "squeeze_expand": "squeeze expand_dims",
-    "strided_slice": "strided_slice",
-    "svdf": "svdf",
-    "tile": "tile broadcast_to",
-    "top_k": "topk_v2",
-    "transpose": "transpose",
-    "transpose_conv": "transpose_conv",
-    "unary": "abs neg exp log sqrt rsqrt elu gelu",
-    "unique": "unique",
-    "unsorted_segment": "unsorted_segment_sum unsorted_segment_max unsorted_segment_min",
-    "update_slice": "dynamic_update_slice",
-    "where": "where",
-    "zeros_like": "zeros_like",
-}
-"""The operators that a generator draws."""
 _CALLING = frozenset(
     "call call_once custom delegate if while stablehlo_case stablehlo_composite stablehlo_while".split()
 )
 """What they compute, the operators of other functions do."""
 _ATTEMPTS = 40
+
+
+_TRIALS = 12
+"""Draws that show which operators a generator has."""
+
+
+class _Listening(Draw):
+    """Notes the names among which a generator chooses."""
+
+    def __init__(self, seed: Sequence[int]) -> None:
+        super().__init__(seed)
+        self.names: set[str] = set()
+
+    def one(self, *options: T) -> T:
+        self.names |= {option for option in options if isinstance(option, str)}
+        return super().one(*options)
+
+
+@cache
+def _generators() -> Mapping[str, Sequence[str]]:
+    """By operator, the generators that draw models of it alone, for which there is a kernel."""
+    result: dict[str, list[str]] = {}
+    for name, generate in GENERATORS.items():
+        for operator in sorted(set().union(*(_alone(generate, trial) for trial in range(_TRIALS)))):
+            result.setdefault(operator, []).append(name)
+    return result
+
+
+def _alone(generate: Callable[[Draw], Case], trial: int) -> set[str]:
+    """The operators of a draw: its only one, and those in whose place it was chosen."""
+    draw = _Listening([trial])
+    try:
+        with np.errstate(all="ignore"):
+            case = generate(draw)
+        ops = [op.name.removeprefix("tfl.") for op in tflq.read(case.model).ops()]
+    except (ArithmeticError, IndexError, ValueError, tflq.TflqError):
+        return set()
+    has_kernel = case.twin is None and case.exact is None
+    return {*ops, *draw.names.intersection(OPERATORS)} if len(ops) == 1 and has_kernel else set()
 
 
 @cache
@@ -162,7 +127,7 @@ def subject(operator: str, number: int, seed: int = 0) -> Subject:
 
 
 def _drawn(draw: _Odd, operator: str) -> Subject | None:
-    generators = [name for name, drawn in _DRAWN.items() if operator in drawn.split()]
+    generators = _generators().get(operator, ())
     if generators and draw.chance(0.65):
         with np.errstate(all="ignore"):
             case = GENERATORS[draw.one(*generators)](draw)

@@ -72,7 +72,7 @@ def test_a_changed_engine_or_target_has_a_table_of_its_own(
 
 
 def test_the_engine_is_all_files_of_the_package() -> None:
-    ends = ("tflq/tools/coverage/cached.py", "rules/kernels.toml", "schema/tflite.toml")
+    ends = ("tflq/tools/coverage/cached.py", "rules/kernels.toml", "schema/tflite.json")
     sources = list(cached._sources())
     assert all(any(Path(path).as_posix().endswith(end) for path in sources) for end in ends)
 

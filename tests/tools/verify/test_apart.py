@@ -12,11 +12,8 @@ from support.harness import argument, const, renamed
 from support.recurrent import svdf_model
 
 import tflq
-from tflq.dialects.parameters import Misreads
-from tflq.dialects.tfl import builtin_of
-from tflq.ir.core import Value, dialect
+from tflq.ir.core import Value
 from tflq.ir.types import ElementType, UniformQuantizedType, f32, i8, i32
-from tflq.tools.verify.interface import _ONE_SCALE
 from tflq.tools.verify.model_file import ModelFile
 from tflq.tools.verify.tflite_runner import indivisible
 
@@ -144,11 +141,3 @@ def test_a_change_behind_an_operator_that_runs_apart_is_found() -> None:
     assert result.layers is not None
     assert result.layers.first is not None
     assert (result.layers.first.opcode, result.layers.first.tensor) == ("RELU", "positive")
-
-
-def test_kernels_that_ask_for_one_scale_are_those_that_a_conversion_warns_of() -> None:
-    declared = dialect("tfl")
-    assert declared is not None
-    traits = {cls.op_name: [t for t in cls.traits if isinstance(t, Misreads)] for cls in declared.classes()}
-    asked = {builtin_of(name) for name, found in traits.items() if any("scales" in t.kinds for t in found)}
-    assert asked == _ONE_SCALE

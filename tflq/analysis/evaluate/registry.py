@@ -15,7 +15,6 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from tflq.base.light import dataclass, field
 from tflq.dialects.declare import Operator
 from tflq.dialects.registry import Registry
 from tflq.dialects.traits import MovesElements
@@ -67,20 +66,25 @@ def _check(storage: ScalarType) -> None:
 Evaluator: TypeAlias = Callable[..., Any]
 
 
-@dataclass
 class Run:
     """The state that the functions of a module share while they are evaluated, such as variables by name. `others`
     evaluates ops that no dialect declares, by name. `schedule` is the order in which reductions of the `stablehlo`
     dialect combine values (`evaluate.stablehlo_reduction`)."""
 
-    module: Module | None = None
-    variables: dict[str, np.ndarray] = field(default_factory=dict)
-    others: Mapping[str, Evaluator] = field(default_factory=dict)
-    schedule: Callable[[int], Sequence[int]] | None = None
-    scope: Mapping[Value, np.ndarray] = field(default_factory=dict)
-    """The values of the function that is being evaluated, as far as they are known."""
-    calling: list[str] = field(default_factory=list)
-    """The functions that are being called, by name."""
+    def __init__(
+        self,
+        module: Module | None = None,
+        others: Mapping[str, Evaluator] | None = None,
+        schedule: Callable[[int], Sequence[int]] | None = None,
+    ) -> None:
+        self.module = module
+        self.variables: dict[str, np.ndarray] = {}
+        self.others: Mapping[str, Evaluator] = {} if others is None else others
+        self.schedule = schedule
+        self.scope: Mapping[Value, np.ndarray] = {}
+        """The values of the function that is being evaluated, as far as they are known."""
+        self.calling: list[str] = []
+        """The functions that are being called, by name."""
 
     def call(self, index: int, arrays: list[np.ndarray]) -> list[np.ndarray]:
         """The results of a function of the module."""

@@ -12,11 +12,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from tflq.base.light import NamedTuple
 from tflq.dialects.constraints import agree, baseline, integers, is_per_axis, is_per_tensor
 from tflq.dialects.declare import Operator, Trait, attribute, operand
 from tflq.dialects.declare import result as result_

@@ -160,7 +160,7 @@ def _release(text: str) -> _Release:
 @cache
 def _releases() -> tuple[str, Mapping[str, Sequence[str]]]:
     """The oldest release that was tried; by builtin, the first release of each version."""
-    data = content("schema/runtime.toml")
+    data = content("schema/tflite.json")
     return data["oldest_tried"], {name: line.split() for name, line in data["runtime"].items()}
 
 

@@ -48,7 +48,7 @@ class C(Backend):
         name = choices.get("name")
         if name is not None and not isinstance(name, str):
             raise OptionError(Reason("the name of C's functions is a text", value=str(name)))
-        identifier(name, None)
+        identifier(name)
 
     def passes(self, options: Any, form: str) -> Sequence[Pass]:
         from tflq.formats.c.check_program import CheckC
@@ -66,11 +66,13 @@ class C(Backend):
         from tflq.formats.c.names import identifier
         from tflq.formats.c.write import Writer
 
-        name = identifier(writing.choices.get("name"), writing.stem or None)
-        stem = writing.stem or name
-        return Writer(
-            programs(module)[function], module, name, stem, writing.choices.get("data"), writing.digest
-        ).files()
+        planned = programs(module)
+        name = identifier(writing.choices.get("name"), writing.stem)
+        if len(planned) > 1 and "name" in writing.choices:
+            key = next((s.key for s in module.signatures or () if s.function == function), None)
+            name = identifier(None, f"{name}_{key}")
+        data = writing.choices.get("data")
+        return Writer(planned[function], module, name, writing.stem or name, data, writing.digest).files()
 
     def pieces(self, module: Module, function: int, target: Any) -> Pieces:
         return self.files(module, function, target, Writing())[0][1]

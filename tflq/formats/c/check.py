@@ -12,6 +12,7 @@ import numpy as np
 
 from tflq.formats.c.names import c_type, count
 from tflq.formats.c.program import NAME, Program
+from tflq.formats.c.unit import indented
 from tflq.ir.core import Module, Value
 
 DRAWN: Final = ("i1", "i8", "ui8", "i16", "i32", "f32")
@@ -33,14 +34,11 @@ def _hash(index: np.ndarray, seed: int) -> np.ndarray:
 def drawn(value: Value, seed: int) -> np.ndarray:
     """The elements of an input; integers of 32 bits are small, and floats within 2 of 0."""
     h, name = _hash(np.arange(count(value)), seed), value.type.storage.name
-    signed = (h >> np.uint32(24)).astype(np.uint8).view(np.int8)
-    if name == "f32":
-        elements = signed.astype(np.float32) / np.float32(64)
-    elif name == "i16":
-        elements = (h >> np.uint32(16)).astype(np.uint16).view(np.int16)
-    else:
-        elements = {"i1": h >> np.uint32(31), "ui8": h >> np.uint32(24), "i32": h >> np.uint32(30)}.get(name, signed)
-    return elements.astype(value.type.storage.dtype).reshape(value.type.sizes)
+    bits = {"i1": 1, "i16": 16, "i32": 2}.get(name, 8)
+    top: np.ndarray = (h >> np.uint32(32 - bits)).astype(np.int64)
+    if name in ("i8", "i16", "f32"):
+        top = top - ((top >> (bits - 1)) << bits)
+    return (top / 64 if name == "f32" else top).astype(value.type.storage.dtype).reshape(value.type.sizes)
 
 
 def checksum(arrays: list[np.ndarray]) -> int:
@@ -58,7 +56,8 @@ def expected(program: Program, module: Module) -> int | None:
         return None
     from tflq.analysis.evaluate.registry import Run, array_of, evaluate_function
 
-    run = Run(module, {name: value.array for name, (_, value) in program.state.items()})
+    run = Run(module)
+    run.variables.update({name: value.array for name, (_, value) in program.state.items()})
     outputs: list[np.ndarray] = []
     try:
         for step in range(_STEPS):
@@ -82,7 +81,10 @@ def main(program: Program, module: Module, *, blob: bool) -> str:
     lines += [f"static {NAME}_state state;", f"{NAME}_init(&state);"] if program.state else []
     lines += ["uint32_t total = 0;", f"for (uint32_t step = 0; step < {_STEPS}U; step++) {{"]
     for at, value in enumerate(inputs):
-        lines += [f"for (uint32_t i = 0; i < {count(value)}U; i++) {{", f"const uint32_t h = hash(i + 97U * step + {at}U);"]
+        lines += [
+            f"for (uint32_t i = 0; i < {count(value)}U; i++) {{",
+            f"const uint32_t h = hash(i + 97U * step + {at}U);",
+        ]
         lines += [f"in{at}[i] = {_element(value)};", "}"]
     names = [*(f"in{at}" for at in range(len(inputs))), *(f"out{at}" for at in range(len(outputs)))]
     names += ["&state"] * bool(program.state)
@@ -90,9 +92,11 @@ def main(program: Program, module: Module, *, blob: bool) -> str:
     for at, value in enumerate(outputs):
         lines.append(f"for (uint32_t i = 0; i < {count(value)}U; i++) {{")
         lines += [f"total += (uint32_t)out{at}[i] * hash(i + (step * {len(outputs)}U + {at}U));", "}"]
-    lines += ["}", f'printf("{NAME}: %s\\n", total == {total}U ? "pass" : "fail");', f"return total == {total}U ? 0 : 1;"]
-    from tflq.formats.c.unit import indented
-
+    lines += [
+        "}",
+        f'printf("{NAME}: %s\\n", total == {total}U ? "pass" : "fail");',
+        f"return total == {total}U ? 0 : 1;",
+    ]
     hash_text = (
         "static uint32_t hash(uint32_t i) {\n  uint32_t h = i * 2654435761U;\n  h ^= h >> 15;\n  h *= 2246822519U;\n"
         "  return h ^ (h >> 13);\n}\n"
@@ -102,8 +106,7 @@ def main(program: Program, module: Module, *, blob: bool) -> str:
 
 
 def _element(value: Value) -> str:
-    name, type = value.type.storage.name, c_type(value)
+    name = value.type.storage.name
     if name == "f32":
         return "(float)(int8_t)(h >> 24) / 64.0f"
-    shift = {"i1": 31, "i8": 24, "ui8": 24, "i16": 16, "i32": 30}[name]
-    return f"({type})(h >> {shift})"
+    return f"({c_type(value)})(h >> {32 - {'i1': 1, 'i16': 16, 'i32': 2}.get(name, 8)})"

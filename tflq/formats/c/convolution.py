@@ -106,7 +106,7 @@ def _plain(op: conv.Conv2D | conv.DepthwiseConv2D, body: Body, type: str) -> lis
 
 def _window(op: conv.Conv2D | conv.DepthwiseConv2D, kh: int, kw: int, top: int, left: int) -> list[str]:
     height, width = dims_of(op.input)[1:3]
-    return window(kh, kw, *op.stride, *op.dilation, top, left, height, width, padded=any(op.pad))
+    return window((kh, kw), op.stride, op.dilation, (top, left), (height, width), padded=any(op.pad))
 
 
 def _factors(op: conv.Weighted, type: str, more: int, x: str, w: str) -> tuple[str, str]:
@@ -170,44 +170,39 @@ def _transposed(op: conv.TransposeConv2D, body: Body, type: str) -> list[Rows]:
 def _columns(op: conv.Conv2D, body: Body) -> list[Rows]:
     """Two places at a time, and the last by itself. With a zero point of the weights, the sum of a window's elements is
     taken off as often."""
-    n, height, width, channels, rows, columns, outputs = _shape(op)
+    n, _, _, channels, rows, columns, outputs = _shape(op)
     _, kh, kw, _ = dims_of(op.weight)
     places, k, zero = n * rows * columns, kh * kw * channels, op.weight_zp
     x, x_type, more = body.operand(op.input)
     w = body.unit.constant(op.weight.array, i8)
-    bias = _bias(op, body, "int32_t", "o")
-    pair = places > 1
-    body.accumulator("int32_t", outputs * (2 if pair else 1))
-    body.scratch.append(Scratch("int16_t", "col", 2 * k * (2 if pair else 1)))
-    copy = _filled(op, x, x_type, more)
+    wide = 2 if places > 1 else 1
+    body.accumulator("int32_t", outputs * wide)
+    body.scratch.append(Scratch("int16_t", "col", 2 * k * wide))
     taken = f" - {zero} * total" if zero > 0 else f" + {-zero} * total" if zero else ""
-    total = ["int32_t total = 0;", f"for (int32_t k = 0; k < {k}; k++) {{", "total += d[k];", "}"] if zero else []
-    init = [f"for (int32_t o = 0; o < {outputs}; o++) {{", f"a[o] = {bias}{taken};", "}"]
+    fill = _filled(op, x, x_type, more)
+    if zero:
+        fill += ["int32_t total = 0;", f"for (int32_t k = 0; k < {k}; k++) {{", "total += d[k];", "}"]
+    first = f"a[o] = {_bias(op, body, 'int32_t', 'o')}{taken};"
+    fill += [f"for (int32_t o = 0; o < {outputs}; o++) {{", first, "}"]
+    last, text = outputs - 1, read_sum("int32_t", op.result)
+    by_two = [f"for (int32_t o = 0; o + 1 < {outputs}; o += 2) {{", "", "}"]
     parts = []
-    if pair:
-        ends = f"{w} + o * {k}, {w} + (o + 1) * {k}, {k}"
+    if places > 1:
+        by_two[1] = f"dot22(col, col + {k}, {w} + o * {k}, {w} + (o + 1) * {k}, {k}, acc + o, acc + {outputs} + o);"
+        odd = [f"dot11(col + {r * k}, {w} + {last * k}, {k}, acc + {r * outputs + last});" for r in (0, 1)]
         begin = [
-            f"for (int32_t p = 0; p + 1 < {places}; p += 2) {{",
-            *("for (int32_t r = 0; r < 2; r++) {", f"int16_t *d = col + r * {k};", f"int32_t *a = acc + r * {outputs};"),
-            *(f"const int32_t at = p + r;", *copy, *total, *init, "}"),
-            f"for (int32_t o = 0; o + 1 < {outputs}; o += 2) {{",
-            f"dot22(col, col + {k}, {ends}, acc + o, acc + {outputs} + o);",
-            "}",
-            *([f"dot11(col + {r * k}, {w} + {(outputs - 1) * k}, {k}, acc + {(r + 1) * outputs - 1});" for r in (0, 1)] if outputs % 2 else []),
+            *(f"for (int32_t p = 0; p + 1 < {places}; p += 2) {{", "for (int32_t r = 0; r < 2; r++) {"),
+            *(f"int16_t *d = col + r * {k};", f"int32_t *a = acc + r * {outputs};", "const int32_t at = p + r;"),
+            *(*fill, "}", *by_two, *(odd if outputs % 2 else [])),
             *("for (int32_t r = 0; r < 2; r++) {", f"const int32_t *s = acc + r * {outputs};"),
-        ]  # fmt: skip
-        text = read_sum("int32_t", op.result).replace("acc", "s")
-        parts.append(Rows(begin, ["}", "}"], f"(p + r) * {outputs}", outputs, text))
-    if places % 2:
-        begin = [
-            *("{", "int16_t *d = col;", "int32_t *a = acc;", f"const int32_t at = {places - 1};"),
-            *(*copy, *total, *init, "}"),
-            f"for (int32_t o = 0; o + 1 < {outputs}; o += 2) {{",
-            f"dot12(col, {w} + o * {k}, {w} + (o + 1) * {k}, {k}, acc + o);",
-            "}",
-            *([f"dot11(col, {w} + {(outputs - 1) * k}, {k}, acc + {outputs - 1});"] if outputs % 2 else []),
         ]
-        parts.append(Rows(begin, [], str((places - 1) * outputs), outputs, read_sum("int32_t", op.result)))
+        parts.append(Rows(begin, ["}", "}"], f"(p + r) * {outputs}", outputs, text.replace("acc", "s")))
+    if places % 2:
+        by_two[1] = f"dot12(col, {w} + o * {k}, {w} + (o + 1) * {k}, {k}, acc + o);"
+        odd = [f"dot11(col, {w} + {last * k}, {k}, acc + {last});"]
+        begin = ["{", "int16_t *d = col;", "int32_t *a = acc;", f"const int32_t at = {places - 1};", *fill, "}"]
+        begin += [*by_two, *(odd if outputs % 2 else [])]
+        parts.append(Rows(begin, [], str((places - 1) * outputs), outputs, text))
     return parts
 
 
@@ -217,7 +212,8 @@ def _filled(op: conv.Conv2D, x: str, x_type: str, more: int) -> list[str]:
     _, kh, kw, _ = dims_of(op.weight)
     q = f"(int16_t)({plus('q[c]', -op.input_zp - more)})"
     point = kh == kw == 1 and tuple(op.stride) == (1, 1) and not any(op.pad)
-    if point or (kh, kw) == (height, width) and rows == columns == 1 and not any(op.pad) and tuple(op.dilation) == (1, 1):
+    whole = (kh, kw, rows, columns) == (height, width, 1, 1) and not any(op.pad) and tuple(op.dilation) == (1, 1)
+    if point or whole:
         k = kh * kw * channels
         source = f"const {x_type} *q = {x} + at * {k};"
         return [source, f"for (int32_t c = 0; c < {k}; c++) {{", f"d[c] = {q};", "}"]
@@ -242,7 +238,7 @@ def _filled(op: conv.Conv2D, x: str, x_type: str, more: int) -> list[str]:
 
 
 def _by_taps(op: conv.DepthwiseConv2D, body: Body) -> list[Rows]:
-    """Channels multiplied by nobody's count but 1: all elements of the window at once."""
+    """All elements of the window at once, for a filter of one output per channel."""
     n, height, width, channels, rows, columns, outputs = _shape(op)
     kh, kw = dims_of(op.weight)[:2]
     (top, _, left, _), count = op.pad, kh * kw

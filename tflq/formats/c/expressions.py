@@ -19,7 +19,7 @@ from tflq.formats.c.fusion import Fusion, is_table
 from tflq.formats.c.names import c_type, count, dims_of, literal, plus
 from tflq.formats.c.unit import Unit
 from tflq.ir.core import Op, Value
-from tflq.ir.types import f32, i1, i32, i64
+from tflq.ir.types import f32, i1, i8, i32, i64
 
 
 class Point(NamedTuple):
@@ -78,7 +78,7 @@ def declared_type(value: Value) -> str:
 
 
 class Expressions:
-    """The statements of one function's loops. `leaves`: the tensors that it reads, which are its parameters p0, p1, ..."""
+    """The statements of one function's loops. `leaves`: the tensors that it reads, its parameters p0, p1, ..."""
 
     def __init__(self, unit: Unit, fusion: Fusion, ranges: Ranges) -> None:
         self.unit = unit
@@ -153,7 +153,7 @@ class Expressions:
             step *= dim
         return " + ".join(reversed(terms))
 
-    def _channel(self, size: int) -> str:
+    def _channel(self) -> str:
         if self._at.channel is not None:
             return self._at.channel
         if not self._at.axes:
@@ -252,8 +252,8 @@ class Expressions:
         if source.is_float:
             low, high = literal(target.minimum), literal(target.maximum)
             return f"to_int32({x})" if target == i32 else f"clamp32(to_int32({x}), {low}, {high})"
-        low, high = self._range(op.input)
-        if target.minimum <= low and high <= target.maximum:
+        least, most = self._range(op.input)
+        if target.minimum <= least and most <= target.maximum:
             return f"(int32_t){x}" if source == i64 and target != i64 else x
         return f"({c_type(op.result)}){x}"
 
@@ -271,35 +271,37 @@ class Expressions:
             text = f"({x})" if op.input_zp else x
             text = text if shift[0] == 30 else f"{text} * {1 << (30 - int(shift[0]))}"
         else:
-            text = self._scaled(op, x, multiplier, shift, safe=safe)
+            text = self._scaled(op, x, reach, safe=safe)
         text = plus(text, op.output_zp)
-        clamped = f"{literal(storage.minimum)}, {literal(storage.maximum)})"
+        ends = f"{literal(storage.minimum)}, {literal(storage.maximum)})"
         if not safe:
-            return f"clamp64({text}, {clamped}"
-        within = storage.minimum <= -most + op.output_zp and most + op.output_zp <= storage.maximum
-        return text if storage == i32 or within else f"clamp32({text}, {clamped}"
+            return f"clamp64({text}, {ends}"
+        within = storage.minimum <= op.output_zp - most and most + op.output_zp <= storage.maximum
+        return text if storage == i32 or within else f"clamp32({text}, {ends}"
 
-    def _scaled(self, op: move.Rescale, x: str, multiplier: np.ndarray, shift: np.ndarray, *, safe: bool) -> str:
+    def _scaled(self, op: move.Rescale, x: str, reach: int, *, safe: bool) -> str:
+        """The product and its rounding. A division by 2^30 of what is below 2^29 is 0, as one by more would be."""
+        multiplier, shift = op.multiplier.astype(np.int64), op.shift.astype(np.int64)
         two = op.rounding_mode == "DOUBLE_ROUND" and op.scale32 and op.input.type.storage != i64
-        far = bool((shift > 31).all())
-        divided = safe and two and far and int(shift.max()) <= 31 + 24
-        numbers = shift - 31 if divided else shift
-        m, s = (self._per_channel(v, t) for v, t in ((multiplier, i32), (numbers, i32)))
-        if divided:
-            return f"scale_two({x}, {m}, {s})"
-        if two and not bool((shift <= 31).all()):
-            small = safe and int(shift.max()) <= 31 + 24
-            return f"scale_each({x}, {m}, {s})" if small else f"scale_two64({x}, {m}, {s})"
-        return f"scale_one{'' if safe else '64'}({x}, {m}, {s})"
+        if not two or bool((shift <= 31).all()):
+            m, s = self._per_channel(multiplier), self._per_channel(shift)
+            return f"scale_one{'' if safe else '64'}({x}, {m}, {s})"
+        small = reach < 1 << 29
+        if not safe or not (small or int(shift.max()) <= 31 + 24):
+            text = f"scale_two64({x}, {self._per_channel(multiplier)}, {self._per_channel(shift)})"
+            return f"(int32_t){text}" if safe else text
+        shift = np.minimum(shift, 31 + 30) if small else shift
+        m = self._per_channel(multiplier)
+        if bool((shift > 31).all()):
+            return f"scale_two({x}, {m}, {self._per_channel(shift - 31)})"
+        return f"scale_each({x}, {m}, {self._per_channel(shift)})"
 
-    def _per_channel(self, numbers: np.ndarray, storage: Any) -> str:
+    def _per_channel(self, numbers: np.ndarray) -> str:
+        """One number, or that of the channel; shifts are bytes."""
         if (numbers == numbers[0]).all():
             return literal(int(numbers[0]))
-        if storage == i32 and abs(int(numbers.min())) < 64 and int(numbers.max()) < 64:
-            from tflq.ir.types import i8
-
-            storage = i8
-        return f"{self.unit.constant(numbers, storage)}[{self._channel(numbers.size)}]"
+        storage = i8 if int(np.abs(numbers).max()) < 64 else i32
+        return f"{self.unit.constant(numbers, storage)}[{self._channel()}]"
 
 
 _OWN: Final[dict[type[Op], Callable[[Expressions, Any], str]]] = {

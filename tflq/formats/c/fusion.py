@@ -50,7 +50,9 @@ def is_elementwise(op: Op) -> bool:
 
 def reads(op: Op) -> list[Value]:
     """The operands that an elementwise operator reads at the place of its result; a table's entries are not."""
-    return [op.operands[1]] if is_table(op) else op.present_operands[: 1 if isinstance(op, move.Table) else None]  # type: ignore[list-item]
+    if isinstance(op, move.Gather):
+        return [op.indices]
+    return [op.input] if isinstance(op, move.Table) else op.present_operands
 
 
 class Fusion:

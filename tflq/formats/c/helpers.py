@@ -1,121 +1,38 @@
-"""Small functions in C that the loops call. Each is written where a file uses it.
+"""Small functions in C that the loops call, from `helpers.c`: each is written where a file uses it.
 
-Shifts of negative numbers are arithmetic, and casts to narrower integers wrap: a file checks both when it is compiled.
 `scale_two` is TOSA's DOUBLE_ROUND with a shift above 31, without a branch: the high half of the doubled product, and a
-division by a power of two, rounded half away from zero. It needs |x| < 2^31 - 2^(r - 1). Source: TOSA 1.0, RESCALE.
+division by a power of two, rounded half away from zero. It needs |a| < 2^31 - 2^(r - 1). Source: TOSA 1.0, RESCALE.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import cache
 from typing import Final
 
+from tflq.base.files import resource
 
-def _dots() -> dict[str, str]:
-    two = """static void dot22(const int16_t *x0, const int16_t *x1, const int8_t *w0, const int8_t *w1, int32_t n,
-                  int32_t *a0, int32_t *a1) {
-  int32_t s00 = 0, s01 = 0, s10 = 0, s11 = 0;
-  for (int32_t i = 0; i < n; i++) {
-    s00 += x0[i] * w0[i];
-    s01 += x0[i] * w1[i];
-    s10 += x1[i] * w0[i];
-    s11 += x1[i] * w1[i];
-  }
-  a0[0] += s00;
-  a0[1] += s01;
-  a1[0] += s10;
-  a1[1] += s11;
-}"""
-    one = """static void dot12(const int16_t *x, const int8_t *w0, const int8_t *w1, int32_t n, int32_t *a) {
-  int32_t s0 = 0, s1 = 0;
-  for (int32_t i = 0; i < n; i++) {
-    s0 += x[i] * w0[i];
-    s1 += x[i] * w1[i];
-  }
-  a[0] += s0;
-  a[1] += s1;
-}"""
-    single = """static void dot11(const int16_t *x, const int8_t *w, int32_t n, int32_t *a) {
-  int32_t s = 0;
-  for (int32_t i = 0; i < n; i++) {
-    s += x[i] * w[i];
-  }
-  a[0] += s;
-}"""
-    return {"dot22": two, "dot12": one, "dot11": single}
+_CALL: Final = re.compile(r"\b(\w+)\(")
+_MATH: Final = re.compile(r"\b(exp|log|sin|cos|tanh|erf|pow|sqrt)\(|\b(INFINITY|NAN)\b")
 
 
-def _inline(result: str, name: str, parameters: str, body: str) -> str:
-    lines = "\n".join(f"  {line}" for line in body.split("\n"))
-    return f"static inline {result} {name}({parameters}) {{\n{lines}\n}}"
-
-
-_INLINE: Final = (
-    ("int32_t", "add32", "int32_t a, int32_t b", "return (int32_t)((uint32_t)a + (uint32_t)b);"),
-    ("int32_t", "sub32", "int32_t a, int32_t b", "return (int32_t)((uint32_t)a - (uint32_t)b);"),
-    ("int32_t", "mul32", "int32_t a, int32_t b", "return (int32_t)((uint32_t)a * (uint32_t)b);"),
-    ("int32_t", "div32", "int32_t a, int32_t b", "return b == 0 ? 0 : b == -1 ? (int32_t)(0U - (uint32_t)a) : a / b;"),
-    ("int32_t", "abs32", "int32_t a", "return a < 0 ? (int32_t)(0U - (uint32_t)a) : a;"),
-    ("int32_t", "min32", "int32_t a, int32_t b", "return a < b ? a : b;"),
-    ("int32_t", "max32", "int32_t a, int32_t b", "return a > b ? a : b;"),
-    ("int64_t", "min64", "int64_t a, int64_t b", "return a < b ? a : b;"),
-    ("int64_t", "max64", "int64_t a, int64_t b", "return a > b ? a : b;"),
-    ("int32_t", "clamp32", "int32_t a, int32_t low, int32_t high", "return a < low ? low : a > high ? high : a;"),
-    ("int32_t", "clamp64", "int64_t a, int32_t low, int32_t high",
-     "return a < low ? low : a > high ? high : (int32_t)a;"),
-    ("float", "minf32", "float a, float b", "return a < b || a != a ? a : b;"),
-    ("float", "maxf32", "float a, float b", "return a > b || a != a ? a : b;"),
-    ("float", "clampf32", "float a, float low, float high", "return a < low ? low : a > high ? high : a;"),
-    ("int32_t", "shl32", "int32_t a, int32_t n", "return (int32_t)((uint32_t)a << (uint32_t)n);"),
-    ("int32_t", "shr32", "int32_t a, int32_t n", "return (int32_t)((uint32_t)a >> (uint32_t)n);"),
-    ("int32_t", "sar_round", "int32_t a, int32_t n",
-     "return n > 0 ? (int32_t)(((int64_t)a >> n) + (((int64_t)a >> (n - 1)) & 1)) : a;"),
-    ("int32_t", "clz32", "int32_t a",
-     "uint32_t u = (uint32_t)a;\nint32_t n = 0;\nif (u == 0U) {\n  return 32;\n}\n"
-     "for (int32_t s = 16; s > 0; s >>= 1) {\n  if (u >> (32 - s) == 0U) {\n    n += s;\n    u <<= s;\n  }\n}\n"
-     "return n;"),
-    ("int32_t", "mul_shift", "int32_t a, int32_t b, int32_t s",
-     "return (int32_t)(((int64_t)a * b + ((int64_t)1 << (s - 1))) >> s);"),
-    ("int32_t", "scale_two", "int32_t a, int32_t m, int32_t r",
-     "const int32_t h = (int32_t)(uint32_t)((uint64_t)((int64_t)a * m + (1 << 30)) >> 31);\n"
-     "return (h + ((1 << r) >> 1) - (h < 0)) >> r;"),
-    ("int32_t", "scale_one", "int64_t a, int32_t m, int32_t s",
-     "return (int32_t)((a * m + ((int64_t)1 << (s - 1))) >> s);"),
-    ("int64_t", "scale_one64", "int64_t a, int32_t m, int32_t s", "return (a * m + ((int64_t)1 << (s - 1))) >> s;"),
-    ("int64_t", "scale_two64", "int32_t a, int32_t m, int32_t s",
-     "int64_t round = (int64_t)1 << (s - 1);\nif (s > 31) {\n  round += a < 0 ? -(1 << 30) : (1 << 30);\n}\n"
-     "return ((int64_t)a * m + round) >> s;"),
-    ("int32_t", "scale_each", "int32_t a, int32_t m, int32_t s",
-     "return s > 31 ? scale_two(a, m, s - 31) : scale_one(a, m, s);"),
-    ("int32_t", "interpolated", "const int16_t *table, int32_t a",
-     "const int32_t base = table[(a >> 7) + 256], next = table[(a >> 7) + 257];\n"
-     "return base * 128 + (next - base) * (a & 127);"),
-    ("int32_t", "to_int32", "float a",
-     "if (!(a > -2147483648.0f)) {\n  return a != a ? 0 : INT32_MIN;\n}\nif (a >= 2147483648.0f) {\n"
-     "  return INT32_MAX;\n}\nconst int32_t t = (int32_t)a;\nconst float d = a - (float)t;\n"
-     "if (d > 0.5f || (d == 0.5f && (t & 1) != 0)) {\n  return t + 1;\n}\n"
-     "return d < -0.5f || (d == -0.5f && (t & 1) != 0) ? t - 1 : t;"),
-    ("float", "floorf32", "float a",
-     "if (!(a > -8388608.0f && a < 8388608.0f) || a == 0.0f) {\n  return a;\n}\n"
-     "const float t = (float)(int32_t)a;\nreturn t > a ? t - 1.0f : t;"),
-    ("float", "ceilf32", "float a", "return -floorf32(-a);"),
-    ("float", "sigmoid", "float a", "return (float)(1.0 / (1.0 + exp(-(double)a)));"),
-)  # fmt: skip
-
-_TEXTS: Final = {name: _inline(*row) for row in _INLINE for name in (row[1],)} | _dots()
-_MATH: Final = re.compile(r"\b(exp|log|sin|cos|tanh|erf|pow|sqrt|INFINITY|NAN)\b")
+@cache
+def _texts() -> dict[str, str]:
+    """Each function by its name; one is defined before those that call it."""
+    with open(resource("formats/c/helpers.c"), encoding="utf-8") as file:
+        texts = file.read().strip().split("\n\n")[1:]
+    return {name[1]: text for text in texts if (name := _CALL.search(text)) is not None}
 
 
 def helpers(texts: Iterable[str]) -> list[str]:
     """The definitions of all functions that some text calls, in an order in which each is defined before its use."""
-    used = set(re.findall(r"\b(\w+)\(", "\n".join(texts)))
-    wanted: set[str] = set()
-    for name in reversed(_TEXTS):
+    used, wanted = set(_CALL.findall("\n".join(texts))), []
+    for name, text in reversed(_texts().items()):
         if name in used:
-            wanted.add(name)
-            used |= set(re.findall(r"\b(\w+)\(", _TEXTS[name]))
-    return [text for name, text in _TEXTS.items() if name in wanted]
+            wanted.append(text)
+            used |= set(_CALL.findall(text))
+    return wanted[::-1]
 
 
 def needs_math(texts: Iterable[str]) -> bool:

@@ -1,7 +1,7 @@
 """Kernels: a function of C for each root, and the rows of products, pools and reductions.
 
-An operator that makes rows fills `acc`, a row of sums, within loops over the rows. A loop over the row then computes the
-tree of its results: branch-free, so that compilers make vectors of it. Rows of convolutions are in `convolution.py`.
+An operator that makes rows fills `acc`, a row of sums, within loops over the rows. A loop over the row then computes
+the tree of its results: branch-free, so that compilers make vectors of it. Rows of convolutions: `convolution.py`.
 """
 
 from __future__ import annotations
@@ -82,8 +82,10 @@ def kernel(op: Op, unit: Unit, fusion: Fusion, ranges: Ranges) -> Kernel:
     from tflq.formats.c.convolution import convolution
 
     body = Body(unit, fusion, ranges)
-    make = convolution if isinstance(row, conv.Weighted) else next(f for kind, f in _ROWS if isinstance(row, kind))
-    parts = make(row, body)
+    if isinstance(row, conv.Weighted):
+        parts = convolution(row, body)
+    else:
+        parts = next(make for kind, make in _ROWS if isinstance(row, kind))(row, body)
     shared_from = len(body.terms.leaves)
     lines = [line for part in parts for line in (*part.begin, *_results(part, op.result, row, body), *part.end)]
     return body.finished(row if row.location else op, lines, op.result, shared_from)
@@ -118,7 +120,10 @@ def _elementwise(op: Op, unit: Unit, fusion: Fusion, ranges: Ranges) -> Kernel:
             Point(dims, f"i * {channels} + j", "j"),
             [f"for (int32_t i = 0; i < {rows}; i++) {{", f"for (int32_t j = 0; j < {channels}; j++) {{"],
         ),
-        (Point(dims, axes, None, axes=True), [f"for (int32_t i{a} = 0; i{a} < {d}; i{a}++) {{" for a, d in enumerate(dims)]),
+        (
+            Point(dims, axes, axes=True),
+            [f"for (int32_t i{at} = 0; i{at} < {d}; i{at}++) {{" for at, d in enumerate(dims)],
+        ),
     ]  # fmt: skip
     for point, heads in ways:
         body = Body(unit, fusion, ranges)
@@ -173,7 +178,7 @@ def read_sum(type: str, value: Value, index: str = "j") -> str:
 def _pool(op: conv.Pool, body: Body) -> list[Rows]:
     n, height, width, channels = dims_of(op.input)
     _, rows, columns, _ = dims_of(op.result)
-    (kh, kw), (sh, sw), (top, bottom, left, right) = op.kernel, op.stride, op.pad
+    (kh, kw), (top, _, left, _) = op.kernel, op.pad
     x, _, _ = body.operand(op.input)
     storage, mean = op.result.type.storage, isinstance(op, conv.AvgPool2D)
     type = "float" if storage.is_float else "int32_t" if mean else c_type(op.result)
@@ -185,7 +190,7 @@ def _pool(op: conv.Pool, body: Body) -> list[Rows]:
         f"for (int32_t ox = 0; ox < {columns}; ox++) {{",
         *(["int32_t n = 0;"] if mean else []),
         *(f"for (int32_t j = 0; j < {channels}; j++) {{", f"acc[j] = {first};", "}"),
-        *window(kh, kw, sh, sw, 1, 1, top, left, height, width, padded=any(op.pad)),
+        *window((kh, kw), op.stride, (1, 1), (top, left), (height, width), padded=any(op.pad)),
         f"const {c_type(op.input)} *q = {x} + ((g * {height} + iy) * {width} + ix) * {channels};",
         *(["n++;"] if mean else []),
         f"for (int32_t j = 0; j < {channels}; j++) {{",
@@ -218,16 +223,21 @@ def _mean(op: conv.AvgPool2D, most: int, body: Body) -> str:
 
 
 def window(
-    kh: int, kw: int, sh: int, sw: int, dh: int, dw: int, top: int, left: int, height: int, width: int, *, padded: bool
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    dilation: Sequence[int],
+    before: Sequence[int],
+    sizes: Sequence[int],
+    *,
+    padded: bool,
 ) -> list[str]:
     """Loops over a window at (oy, ox), without its elements outside of the picture: row iy, column ix."""
-
-    def of(axis: str, size: int, step: int, dilation: int, before: int, extent: int) -> list[str]:
-        at = plus(f"o{axis} * {step} + k{axis} * {dilation}", -before)
-        out = [f"for (int32_t k{axis} = 0; k{axis} < {size}; k{axis}++) {{", f"const int32_t i{axis} = {at};"]
-        return [*out, f"if (i{axis} < 0 || i{axis} >= {extent}) {{", "continue;", "}"] if padded else out
-
-    return [*of("y", kh, sh, dh, top, height), *of("x", kw, sw, dw, left, width)]
+    lines = []
+    for axis, size, step, apart, first, extent in zip("yx", kernel, stride, dilation, before, sizes, strict=True):
+        at = plus(f"o{axis} * {step} + k{axis} * {apart}", -first)
+        lines += [f"for (int32_t k{axis} = 0; k{axis} < {size}; k{axis}++) {{", f"const int32_t i{axis} = {at};"]
+        lines += [f"if (i{axis} < 0 || i{axis} >= {extent}) {{", "continue;", "}"] if padded else []
+    return lines
 
 
 def _reduction(op: move.Reduction, body: Body) -> list[Rows]:
@@ -257,7 +267,7 @@ def _step(op: move.Reduction, type: str) -> tuple[str, str]:
         sign = "+" if isinstance(op, move.ReduceSum) else "*"
         first = ("0" if sign == "+" else "1") + (".0f" if type == "float" else "")
         wraps = type == "int32_t"
-        return first, f"{{a}} = add32({{a}}, {{x}});" if wraps else f"{{a}} {sign}= {{x}};"
+        return first, "{a} = add32({a}, {x});" if wraps else f"{{a}} {sign}= {{x}};"
     if isinstance(op, (move.ReduceMin, move.ReduceAll)):
         most = np.inf if storage.is_float else 1 if storage == i1 else storage.maximum
         return literal(most), "{a} = {x} < {a} ? {x} : {a};"
@@ -333,7 +343,8 @@ def _gather(op: move.Gather, body: Body) -> list[str]:
     """Rows by index; an index outside takes the nearest row."""
     (n, size, channels), (_, places) = dims_of(op.values), dims_of(op.indices)
     (x, type, _), (at, _, _) = body.operand(op.values), body.operand(op.indices)
-    copy = f"memcpy(y + (g * {places} + i) * {channels}, {x} + (g * {size} + k) * {channels}, {channels} * sizeof({type}));"
+    source = f"{x} + (g * {size} + k) * {channels}"
+    copy = f"memcpy(y + (g * {places} + i) * {channels}, {source}, {channels} * sizeof({type}));"
     return [
         *(f"for (int32_t g = 0; g < {n}; g++) {{", f"for (int32_t i = 0; i < {places}; i++) {{"),
         f"const int32_t k = clamp32({at}[g * {places} + i], 0, {size - 1});",
@@ -345,12 +356,13 @@ def _scatter(op: move.Scatter, body: Body) -> list[str]:
     """A copy of all rows, and rows placed by index in it; an index outside places none."""
     (n, size, channels), (_, places) = dims_of(op.values_in), dims_of(op.indices)
     (old, type, _), (at, _, _), (new, _, _) = (body.operand(v) for v in (op.values_in, op.indices, op.input))
+    row = f"{new} + (g * {places} + i) * {channels}"
     return [
         f"memmove(y, {old}, {n * size * channels} * sizeof({type}));",
         *(f"for (int32_t g = 0; g < {n}; g++) {{", f"for (int32_t i = 0; i < {places}; i++) {{"),
         f"const int32_t k = {at}[g * {places} + i];",
         f"if (k >= 0 && k < {size}) {{",
-        f"memcpy(y + (g * {size} + k) * {channels}, {new} + (g * {places} + i) * {channels}, {channels} * sizeof({type}));",
+        f"memcpy(y + (g * {size} + k) * {channels}, {row}, {channels} * sizeof({type}));",
         *("}", "}", "}"),
     ]  # fmt: skip
 

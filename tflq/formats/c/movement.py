@@ -84,9 +84,7 @@ def _blocks(op: Op) -> list[_Block]:
     raise Refused(f"{op.short_name.upper()} is not written in C")
 
 
-def _padded(
-    op: move.Pad, source: Value, dims: Sequence[int], strides: Sequence[int], steps: Sequence[int]
-) -> _Block:
+def _padded(op: move.Pad, source: Value, dims: Sequence[int], strides: Sequence[int], steps: Sequence[int]) -> _Block:
     """The operand within the result; less than 0 of padding crops it."""
     before, after = op.padding[::2], op.padding[1::2]
     sizes = [d + min(b, 0) + min(a, 0) for d, b, a in zip(dims, before, after, strict=True)]
@@ -125,4 +123,3 @@ def _copied(block: _Block, body: Body) -> list[str]:
         move_one = f"memcpy(y + {place}, {name} + {source}, {whole[0]} * sizeof({type}));"
     heads = [f"for (int32_t i{at} = 0; i{at} < {dim}; i{at}++) {{" for at, (dim, _, _) in enumerate(loops)]
     return [*heads, move_one, *("}" for _ in heads)]
-

@@ -6,7 +6,6 @@ user's or follows from the name of the file.
 
 from __future__ import annotations
 
-import os
 import re
 from math import isfinite, isnan
 from typing import Final
@@ -19,10 +18,10 @@ from tflq.ir.types import ScalarType
 
 _KEYWORDS: Final = frozenset(
     "auto break case char const continue default do double else enum extern float for goto if inline int long register "
-    "restrict return short signed sizeof static struct switch typedef union unsigned void volatile while main asm bool "
+    "restrict return short sizeof signed static struct switch typedef union unsigned void volatile while main asm bool "
     "catch class delete explicit export false friend mutable namespace new operator private protected public template "
-    "this throw true try typeid typename using virtual and or not xor compl alignas alignof char16_t char32_t constexpr "
-    "decltype noexcept nullptr static_assert thread_local concept requires int8_t uint8_t int16_t uint16_t int32_t "
+    "this throw true try typeid typename using virtual and or not xor compl alignas alignof char16_t char32_t "
+    "constexpr decltype noexcept nullptr static_assert thread_local concept int8_t uint8_t int16_t uint16_t int32_t "
     "uint32_t int64_t uint64_t memcpy memset memmove model_state printf".split()
 )
 """Words that are no names in C, in C++, or in the files that are written."""
@@ -41,8 +40,8 @@ _TYPES: Final = {
 }
 
 
-def identifier(name: str | None, path: str | os.PathLike[str] | None) -> str:
-    """The identifier that all symbols begin with: a name of the user's, or one made of the name of a file. OptionError
+def identifier(name: str | None, stem: str = "") -> str:
+    """The identifier that all symbols begin with: a name of the user's, or one made of the stem of a file. OptionError
     for a name that C or C++ has another use for."""
     if name is not None:
         if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) or name in _KEYWORDS or len(name) > _LONGEST:
@@ -50,7 +49,6 @@ def identifier(name: str | None, path: str | os.PathLike[str] | None) -> str:
             remedy = f"give letters, digits and _, a letter first, at most {_LONGEST}, and no word of C"
             raise OptionError(Reason(what, value=name, remedy=remedy))
         return name
-    stem = "" if path is None else os.path.splitext(os.path.basename(os.fspath(path)))[0]
     word = re.sub(r"[^A-Za-z0-9]+", "_", stem).strip("_")[: _LONGEST - 6]
     return word if word and word[0].isalpha() and word not in _KEYWORDS else f"model_{word}".rstrip("_")
 

@@ -6,7 +6,8 @@ collected over the whole function.
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 import numpy as np
 
@@ -42,26 +43,25 @@ class Program:
             op.variable: (f"v{at}", op.initial_value)
             for at, op in enumerate(o for f in module.functions for o in f.ops if isinstance(o, move.Variable))
         }
-        refused: dict[Reason, None] = {}
-        for value in (*self.function.inputs, *self.function.outputs, *(v for _, v in self.state.values())):
-            self._try(refused, None, lambda value=value: (c_type(value), dims_of(value)))  # type: ignore[misc]
-        for op in self.function.ops:
-            self._try(refused, op, lambda op=op: [(c_type(v), dims_of(v)) for v in (*op.present_operands, *op.results)])  # type: ignore[misc]
-        refuse(refused, "C")
+        self._refused: dict[Reason, None] = {}
+        ends = [*self.function.inputs, *self.function.outputs, *(v for _, v in self.state.values())]
+        self._each([None], lambda _: [(c_type(v), dims_of(v)) for v in ends])
+        self._each(self.function.ops, lambda op: [(c_type(v), dims_of(v)) for v in (*op.present_operands, *op.results)])
         self._fusion = Fusion(self.function)
         find_views(self._fusion)
         self._ranges = Ranges(sums=True)
         self.kernels: Final[list[Kernel]] = []
-        for op in self.function.ops:
-            self._try(refused, op, lambda op=op: self._add(op))  # type: ignore[misc]
-        refuse(refused, "C")
+        self._each(self.function.ops, self._add)
         self._place()
 
-    def _try(self, refused: dict[Reason, None], op: Op | None, step: object) -> None:
-        try:
-            step()  # type: ignore[operator]
-        except Refused as refusal:
-            refused[refusal.at(op.location if op is not None else None)] = None
+    def _each(self, ops: Sequence[Any], step: Callable[[Any], object]) -> None:
+        """Takes a step for each operator. UnsupportedError lists what is refused."""
+        for op in ops:
+            try:
+                step(op)
+            except Refused as refusal:
+                self._refused[refusal.at(None if op is None else op.location)] = None
+        refuse(self._refused, "C")
 
     def _add(self, op: Op) -> None:
         """The call of an operator that is the root of a kernel."""
@@ -100,12 +100,9 @@ class Program:
                 continue
             value, name = reading.op.output, reading.op.variable
             uses = [n for n, k in enumerate(self.kernels) if value in (self._fusion.base(v)[0] for v in k.leaves)]
-            writes = [
-                n for n, k in enumerate(self.kernels)
-                if isinstance(k.op, move.VariableWrite) and k.op.variable == name and n > number
-            ]  # fmt: skip
-            last = len(self.kernels) if value in map(lambda v: self._fusion.base(v)[0], self._fusion.outputs) else max(uses, default=0)  # noqa: C417
-            if last <= min(writes, default=len(self.kernels)):
+            writes = [n for n, k in enumerate(self.kernels) if _writes(k.op, name) and n > number]
+            returned = value in [self._fusion.base(v)[0] for v in self._fusion.outputs]
+            if not returned and max(uses, default=0) <= min(writes, default=len(self.kernels)):
                 self._pointers[value] = f"state->{self.state[name][0]}"
 
     def pointer(self, value: Value, *, writes: bool = False) -> str:
@@ -140,7 +137,9 @@ class Program:
             elif isinstance(each.op, move.VariableRead):
                 if each.op.output not in self._pointers:
                     source = f"state->{self.state[each.op.variable][0]}"
-                    out.append(f"memcpy({self.pointer(each.op.output, writes=True)}, {source}, {bytes_of(each.op.output)});")
+                    out.append(
+                        f"memcpy({self.pointer(each.op.output, writes=True)}, {source}, {bytes_of(each.op.output)});"
+                    )
             else:
                 assert each.result is not None
                 scratch = zip(each.scratch, self.plan.scratch[number], strict=True)
@@ -180,7 +179,9 @@ class Program:
             if isinstance(op, conv.Weighted):
                 dims = dims_of(op.weight)
                 depth = np.prod(dims[:2] if isinstance(op, conv.DepthwiseConv2D) else dims[1:], dtype=np.int64)
-                places = count(op.input) // dims[-1] * dims[0] if isinstance(op, conv.TransposeConv2D) else count(op.result)
+                places = (
+                    count(op.input) // dims[-1] * dims[0] if isinstance(op, conv.TransposeConv2D) else count(op.result)
+                )
                 total += places * int(depth)
             elif isinstance(op, conv.MatMul):
                 total += count(op.result) * dims_of(op.input1)[-1]
@@ -199,3 +200,6 @@ class Program:
     def has_floats(self) -> bool:
         return any(v.type.storage.is_float for op in self.function.ops for v in (*op.present_operands, *op.results))
 
+
+def _writes(op: Op, name: str) -> bool:
+    return isinstance(op, move.VariableWrite) and op.variable == name

@@ -23,8 +23,8 @@ class Scratch(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A call of a function of C. leaves: tensors that it reads. shares: those of them in whose memory the result may be.
-    result: None where only state is written."""
+    """A call of a function of C. leaves: tensors that it reads. shares: those of them in whose memory the result may
+    be. result: None where only state is written."""
 
     function: str
     op: Op

@@ -76,14 +76,15 @@ class Writer:
         yield f"#ifndef {NAME}_H\n#define {NAME}_H\n\n#include <stdint.h>\n\n"
         yield '#ifdef __cplusplus\nextern "C" {\n#endif\n\n'
         yield f"#define {NAME}_ARENA_BYTES {max(program.plan.size, 1)}\n#define {NAME}_ARENA_ALIGNMENT {ALIGNMENT}\n"
-        yield f"#define {NAME}_STATE_BYTES {program.state_bytes}\n#define {NAME}_CONSTANT_BYTES {program.constant_bytes}\n"
+        yield f"#define {NAME}_STATE_BYTES {program.state_bytes}\n"
+        yield f"#define {NAME}_CONSTANT_BYTES {program.constant_bytes}\n"
         for side, values in (("IN", program.function.inputs), ("OUT", program.function.outputs)):
             for at, value in enumerate(values):
                 yield from _described(f"{NAME}_{side}{at}", value)
         if program.state:
             members = [f"  {c_type(v)} {name}[{max(count(v), 1)}];\n" for name, v in program.state.values()]
             yield f"\ntypedef struct {{\n{''.join(members)}}} {NAME}_state;\n"
-            yield f"\n/* Sets the state to what it is before the first run. */\nvoid {NAME}_init({NAME}_state *state);\n"
+            yield f"\n/* The state before the first run. */\nvoid {NAME}_init({NAME}_state *state);\n"
         yield "\n/* 0; 1 if the arena is not aligned. Arrays do not overlap. The call keeps no pointer. */\n"
         yield f"int {NAME}_run({self._parameters()});\n\n"
         yield "#ifdef __cplusplus\n}\n#endif\n\n#endif\n"
@@ -93,8 +94,8 @@ class Writer:
         lines = [
             f"{self._name}: {source}, written by tflq {__version__}",
             f"SHA-256 of the source: {self._digest or 'not known'}",
-            f"arena {program.plan.size} bytes, state {program.state_bytes}, constants {program.constant_bytes}; "
-            f"{program.products} multiply-accumulates",
+            f"arena {program.plan.size} bytes, state {program.state_bytes}, constants {program.constant_bytes}",
+            f"multiply-accumulates: {program.products}",
             "The compiler must have two's complement, arithmetic right shifts and 8 bits a byte, which is checked.",
             "-O3 pays; int8 sums become vectors with it. No function calls another than those of this file.",
         ]
@@ -113,7 +114,7 @@ class Writer:
     def _source(self) -> Iterator[str]:
         program = self._program
         kernels = [self._with_constants(text) for text in program.unit.texts]
-        math = needs_math((*kernels,)) or any("exp(" in text for text in helpers(kernels))
+        math = needs_math([*kernels, *helpers(kernels)])
         yield self._heading()
         yield f'#include "{self._stem}.h"\n\n{"#include <math.h>" + chr(10) if math else ""}#include <string.h>\n\n'
         yield _CHECKS + (_FLOAT_CHECKS if program.has_floats else "")
@@ -126,7 +127,9 @@ class Writer:
             yield self._init()
         unused = [] if "arena +" in "".join(self._calls) else ["(void)arena;"]
         unused += ["(void)constants;"] if self._data == "blob" and not program.unit.constants else []
-        unused += [f"(void)in{at};" for at in range(len(program.function.inputs)) if f"in{at}" not in "".join(self._calls)]
+        unused += [
+            f"(void)in{at};" for at in range(len(program.function.inputs)) if f"in{at}" not in "".join(self._calls)
+        ]
         check = [f"if ((uintptr_t)arena % {NAME}_ARENA_ALIGNMENT != 0U) {{", "return 1;", "}"]
         body = indented([*check, *unused, *map(self._call, self._calls), "return 0;"])
         yield f"int {NAME}_run({self._parameters()}) {{\n{body}}}\n"
@@ -224,4 +227,3 @@ _FLOAT_CHECKS: Final = """#if defined(__FAST_MATH__)
 #endif
 
 """
-

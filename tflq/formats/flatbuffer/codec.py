@@ -25,7 +25,6 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from tflq.base.errors import InvalidModelError
-from tflq.base.light import dataclass, field
 from tflq.formats.flatbuffer.layout import SCALAR_CODES, SCALAR_SIZES, TFLITE, Field, Schema
 
 LONG_VECTOR: Final = 1024
@@ -47,16 +46,18 @@ def _vector_struct(code: str, count: int) -> struct.Struct:
     return struct.Struct(f"<{count}{code}")
 
 
-@dataclass(slots=True)
 class _Plan:
     """The steps that read a table with one particular vtable. Indices count the results of `unpack_from`."""
 
-    unpack_from: Callable[[memoryview, int], tuple[Any, ...]]
-    defaults: dict[str, Any] = field(default_factory=dict)
-    numbers: list[tuple[int, str]] = field(default_factory=list)
-    enums: list[tuple[int, str, dict[int, str]]] = field(default_factory=list)
-    offsets: list[tuple[int, str, int, Reader]] = field(default_factory=list)
-    unions: list[tuple[int, int, str, int, dict[int, str]]] = field(default_factory=list)
+    __slots__ = ("defaults", "enums", "numbers", "offsets", "unions", "unpack_from")
+
+    def __init__(self, unpack_from: Callable[[memoryview, int], tuple[Any, ...]]) -> None:
+        self.unpack_from = unpack_from
+        self.defaults: dict[str, Any] = {}
+        self.numbers: list[tuple[int, str]] = []
+        self.enums: list[tuple[int, str, dict[int, str]]] = []
+        self.offsets: list[tuple[int, str, int, Reader]] = []
+        self.unions: list[tuple[int, int, str, int, dict[int, str]]] = []
 
 
 class Decoder:
@@ -209,19 +210,30 @@ Piece: TypeAlias = bytes | bytearray | memoryview
 _PADS = [bytes(n) for n in range(ALIGNMENT)]
 
 
-@dataclass(frozen=True, slots=True)
 class Template:
     """The inline layout of a table that has certain fields. `pack` takes the distance of the vtable, then the fields in
     the order of `slots`. `row`: each slot with the place of the offset that it holds, or 0 for a number.
     """
 
-    vtable: bytes
-    pack: Any
-    size: int  # without the vtable's distance
-    align: int
-    slots: tuple[int, ...]
-    offsets: dict[int, int]  # slot -> place in the table
-    row: tuple[tuple[int, int], ...]
+    __slots__ = ("align", "offsets", "pack", "row", "size", "slots", "vtable")
+
+    def __init__(
+        self,
+        vtable: bytes,
+        pack: Any,
+        size: int,
+        align: int,
+        slots: tuple[int, ...],
+        offsets: dict[int, int],
+        row: tuple[tuple[int, int], ...],
+    ) -> None:
+        self.vtable: Final = vtable
+        self.pack: Final = pack
+        self.size: Final = size  # without the vtable's distance
+        self.align: Final = align
+        self.slots: Final = slots
+        self.offsets: Final = offsets  # slot -> place in the table
+        self.row: Final = row
 
 
 @cache

@@ -1,9 +1,15 @@
 """The layout of a schema's flatbuffers: slot, type and default of every field, members of enums and unions; and what
 the tables of TFLite's operators mean.
 
-It is read from `schema/tflite.toml` or `schema/tosa_flatbuffer.toml`, which hold one line per table, enum and union; a
-line is parsed when it is asked for. A table field sits at `slot` of the vtable (entry `4 + 2 * slot`). A union takes
-two: its type, then its value.
+It is read from `schema/tflite.json` or `schema/tosa_flatbuffer.json`, which hold one line per table, enum and union; a
+line is parsed when it is asked for:
+
+    table     fields in slot order, "name:type=default"; "[type]" is a vector, "@n" its alignment
+    enum      underlying type, then members; a member without "=value" is one more than the last
+    union     NONE, then tables
+    options   operators whose options table is not called like them
+
+A table field sits at `slot` of the vtable (entry `4 + 2 * slot`). A union takes two: its type, then its value.
 """
 
 from __future__ import annotations
@@ -14,7 +20,6 @@ from typing import Any, Final, Literal, TypeAlias
 
 from tflq.base.errors import InvalidModelError
 from tflq.base.files import content
-from tflq.base.light import dataclass
 from tflq.dialects.tfl import builtin_of, op_name
 
 Kind: TypeAlias = Literal[
@@ -29,7 +34,6 @@ SCALAR_CODES: Final[dict[str, str]] = dict(zip(_SCALARS, "?bBhHiIqQfd", strict=T
 SCALAR_SIZES: Final[dict[str, int]] = dict(zip(_SCALARS, (1, 1, 1, 2, 2, 4, 4, 8, 8, 4, 8), strict=True))
 
 
-@dataclass(frozen=True, slots=True)
 class Field:
     """One field. `kind` says what is stored inline, `type` names it:
 
@@ -42,13 +46,18 @@ class Field:
     `align` is the alignment of a vector's first element.
     """
 
-    slot: int
-    name: str
-    kind: Kind
-    type: str
-    default: int | float | bool | None
-    scalar: str
-    align: int
+    __slots__ = ("align", "default", "kind", "name", "scalar", "slot", "type")
+
+    def __init__(
+        self, slot: int, name: str, kind: Kind, type: str, default: int | float | bool | None, scalar: str, align: int
+    ) -> None:
+        self.slot: Final = slot
+        self.name: Final = name
+        self.kind: Final = kind
+        self.type: Final = type
+        self.default: Final = default
+        self.scalar: Final = scalar
+        self.align: Final = align
 
     @property
     def is_offset(self) -> bool:
@@ -61,12 +70,12 @@ class Field:
         return 4 if self.is_offset else SCALAR_SIZES[self.scalar]
 
 
-@dataclass(frozen=True)
 class TableLayout:
     """A table and its fields in slot order, one per slot."""
 
-    name: str
-    fields: tuple[Field, ...]
+    def __init__(self, name: str, fields: tuple[Field, ...]) -> None:
+        self.name: Final = name
+        self.fields: Final = fields
 
     @cached_property
     def by_name(self) -> dict[str, Field]:
@@ -83,23 +92,23 @@ class TableLayout:
         return tuple((field.name, field.slot, field.kind, field.default, field) for field in self.fields)
 
 
-@dataclass(frozen=True)
 class Enum:
     """An enum: its underlying scalar type and its members, both ways."""
 
-    name: str
-    scalar: str
-    values: dict[str, int]
-    names: dict[int, str]
+    def __init__(self, name: str, scalar: str, values: dict[str, int], names: dict[int, str]) -> None:
+        self.name: Final = name
+        self.scalar: Final = scalar
+        self.values: Final = values
+        self.names: Final = names
 
 
-@dataclass(frozen=True)
 class Union:
     """A union: its members (table names) by type code; 0 is NONE."""
 
-    name: str
-    values: dict[str, int]
-    names: dict[int, str]
+    def __init__(self, name: str, values: dict[str, int], names: dict[int, str]) -> None:
+        self.name: Final = name
+        self.values: Final = values
+        self.names: Final = names
 
 
 def _members(words: list[str]) -> dict[str, int]:
@@ -145,7 +154,7 @@ class Schema:
         self.union: Callable[[str], Union] = cache(self._union)
 
     @cached_property
-    def lines(self) -> dict[str, dict[str, str]]:
+    def lines(self) -> Mapping[str, Any]:
         """The file's sections, each with a line per name."""
         return content(self._file)
 
@@ -198,7 +207,7 @@ class Schema:
 
 TFLITE: Final = Schema(
     "a TFLite model",
-    "schema/tflite.toml",
+    "schema/tflite.json",
     b"TFL3",
     "Model",
     exclusive=("SubGraph", "Tensor", "Operator", "OperatorCode", "SignatureDef", "TensorMap", "Metadata"),
@@ -206,7 +215,7 @@ TFLITE: Final = Schema(
 )
 TOSA: Final = Schema(
     "a TOSA graph",
-    "schema/tosa_flatbuffer.toml",
+    "schema/tosa_flatbuffer.json",
     b"TOSA",
     "TosaGraph",
     exclusive=("TosaRegion", "TosaBasicBlock", "TosaOperator", "TosaTensor", "TosaShape"),

@@ -25,7 +25,6 @@ import numpy as np
 
 from tflq.base.errors import FileError, InvalidModelError
 from tflq.base.files import FilePath, file_errors
-from tflq.base.light import dataclass
 from tflq.formats.flatbuffer.layout import SCALAR_SIZES, TFLITE, TOSA, Field, Schema, TableLayout
 from tflq.numerics.unary import distinct
 
@@ -57,17 +56,27 @@ def check(data: memoryview, schema: Schema = TFLITE) -> None:
         raise InvalidModelError(error.reason.place, error.reason.what, hint=error.reason.remedy or _TRUNCATED) from None
 
 
-@dataclass(eq=False, slots=True)
 class _Wave:
     """Tables of one type that are reached through one field: their places, and for each the table and index that refers
     to it."""
 
-    table: TableLayout
-    at: np.ndarray
-    parent: _Wave | None = None
-    field: str = ""
-    origins: np.ndarray | None = None
-    elements: np.ndarray | None = None
+    __slots__ = ("at", "elements", "field", "origins", "parent", "table")
+
+    def __init__(
+        self,
+        table: TableLayout,
+        at: np.ndarray,
+        parent: _Wave | None = None,
+        field: str = "",
+        origins: np.ndarray | None = None,
+        elements: np.ndarray | None = None,
+    ) -> None:
+        self.table = table
+        self.at = at
+        self.parent = parent
+        self.field = field
+        self.origins = origins
+        self.elements = elements
 
     def path(self, index: int) -> str:
         if self.parent is None or self.origins is None:
@@ -456,14 +465,14 @@ _ENTRY = struct.Struct("<4s24x3H8xI")  # signature, lengths of name, extra field
 _LONGEST_COMMENT = 65535
 
 
-@dataclass(frozen=True, eq=False)
 class Archive:
     """An archive: its bytes, and where they began in the file. `entries` and `end` are places in its bytes."""
 
-    data: np.ndarray
-    start: int
-    entries: tuple[int, ...]
-    end: int
+    def __init__(self, data: np.ndarray, start: int, entries: tuple[int, ...], end: int) -> None:
+        self.data: Final = data
+        self.start: Final = start
+        self.entries: Final = entries
+        self.end: Final = end
 
 
 def find_archive(data: memoryview) -> Archive | None:

@@ -32,13 +32,12 @@ computed on: a ranked tensor as it is; a scalar as a tensor of rank 0; an unrank
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias
 
 import numpy as np
 
 from tflq.base.errors import OptionError, Reason, UnsupportedError
-from tflq.base.light import replace
 from tflq.dialects.builder import Builder, Emitter
 from tflq.dialects.declare import Operator
 from tflq.dialects.quant import Dcast, Qcast, Scast

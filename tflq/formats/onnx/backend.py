@@ -65,8 +65,9 @@ class Qdq(Onnx):
 
     def target(self, name: FilePath | None) -> Any:
         """The target that lists the operators that take the form: by default those for which there is a pattern."""
+        from dataclasses import replace
+
         from tflq.base.files import resource
-        from tflq.base.light import replace
         from tflq.targets.load import load_target
 
         target = load_target(resource("rules/qdq.toml") if name in (None, "qdq") else name)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
 from tflq.analysis.known import Ranges
 from tflq.base.caches import ProofCache
 from tflq.base.errors import Refused
-from tflq.base.light import NamedTuple
 from tflq.dialects.quant import Scast
 from tflq.dialects.registry import Registry, form_of
 from tflq.dialects.tosa.movement import Identity

@@ -11,13 +11,12 @@ conv3d.cc, fully_connected.cc, batch_matmul.cc.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from tflq.analysis.hybrid import BLOCKS, BLOCKS_REMEDY, REMEDY, rounding_of
 from tflq.base.errors import Refused
-from tflq.base.light import NamedTuple
 from tflq.dialects.tfl import convolution as tfl
 from tflq.dialects.tosa.convolution import Conv2D, Conv3D, DepthwiseConv2D, MatMul, TransposeConv2D
 from tflq.formats.onnx.arithmetic import activated

@@ -8,12 +8,12 @@ place of the call. The report says in which runtimes the result is exact.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any, ClassVar, Final, TypeAlias
 
 from tflq.base.caches import ProofCache
 from tflq.base.errors import Reason, Refused
-from tflq.base.light import dataclass
 from tflq.dialects.effects import is_handle
 from tflq.dialects.forms import Form
 from tflq.formats.lowering import FunctionWalk, distinct_result, entries, lowered_module, refuse

@@ -9,12 +9,12 @@ the name of its field, and written back as long as it still describes the type.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
 
 from tflq.base.errors import VerificationError
-from tflq.base.light import replace
 from tflq.ir.core import NO_INFO, Buffer, Value
 from tflq.ir.types import (
     SCALARS,

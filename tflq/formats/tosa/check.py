@@ -12,10 +12,10 @@ integer one.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 from tflq.base.errors import InvalidModelError, Reason, UnsupportedError
-from tflq.base.light import dataclass, field
 from tflq.dialects.forms import Form
 from tflq.dialects.tosa.movement import Rescale, Variable
 from tflq.formats.tosa.laws import Context, nesting, violations
@@ -117,7 +117,6 @@ def _signatures(module: Module) -> Iterator[Signature]:
         yield from demands(op)
 
 
-@dataclass(frozen=True)
 class CheckTosa(Pass):
     """UnsupportedError lists what the target does not take; what the module needs is noted (`Requirements`). `static`:
     dims that are not known are listed as well."""
@@ -126,8 +125,10 @@ class CheckTosa(Pass):
     title: ClassVar[str] = "check of the result"
     takes: ClassVar[Form] = "tosa"
     relies: ClassVar[bool] = True
-    target: Target = field(default_factory=Target)
-    static: bool = False
+
+    def __init__(self, target: Target | None = None, static: bool = False) -> None:
+        self.target: Final[Target] = Target() if target is None else target
+        self.static: Final = static
 
     def run(self, module: Module) -> PassResult:
         module.record.note(check(module, self.target, static=self.static))

@@ -18,7 +18,6 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from tflq.base.light import dataclass
 from tflq.dialects.declare import Operator
 from tflq.dialects.effects import callees
 from tflq.dialects.inference import Dims, Misfit, product, text
@@ -64,13 +63,15 @@ Violations: TypeAlias = Iterator[str]
 Messages: TypeAlias = Sequence[str]
 
 
-@dataclass(frozen=True, slots=True)
 class Context:
     """The module an op is in, its variables, and the limits of the target's level."""
 
-    module: Module
-    variables: Mapping[str, TensorType]
-    limits: Limits
+    __slots__ = ("limits", "module", "variables")
+
+    def __init__(self, module: Module, variables: Mapping[str, TensorType], limits: Limits) -> None:
+        self.module: Final = module
+        self.variables: Final = variables
+        self.limits: Final = limits
 
 
 Law: TypeAlias = Callable[[Any, Context], Iterable[str]]

@@ -27,7 +27,6 @@ from typing import Any, Final, NoReturn
 import numpy as np
 
 from tflq.base.errors import InvalidModelError, Refused
-from tflq.base.light import dataclass
 from tflq.dialects import declare
 from tflq.dialects.declare import Operator
 from tflq.dialects.effects import callees
@@ -62,7 +61,6 @@ Accumulates = Convolution | AvgPool2D
 """Operators with an `acc_type`."""
 
 
-@dataclass(frozen=True, slots=True)
 class Slot:
     """One operand of TOSA's: that of the IR called `name`, or, with a `type`, the attribute called so.
 
@@ -70,9 +68,12 @@ class Slot:
     an attribute of any number of elements.
     """
 
-    name: str
-    type: Any = None
-    many: bool = False
+    __slots__ = ("many", "name", "type")
+
+    def __init__(self, name: str, type: Any = None, many: bool = False) -> None:
+        self.name: Final = name
+        self.type: Final = type
+        self.many: Final = many
 
     @property
     def is_shape(self) -> bool:
@@ -80,15 +81,17 @@ class Slot:
         return self.type is index
 
 
-@dataclass(frozen=True, slots=True)
 class Constant:
     """A compile-time-constant operand: the attribute's name, its elements in one dim, their element type."""
 
-    name: str
-    array: np.ndarray
-    element: ScalarType
-    key: tuple[ScalarType, bytes]
-    """Equal of equal ones, whatever their names."""
+    __slots__ = ("array", "element", "key", "name")
+
+    def __init__(self, name: str, array: np.ndarray, element: ScalarType, key: tuple[ScalarType, bytes]) -> None:
+        self.name: Final = name
+        self.array: Final = array
+        self.element: Final = element
+        self.key: Final = key
+        """Equal of equal ones, whatever their names."""
 
     @classmethod
     def of(cls, name: str, array: np.ndarray, element: ScalarType) -> Constant:

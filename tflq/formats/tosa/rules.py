@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final
 
 from tflq.base.errors import TflqError
 from tflq.base.files import FilePath, resource
-from tflq.base.light import dataclass, field
 from tflq.ir.core import op_names
 from tflq.ir.types import ScalarType
 from tflq.targets.load import DEVICES
@@ -32,24 +32,32 @@ class Limits:
     list: int
 
 
-@dataclass(frozen=True, slots=True)
 class Choices:
     """A `[target]` section: what the device takes of the tables."""
 
-    specification: str
-    profiles: frozenset[str]
-    extensions: frozenset[str]
-    level: str
+    __slots__ = ("extensions", "level", "profiles", "specification")
+
+    def __init__(self, specification: str, profiles: frozenset[str], extensions: frozenset[str], level: str) -> None:
+        self.specification: Final = specification
+        self.profiles: Final = profiles
+        self.extensions: Final = extensions
+        self.level: Final = level
 
 
-@dataclass(frozen=True, eq=False)
 class Rules:
     """The signatures of each profile and extension, the levels, the profile each extension extends."""
 
-    profiles: Mapping[str, KernelRules]
-    extensions: Mapping[str, KernelRules]
-    levels: Mapping[str, Limits]
-    extends: Mapping[str, str]
+    def __init__(
+        self,
+        profiles: Mapping[str, KernelRules],
+        extensions: Mapping[str, KernelRules],
+        levels: Mapping[str, Limits],
+        extends: Mapping[str, str],
+    ) -> None:
+        self.profiles: Final = profiles
+        self.extensions: Final = extensions
+        self.levels: Final = levels
+        self.extends: Final = extends
 
     def providers(self, name: str, operands: tuple[str, ...], results: tuple[str, ...]) -> Iterator[str]:
         """The profiles, then the extensions, that have an operator ("add") on element types."""

@@ -48,7 +48,7 @@ from tflq.ir.core import Block, Function, Location, Module, Op, Region, Value, o
 from tflq.ir.text.lexer import TOSA_CONSTANT
 from tflq.ir.text.print_types import type_text
 from tflq.ir.text.printer import standard_pieces
-from tflq.ir.types import BareType, ScalarType, Shape, TensorType, element_storage, i32, i64, named_scalar
+from tflq.ir.types import BareType, ScalarType, Shape, TensorType, element_storage, i32, i64, named_scalar, scalar_type
 
 _NOT_WRITTEN: Final = GRAPHS | {"input_range"}
 """Hints, and functions, which become regions."""
@@ -201,7 +201,7 @@ def _tensor(shape: Shape, element: ScalarType) -> TensorType:
 
 @lru_cache(maxsize=4096)
 def _shape_type(size: int) -> TensorType:
-    return BareType.of(ScalarType(f"!tosa.shape<{size}>", 0, "opaque", ""))
+    return BareType.of(scalar_type(f"!tosa.shape<{size}>", 0, "opaque", ""))
 
 
 def _type(type: TensorType) -> TensorType:

@@ -15,7 +15,6 @@ from operator import sub
 from typing import Any, Final, TypeAlias, get_args
 
 from tflq.base.errors import VerificationError
-from tflq.base.light import dataclass
 from tflq.dialects.tosa.movement import Variable, VariableRead, VariableWrite
 from tflq.formats.flatbuffer.codec import ALIGNMENT, Encoder, Piece, Written, string_bytes, template
 from tflq.formats.flatbuffer.layout import TOSA
@@ -41,17 +40,21 @@ _Vectors: TypeAlias = Mapping[int, tuple[int, str]]
 """The number of elements of each vector, and their type, by slot, in the order in which they follow."""
 
 
-@dataclass(frozen=True, slots=True)
 class _Record:
     """A table in one piece with the vectors that follow it. `pack` takes the distance of the vtable, the fields in the
     order of their slots (`attribute_type` last), and each vector's size and elements. `vectors`: the offsets of these,
     as stored. `places`: where the fields are that hold other offsets, in the table."""
 
-    vtable: bytes
-    pack: Callable[..., bytes]
-    size: int
-    vectors: tuple[int, ...]
-    places: tuple[int, ...]
+    __slots__ = ("pack", "places", "size", "vectors", "vtable")
+
+    def __init__(
+        self, vtable: bytes, pack: Callable[..., bytes], size: int, vectors: tuple[int, ...], places: tuple[int, ...]
+    ) -> None:
+        self.vtable: Final = vtable
+        self.pack: Final = pack
+        self.size: Final = size
+        self.vectors: Final = vectors
+        self.places: Final = places
 
     @classmethod
     def of(cls, table: str, slots: Iterable[int], places: Sequence[int], vectors: _Vectors) -> _Record:

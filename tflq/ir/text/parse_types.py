@@ -37,6 +37,7 @@ from tflq.ir.types import (
     bf16,
     f64,
     named_scalar,
+    scalar_type,
     unrepresentable_scales,
 )
 from tflq.ir.verifier import axis_problem
@@ -57,7 +58,7 @@ _PAIRS = re.compile(rf"{_PAIR}(?:,\s*{_PAIR})*(?=\s*\}})")
 _NESTED = re.compile(r"\{\s*\{")
 _ALIAS = re.compile(r"![A-Za-z_][\w$.]*")
 _BUILTIN = re.compile(r"(?:vector|memref|tuple)(?=<)")
-NO_TYPE = ScalarType("none", 0, "opaque", "")
+NO_TYPE = scalar_type("none", 0, "opaque", "")
 """The type of a value that is left out."""
 
 
@@ -133,7 +134,7 @@ class TypeParser(Scanner):
             end, self.pos = self.pos, start
             self._check_inside(name)
             self.pos = end
-        return ScalarType(name + inner, 0, "opaque", "")
+        return scalar_type(name + inner, 0, "opaque", "")
 
     def _check_inside(self, name: str) -> None:
         """Reads what is inside of a tuple, vector or memref, so that its types are checked."""

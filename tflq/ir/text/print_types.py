@@ -7,11 +7,11 @@ from __future__ import annotations
 import math
 from binascii import b2a_hex
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
-from tflq.base.light import dataclass
 from tflq.ir.attributes import AffineMap, Opaque, TypedArray, TypedFloat, TypedInt, TypedString
 from tflq.ir.core import NO_DATA, Buffer, Module, Value
 from tflq.ir.text.lexer import BARE_KEY, INLINE_LIMIT, SCALAR_OF_DTYPE, Symbol, bits_text, float_text, quote

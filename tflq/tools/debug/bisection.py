@@ -8,14 +8,13 @@ from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
 from tflq.analysis.evaluate.registry import Run, evaluate_function
 from tflq.base.errors import OptionError, Reason, TflqError, check_choice, check_numbers, name_of
 from tflq.base.files import FilePath
-from tflq.base.light import NamedTuple
 from tflq.formats.backend import of_target
 from tflq.formats.options import Fallback, Mac, Options, Semantics, State, options_from_arguments
 from tflq.formats.pipeline import form_of, narrowing, passes_of

@@ -15,11 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from tflq.base.errors import Reason, UnsupportedError
 from tflq.base.files import FilePath
-from tflq.base.light import NamedTuple
 from tflq.conversion.convert import convert, integer_form
 from tflq.conversion.report import Row
 from tflq.dialects.declare import Operator, Slot

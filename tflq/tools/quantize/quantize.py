@@ -8,14 +8,13 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 
 from tflq.analysis.statistics import Method, Statistics, observed_range, read_statistics
 from tflq.base.errors import OptionError, Reason, check_choice, check_flags, check_number
 from tflq.base.files import FilePath, check_outputs, on_disk, replace_file
-from tflq.base.light import NamedTuple
 from tflq.dialects.regions import Stats
 from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.dialects.traits import ReadsShapes

@@ -182,7 +182,9 @@ def compiler() -> list[str]:
     words = shlex.split(os.environ.get("CC", "")) or ["cc"]
     if shutil.which(words[0]) is None:
         what = f"there is no C compiler '{words[0]}'"
-        raise OptionError(Reason(what, value=words[0], remedy="install one, or name it: --cc, or CC in the environment"))
+        raise OptionError(
+            Reason(what, value=words[0], remedy="install one, or name it: --cc, or CC in the environment")
+        )
     return words
 
 
@@ -192,7 +194,11 @@ def _main(path: str, interface: _Interface, *, layers: bool) -> str:
     sides = (("in", interface.inputs), ("out", interface.outputs))
     types = {short: c for c, short in _TYPES.items()} | {"i1": "uint8_t"}
     sizes = {f"{side}{at}": max(int(np.prod(v.type.sizes)), 1) for side, row in sides for at, v in enumerate(row)}
-    arrays = [f"static {types[v.type.storage.name]} {s}{at}[{sizes[f'{s}{at}']}];" for s, row in sides for at, v in enumerate(row)]
+    arrays = [
+        f"static {types[v.type.storage.name]} {s}{at}[{sizes[f'{s}{at}']}];"
+        for s, row in sides
+        for at, v in enumerate(row)
+    ]
     arrays += [f"static {name}_state state;"] * interface.state + ["static uint64_t *constants;"] * interface.blob
     prepare = ""
     if interface.blob:
@@ -207,7 +213,12 @@ def _main(path: str, interface: _Interface, *, layers: bool) -> str:
         for at, v in enumerate(interface.inputs) if _bytes(v)
     )  # fmt: skip
     writes = "".join(f"    fwrite(out{at}, 1, {_bytes(v)}, stdout);\n" for at, v in enumerate(interface.outputs))
-    arguments = [*sizes, *["&state"] * interface.state, *["(const uint8_t *)constants"] * interface.blob, "memory.bytes"]
+    arguments = [
+        *sizes,
+        *["&state"] * interface.state,
+        *["(const uint8_t *)constants"] * interface.blob,
+        "memory.bytes",
+    ]
     return _MAIN.format(
         hook=_HOOK.format(macro=macro) if layers else "",
         source=os.path.abspath(path),
@@ -242,7 +253,7 @@ class CompiledRunner(FileRunner):
 
     @classmethod
     def open_file(cls, path: str, timeout: float, resolver: Resolver) -> Self:
-        return cls(path, timeout)  # type: ignore[arg-type]
+        return cls(path, timeout)
 
     def __init__(self, path: str, timeout: float) -> None:
         """Compiles a file. RunError if it does not compile; OptionError without a compiler."""

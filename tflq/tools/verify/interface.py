@@ -246,12 +246,6 @@ _BLOCKWISE: Final = 2
 
 _SEVERAL: Final = "TFLite's kernel reads one scale, but '{}' has several"
 
-_ONE_SCALE: Final = frozenset(
-    "ABS BATCH_MATMUL DIV ELU EXP GELU HARD_SWISH LEAKY_RELU LOG LOGISTIC MEAN MUL NEG PRELU QUANTIZE REDUCE_MAX "
-    "REDUCE_MIN REDUCE_PROD RELU RELU6 RELU_0_TO_1 RELU_N1_TO_1 RSQRT SQRT SUB SUM TANH".split()
-)
-"""Operators whose kernels run on tensors with several scales, and read the single one that these do not have."""
-
 _HYBRID: Final = frozenset(
     "BATCH_MATMUL CONV_2D DEPTHWISE_CONV_2D FULLY_CONNECTED RNN SVDF UNIDIRECTIONAL_SEQUENCE_RNN".split()
 )
@@ -303,13 +297,21 @@ def _rounds(graph: Graph, op: Operator) -> bool:
 
 
 def _several_scales(graph: Graph, op: Operator) -> Iterator[str]:
-    """The tensors with several scales of which a kernel reads the single one."""
-    if op.opcode not in _ONE_SCALE:
-        return
+    """The tensors with several scales of which a kernel reads the single one, and computes with 0."""
     tensors = {"BATCH_MATMUL": op.outputs, "QUANTIZE": op.inputs}.get(op.opcode, (*op.inputs, *op.outputs))
-    for tensor in (graph.tensor(t) for t in tensors if t >= 0):
-        if tensor.scales.size > 1:
-            yield tensor.name
+    several = [tensor.name for tensor in (graph.tensor(t) for t in tensors if t >= 0) if tensor.scales.size > 1]
+    if several and _asks_for_one_scale(op.opcode):
+        yield from several
+
+
+def _asks_for_one_scale(opcode: str) -> bool:
+    from tflq.dialects.parameters import Misreads
+    from tflq.dialects.tfl import op_name
+    from tflq.ir.core import op_class
+
+    declared = op_class(op_name(opcode))
+    traits = () if declared is None else declared.traits
+    return any(isinstance(trait, Misreads) and "scales" in trait.kinds for trait in traits)
 
 
 class _Row(TypedDict, total=False):

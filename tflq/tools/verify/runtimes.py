@@ -7,6 +7,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
 from math import prod
@@ -17,7 +18,6 @@ import numpy as np
 
 from tflq.base.documents import Check, DocumentError, parse_json
 from tflq.base.errors import InvalidModelError, MissingPackageError, Reason, UnsupportedError, to_install
-from tflq.base.light import dataclass
 from tflq.dialects.tosa.movement import Rescale, Variable, VariableWrite
 from tflq.formats.sources import reusable_source
 from tflq.formats.tosa.read import read_tosa

@@ -21,35 +21,35 @@ TWICE = Multiplier(1 << 30, 2)
 
 def listed(tmp_path: Path, before: str = "", after: str = "") -> Path:
     """The file of the package, with a part of it replaced."""
-    text = Path(resource("rules/costs.toml")).read_text(encoding="utf-8")
+    text = Path(resource("rules/costs.json")).read_text(encoding="utf-8")
     assert before in text
-    path = tmp_path / "costs.toml"
+    path = tmp_path / "costs.json"
     path.write_text(text.replace(before, after), encoding="utf-8")
     return path
 
 
 def test_figures_of_the_file(tmp_path: Path) -> None:
-    assert load_costs(listed(tmp_path)) == costs()
-    changed = load_costs(listed(tmp_path, '"tosa.add" = 0.2', '"tosa.add" = 7'))
+    assert vars(load_costs(listed(tmp_path))) == vars(costs())
+    changed = load_costs(listed(tmp_path, '"tosa.add": 0.2', '"tosa.add": 7'))
     assert changed.elementwise[Add] == 7.0
 
 
 @pytest.mark.parametrize(
     ("before", "after", "said"),
     [
-        ('"tosa.add" =', '"tosa.plus" =', r"\[elementwise\] 'tosa.plus' is not an op"),
-        ('"tosa.add" = 0.2', '"tosa.add" = -1', r"tosa.add = -1 is not a number of nanoseconds"),
-        ('"tosa.add" = 0.2', '"tosa.add" = true', r"tosa.add = True is not a number of nanoseconds"),
-        ("wide = 5.0", "wide = inf", r"\[rescale\] wide = inf is not a number of nanoseconds"),
-        ("wide = 5.0", "", r"there is no figure for 'wide'"),
-        ('"tosa.table" = 3.5', "", r"there is no figure for 'tosa.table'"),
-        ("[rescale]", "[rescales]", r"there is no section \[rescale\]"),
+        ('"tosa.add":', '"tosa.plus":', r"elementwise: 'tosa.plus' is not an op"),
+        ('"tosa.add": 0.2', '"tosa.add": -1', r":6: elementwise.tosa.add: -1 is not a number of nanoseconds"),
+        ('"tosa.add": 0.2', '"tosa.add": true', r":6: elementwise.tosa.add: true is not a finite number"),
+        ('"wide": 5.0', '"wide": Infinity', r"rescale.wide: inf is not a finite number"),
+        ('"wide": 5.0,', "", r"rescale.wide: it is missing"),
+        ('"tosa.table": 3.5,', "", r"there is no figure for 'tosa.table'"),
+        ('"rescale"', '"rescales"', r"rescale: it is missing"),
     ],
 )
-def test_faults_name_the_line(tmp_path: Path, before: str, after: str, said: str) -> None:
+def test_faults_name_the_field(tmp_path: Path, before: str, after: str, said: str) -> None:
     with pytest.raises(tflq.OptionError, match=said) as caught:
         load_costs(listed(tmp_path, before, after))
-    assert "costs.toml" in str(caught.value)
+    assert "costs.json" in str(caught.value)
 
 
 def test_what_ops_cost() -> None:

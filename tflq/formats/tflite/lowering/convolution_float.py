@@ -16,11 +16,11 @@ rounds once and only beyond 2^24, where the result is at its end already; more t
 from __future__ import annotations
 
 import functools
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from tflq.base.light import NamedTuple, dataclass
 from tflq.dialects.quant import RescaleF64
 from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D
 from tflq.dialects.tosa.convolution import Convolution

@@ -1,6 +1,6 @@
 """The cost of ops of the integer form as builtins, and whether a table in their place pays.
 
-The figures are in `rules/costs.toml`, nanoseconds per element, measured by `benchmarks/kernel_costs.py`. What builtins
+The figures are in `rules/costs.json`, nanoseconds per element, measured by `benchmarks/kernel_costs.py`. What builtins
 cost there, on an AMD EPYC (the reference kernels are within 20% of these; MAXIMUM and MINIMUM of 8 bits take 1.9):
 
     CAST of 8 and 32 bits .1, to int64 .2, float32 to int32 .3      BITCAST .03 to .3, RESHAPE .03 to .1
@@ -18,71 +18,64 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from typing import Any, Final
+from typing import Annotated, Final, TypeAlias, TypedDict
 
+from tflq.base.documents import Check, read_json
+from tflq.base.errors import OptionError, Reason
 from tflq.base.files import FilePath, resource
-from tflq.base.light import dataclass
 from tflq.dialects.quant import Table2D
 from tflq.dialects.tosa.elementwise import ArithmeticRightShift, Mul
 from tflq.dialects.tosa.movement import Rescale, Table
 from tflq.ir.core import Op, op_class
-from tflq.targets.target import RulesFile
 
-_RESCALES: Final = ("to_8_bits", "wide", "moved")
+_Figure: TypeAlias = Annotated[float, Check("a number of nanoseconds", lambda figure: figure > 0)]
 
 
-@dataclass(frozen=True)
+class _Rescales(TypedDict):
+    to_8_bits: _Figure
+    wide: _Figure
+    moved: _Figure
+
+
+class _Document(TypedDict):
+    elementwise: Mapping[str, _Figure]
+    rescale: _Rescales
+
+
 class Costs:
     """Nanoseconds per element: of ops by class, and of `tosa.rescale` to 8 bits by scales below 1, by scales of 1
     (`moved`), and otherwise (`wide`)."""
 
-    elementwise: Mapping[type[Op], float]
-    to_8_bits: float
-    wide: float
-    moved: float
+    def __init__(self, elementwise: Mapping[type[Op], float], to_8_bits: float, wide: float, moved: float) -> None:
+        self.elementwise: Final = elementwise
+        self.to_8_bits: Final = to_8_bits
+        self.wide: Final = wide
+        self.moved: Final = moved
 
 
 @cache
 def costs() -> Costs:
     """The figures that conversions go by."""
-    return load_costs(resource("rules/costs.toml"))
+    return load_costs(resource("rules/costs.json"))
 
 
 def load_costs(path: FilePath) -> Costs:
-    """The figures of a file like `rules/costs.toml`.
+    """The figures of a file like `rules/costs.json`.
 
-    OptionError, with the line, for an op that is not known, a figure that is missing or not a positive number.
+    OptionError for an op that is not known, a figure that is missing or not a positive number.
     FileError if there is no such file.
     """
-    file = RulesFile(path)
-    listed = _section(file, "elementwise")
+    document: _Document = read_json(path, _Document, "a file of costs")
     elementwise = {}
-    for name, figure in listed.items():
+    for name, figure in document["elementwise"].items():
         kind = op_class(name)
         if kind is None:
-            file.fail(f"'{name}' is not an op", "elementwise", name)
-        elementwise[kind] = _figure(file, "elementwise", name, figure)
+            raise OptionError(Reason(f"elementwise: '{name}' is not an op", str(path)))
+        elementwise[kind] = figure
     for kind in (Table, Table2D):
         if kind not in elementwise:
-            file.fail(f"there is no figure for '{kind.op_name}'", "elementwise")
-    rescales = _section(file, "rescale")
-    for key in _RESCALES:
-        if key not in rescales:
-            file.fail(f"there is no figure for '{key}'", "rescale")
-    return Costs(elementwise, **{key: _figure(file, "rescale", key, rescales[key]) for key in _RESCALES})
-
-
-def _section(file: RulesFile, name: str) -> Mapping[str, Any]:
-    section = file.content.get(name)
-    if not isinstance(section, dict):
-        file.fail(f"there is no section [{name}]")
-    return section
-
-
-def _figure(file: RulesFile, section: str, key: str, figure: object) -> float:
-    if isinstance(figure, bool) or not isinstance(figure, (int, float)) or not 0 < figure < float("inf"):
-        file.fail(f"{key} = {figure!r} is not a number of nanoseconds", section, key)
-    return float(figure)
+            raise OptionError(Reason(f"elementwise: there is no figure for '{kind.op_name}'", str(path)))
+    return Costs(elementwise, **document["rescale"])
 
 
 def table_pays(ops: Sequence[Op], sources: int) -> float:

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 from tflq.base.errors import Reason, Refused, UnsupportedError, VerificationError, operators
-from tflq.base.light import dataclass
 from tflq.dialects.declare import trait_of
 from tflq.dialects.effects import entry_functions, is_hybrid
 from tflq.dialects.forms import UNQUANTIZED, Form, is_recurrent, stays_quantized_reason
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from tflq.transforms.pass_manager import Decision
 
 
-@dataclass(frozen=True)
 class Select(Pass):
     """Every op becomes builtins. `mac`: the form of multiply-accumulate; `cache`: a folder of proofs."""
 
@@ -40,9 +38,13 @@ class Select(Pass):
     title: ClassVar[str] = "selection of kernels"
     takes: ClassVar[Form] = "integer"
     makes: ClassVar[Form] = "kernels"
-    mac: Literal["integer", "float32"] = "integer"
-    cache: str = ""
-    target: Target = INTEGER
+
+    def __init__(
+        self, mac: Literal["integer", "float32"] = "integer", cache: str = "", target: Target = INTEGER
+    ) -> None:
+        self.mac: Final = mac
+        self.cache: Final = cache
+        self.target: Final = target
 
     def run(self, module: Module) -> PassResult:
         proofs = None
@@ -121,7 +123,7 @@ def _select(op: Op, k: Kernels, restricted: Callable[[Op, Kernels], Value | list
 
 # What a converted module may hold: the last check before it is written.
 #
-# Legal are the integer kernels that `rules/integer.toml` lists, on tensors without quantization parameters; the kernels
+# Legal are the integer kernels that `rules/integer.json` lists, on tensors without quantization parameters; the kernels
 # of operators that the report lists as kept or computed in float; float kernels for operators that compute in float
 # themselves, and for multiply-accumulate if that was asked for. Parameters may be on the model's inputs and outputs,
 # and on tensors of a kept operator: one that the target lists, or that is kept whatever the target (recurrent, custom
@@ -132,15 +134,16 @@ def _select(op: Op, k: Kernels, restricted: Callable[[Op, Kernels], Value | list
 # enough. Custom ones are the user's.
 
 
-@dataclass(frozen=True)
 class CheckLegality(Pass):
     """UnsupportedError lists what the target may not hold. `mac`: the form of multiply-accumulate."""
 
     name: ClassVar[str] = "check-legality"
     title: ClassVar[str] = "check of the result"
     takes: ClassVar[Form] = "kernels"
-    target: Target = INTEGER
-    mac: Literal["integer", "float32"] = "integer"
+
+    def __init__(self, target: Target = INTEGER, mac: Literal["integer", "float32"] = "integer") -> None:
+        self.target: Final = target
+        self.mac: Final = mac
 
     def run(self, module: Module) -> PassResult:
         check(module, Decisions.of(module), self.mac, self.target)

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from tflq.base import sized
-from tflq.base.light import NamedTuple, dataclass
 from tflq.dialects.tosa.convolution import Conv2D, Convolution, DepthwiseConv2D
 from tflq.formats.tflite.lowering.lowering import Kernels
 from tflq.formats.tflite.lowering.shifts import fits_int32
@@ -21,14 +21,18 @@ from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, Shape, i32
 
 
-@dataclass(frozen=True, slots=True)
 class Geometry:
     """Filter size, padding (top, bottom, left, right), stride and dilation (y, x)."""
 
-    kernel: tuple[int, ...]
-    pad: tuple[int, ...]
-    stride: tuple[int, ...]
-    dilation: tuple[int, ...]
+    __slots__ = ("dilation", "kernel", "pad", "stride")
+
+    def __init__(
+        self, kernel: tuple[int, ...], pad: tuple[int, ...], stride: tuple[int, ...], dilation: tuple[int, ...]
+    ) -> None:
+        self.kernel: Final = kernel
+        self.pad: Final = pad
+        self.stride: Final = stride
+        self.dilation: Final = dilation
 
     @classmethod
     def of(cls, op: Conv2D | DepthwiseConv2D, kernel: Sequence[int]) -> Geometry:

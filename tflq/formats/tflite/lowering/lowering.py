@@ -4,19 +4,18 @@
     def add(op: Add, k: Kernels) -> Value | Sequence[Value]: ...
 
 `k.value(operand)` is the operand in the form being built; `k.<builtin>(...)` emits kernels. Which builtins are right
-on plain integers, and on which types, is `rules/integer.toml`.
+on plain integers, and on which types, is `rules/integer.json`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
 from tflq.analysis.known import Ranges
-from tflq.base.light import NamedTuple
 from tflq.dialects.builder import Emitter, Operand, squeezed
 from tflq.dialects.declare import Operator
 from tflq.dialects.registry import Registry
@@ -59,7 +58,7 @@ def _short(
 class KernelBuilder(Emitter):
     """An `Emitter` of TFLite builtins on plain tensors: short names, with options and constant operands filled in."""
 
-    # Arithmetic. Types that each kernel gets right: rules/integer.toml.
+    # Arithmetic. Types that each kernel gets right: rules/integer.json.
 
     def add(self, a: Operand, b: Operand, activation: str = "NONE") -> Value:
         return self.emit(Add, self.alike(a, b), fused_activation_function=activation, pot_scale_int16=False)

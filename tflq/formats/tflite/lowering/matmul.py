@@ -18,11 +18,11 @@ reads faster. These sums are requantized in integers; `convolution_float` does t
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from tflq.base.light import dataclass
 from tflq.dialects.tfl.arithmetic import Floor
 from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D
 from tflq.dialects.tfl.pooling import Sum

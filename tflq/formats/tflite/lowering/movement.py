@@ -10,7 +10,6 @@ import numpy as np
 
 from tflq.base import sized
 from tflq.base.errors import Reason, UnsupportedError
-from tflq.base.light import dataclass
 from tflq.dialects.forms import Form
 from tflq.dialects.tfl import movement as tfl
 from tflq.dialects.tfl.comparison import SelectV2
@@ -163,7 +162,6 @@ RESET: Final = "tflq_reset"
 """The signature that writes the initial values."""
 
 
-@dataclass(frozen=True)
 class DeclareVariables(Pass):
     """Variables become resource variables that CALL_ONCE writes first; the model's own handles become ones that can be
     read.
@@ -175,7 +173,9 @@ class DeclareVariables(Pass):
     name: ClassVar[str] = "declare-variables"
     title: ClassVar[str] = "declaration of variables"
     takes: ClassVar[Form] = "integer"
-    reset: bool = False
+
+    def __init__(self, reset: bool = False) -> None:
+        self.reset: Final = reset
 
     def run(self, module: Module) -> PassResult:
         initial: dict[str, Variable] = {}

@@ -26,11 +26,11 @@ Apart from `rescale.py` and `tables.py`, since the searches for lines are import
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from tflq.base.light import dataclass
 from tflq.dialects.quant import RescaleF64, Table2D
 from tflq.dialects.tosa import convolution as tosa
 from tflq.dialects.tosa.elementwise import Clamp

@@ -18,14 +18,13 @@ The mean is a multiple of 1 / (n_y n_x) and exact. Either rounding is proven on 
 from __future__ import annotations
 
 from itertools import product
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from tflq.analysis.evaluate.registry import evaluate_op
 from tflq.base import sized
 from tflq.base.errors import Reason, UnsupportedError
-from tflq.base.light import NamedTuple
 from tflq.dialects.declare import trait_of
 from tflq.dialects.tfl.arithmetic import Floor
 from tflq.dialects.tfl.pooling import ResizeBilinear, ResizeNearestNeighbor

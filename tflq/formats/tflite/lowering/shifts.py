@@ -20,7 +20,6 @@ from typing import Final
 import numpy as np
 
 from tflq.base.errors import Reason, UnsupportedError
-from tflq.base.light import dataclass
 from tflq.dialects.builder import Operand
 from tflq.dialects.quant import RescaleF64, RescaleI64
 from tflq.dialects.tosa.convolution import Convolution, MatMul
@@ -106,20 +105,24 @@ def product_shifted(k: KernelBuilder, a: Value, b: Value, shift: int) -> Value:
 # Digits.
 
 
-@dataclass(frozen=True, slots=True)
 class Digit:
     """One int8 tensor and its weight in the sum."""
 
-    coefficient: int
-    value: Value
+    __slots__ = ("coefficient", "value")
+
+    def __init__(self, coefficient: int, value: Value) -> None:
+        self.coefficient: Final = coefficient
+        self.value: Final = value
 
 
-@dataclass(frozen=True, slots=True)
 class Digits:
     """The digits of a tensor and what is added to their sum."""
 
-    parts: tuple[Digit, ...]
-    offset: int
+    __slots__ = ("offset", "parts")
+
+    def __init__(self, parts: tuple[Digit, ...], offset: int) -> None:
+        self.parts: Final = parts
+        self.offset: Final = offset
 
 
 def digits(k: Kernels, x: Value) -> Digits:

@@ -17,7 +17,6 @@ from typing import ClassVar, Final, TypeAlias
 import numpy as np
 
 from tflq.base import sized
-from tflq.base.light import dataclass
 from tflq.dialects.declare import trait_of
 from tflq.dialects.forms import Form
 from tflq.dialects.tfl.indexing import Gather
@@ -38,21 +37,23 @@ _DEPTHWISE, _ELEMENTWISE = 24, 12
 """About how many bytes a depthwise convolution, and any other arithmetic, takes for each element."""
 
 
-@dataclass(frozen=True, slots=True)
 class _Rows:
     """Rows of a tensor, from one up to another."""
 
-    begin: int
-    end: int
+    __slots__ = ("begin", "end")
+
+    def __init__(self, begin: int, end: int) -> None:
+        self.begin: Final = begin
+        self.end: Final = end
 
 
-@dataclass
 class _Cone:
     """The ops that compute `root`, in order, and the tensors that they read."""
 
-    root: Value
-    ops: list[Op]
-    sources: list[Value]
+    def __init__(self, root: Value, ops: list[Op], sources: list[Value]) -> None:
+        self.root = root
+        self.ops = ops
+        self.sources = sources
 
     @property
     def height(self) -> int:
@@ -64,7 +65,6 @@ class _Cone:
         return _bytes(self.root) + sum(_bytes(value) for value in self.sources)
 
 
-@dataclass(frozen=True)
 class SplitRows(Pass):
     """Results with large intermediates are computed in strips of rows. `share`: how much memory each may take, as a
     multiple of what the largest operator reads and makes; `least`: bytes of intermediates that are always allowed.
@@ -72,9 +72,11 @@ class SplitRows(Pass):
 
     name: ClassVar[str] = "split-rows"
     takes: ClassVar[Form] = "integer"
-    share: float = 2.0
-    least: int = 1 << 15
-    whole: bool = False
+
+    def __init__(self, share: float = 2.0, least: int = 1 << 15, whole: bool = False) -> None:
+        self.share: Final = share
+        self.least: Final = least
+        self.whole: Final = whole
 
     def run(self, module: Module) -> PassResult:
         return PassResult.of(module, lambda function: _Strips(function, self).run())

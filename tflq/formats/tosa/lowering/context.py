@@ -25,6 +25,7 @@ cannot leave it. A product that can is left to the RESCALE that reads it (`widen
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -32,7 +33,6 @@ import numpy as np
 from tflq.analysis.known import Accesses, Range, Ranges, accesses, known_elements
 from tflq.base import sized
 from tflq.base.errors import Refused
-from tflq.base.light import dataclass
 from tflq.dialects.builder import Builder, Kind, constant_in_shape
 from tflq.dialects.inference import broadcast, product
 from tflq.dialects.quant import Scast
@@ -178,12 +178,14 @@ class Scope:
 NO_STATE = Scope()
 
 
-@dataclass(frozen=True, slots=True)
 class Use:
     """The use of a variable by functions: a value that it holds there, and whether they write it."""
 
-    like: Value
-    written: bool
+    __slots__ = ("like", "written")
+
+    def __init__(self, like: Value, written: bool) -> None:
+        self.like: Final = like
+        self.written: Final = written
 
 
 def uses(module: Module, index: int, handles: Sequence[str | None]) -> dict[str, Use]:

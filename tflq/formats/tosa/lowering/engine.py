@@ -8,11 +8,10 @@ with signed arguments and results; no others are kept. Every op has one lowering
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tflq.analysis.known import Accesses
 from tflq.base.errors import Reason, Refused, UnsupportedError
-from tflq.base.light import dataclass, field
 from tflq.dialects.effects import is_handle
 from tflq.dialects.forms import Form
 from tflq.dialects.tosa.movement import Variable
@@ -24,7 +23,6 @@ from tflq.ir.types import TensorType, element_storage, i1, i8, i32, i64, is_quan
 from tflq.transforms.pass_manager import Note, Notes, Pass, PassResult, Searches
 
 
-@dataclass(frozen=True)
 class LowerToTosa(Pass):
     """The integer form becomes operators of TOSA; notes for the report are kept (`Notes`)."""
 
@@ -32,7 +30,9 @@ class LowerToTosa(Pass):
     title: ClassVar[str] = "lowering to TOSA"
     takes: ClassVar[Form] = "integer"
     makes: ClassVar[Form] = "tosa"
-    target: Target = field(default_factory=Target)
+
+    def __init__(self, target: Target | None = None) -> None:
+        self.target: Final[Target] = Target() if target is None else target
 
     def run(self, module: Module) -> PassResult:
         lowered, notes = lower(module, self.target)

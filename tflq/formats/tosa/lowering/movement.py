@@ -14,13 +14,13 @@ called like the operators.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from tflq.analysis.known import known_elements
 from tflq.base import sized
 from tflq.base.errors import Refused
-from tflq.base.light import dataclass
 from tflq.dialects.inference import product
 from tflq.dialects.tfl.movement import (
     BatchToSpaceND,

@@ -15,13 +15,13 @@ stablehlo_composite.cc.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from tflq.analysis.known import check_starts, constant_behind, variable_name
 from tflq.base import sized
 from tflq.base.errors import Refused
-from tflq.base.light import replace
 from tflq.dialects.effects import is_handle
 from tflq.dialects.tfl.stablehlo import StablehloComposite
 from tflq.dialects.tfl.state import AssignVariable, Call, CallOnce, If, ReadVariable, VarHandle, While

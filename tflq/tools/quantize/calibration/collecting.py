@@ -19,13 +19,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache, reduce
 from itertools import islice
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 
 from tflq.base.errors import InvalidModelError, MissingPackageError, TflqError
 from tflq.base.files import FilePath
-from tflq.base.light import NamedTuple
 from tflq.base.processes import Died, in_processes
 from tflq.numerics.ranges import add_histogram, finite_bins, histogram
 from tflq.tools.samples.files import Batch

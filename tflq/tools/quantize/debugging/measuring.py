@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from tflq.analysis.evaluate.stablehlo_elementwise import quantized, real
 from tflq.base.errors import InvalidModelError
-from tflq.base.light import NamedTuple
 from tflq.ir.types import TensorType
 from tflq.numerics.ranges import add_histogram, finite_bins, histogram
 from tflq.tools.quantize.calibration.collecting import opened, run

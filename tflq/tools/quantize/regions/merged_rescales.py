@@ -14,12 +14,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from tflq.analysis.evaluate.registry import evaluate_op
-from tflq.base.light import NamedTuple
 from tflq.dialects.builder import Emitter
 from tflq.dialects.tosa.elementwise import Add, Mul, Sub
 from tflq.dialects.tosa.movement import Cast, Rescale

@@ -14,13 +14,13 @@ readers, which need its reals, its integers, or its rounding to a grid.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
 import numpy as np
 
 from tflq.analysis.cast_cost import computes_on_reals
 from tflq.analysis.evaluate.registry import evaluate_op
-from tflq.base.light import dataclass, field
 from tflq.dialects.declare import Operator, trait_of
 from tflq.dialects.effects import is_variable
 from tflq.dialects.quant import Dcast, Qcast, Scast
@@ -30,7 +30,7 @@ from tflq.dialects.traits import MovesElements, Surrounded
 from tflq.ir.core import Function, Op, Value
 from tflq.ir.facts import walk
 from tflq.ir.types import ElementType, ScalarType, TensorType, UniformQuantizedType, is_float, is_quantized
-from tflq.transforms.canonicalize import Fold, gives_back
+from tflq.transforms.canonicalize import FOLDED_BYTES, gives_back
 
 # Grids: how reals become the stored integers of a quantized type, and back, and what is the same after both.
 
@@ -131,7 +131,7 @@ class Content:
         if value is None or not value.is_constant or not value.type.is_static or value.type.storage.bits < 8:
             return False
         size = self.type.size * self.type.storage.bits // 8
-        return bool(self.type.storage.numpy) and (self.form == REAL or size <= Fold.limit)
+        return bool(self.type.storage.numpy) and (self.form == REAL or size <= FOLDED_BYTES)
 
     def stays(self, rounding: Rounding) -> bool:
         """Whether a rounding leaves it as it is."""

@@ -5,12 +5,12 @@ and removes casts.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal, TypeAlias
 
 import numpy as np
 
 from tflq.analysis.cast_cost import RealCast, cast_cost, cost_of_op, is_quantizable
-from tflq.base.light import dataclass
 from tflq.dialects.declare import Operator, trait_of
 from tflq.dialects.effects import called_functions, is_pure
 from tflq.dialects.quant import Qcast, Scast

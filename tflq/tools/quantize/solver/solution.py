@@ -17,10 +17,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from operator import attrgetter
-from typing import Final
+from typing import Final, NamedTuple
 
-from tflq.base.light import NamedTuple, dataclass
 from tflq.dialects.quant import Qcast
 from tflq.tools.quantize.solver.contents import REAL, Content, Contents, Moves, Rounding, Steps
 
