@@ -1,6 +1,6 @@
 """Rows of convolutions: one row of sums for each place of the result.
 
-Fast loops: a window is copied into a row of int16 with the zero point taken off, where padding is 0, and is multiplied
+Fast loops: a window is copied into a row of int16 with the zero point less off, where padding is 0, and is multiplied
 with weights as they are stored, two places by two channels at a time. A depthwise convolution has a pointer to each
 element of the window, one of them to a row of zero points outside of the picture, and one expression over channels.
 They need sums below 2^31, which the weights prove. All else takes plain loops, with sums of 64 bits where they need it.
@@ -169,7 +169,7 @@ def _transposed(op: conv.TransposeConv2D, body: Body, type: str) -> list[Rows]:
 
 def _columns(op: conv.Conv2D, body: Body) -> list[Rows]:
     """Two places at a time, and the last by itself. With a zero point of the weights, the sum of a window's elements is
-    taken off as often."""
+    less off as often."""
     n, _, _, channels, rows, columns, outputs = _shape(op)
     _, kh, kw, _ = dims_of(op.weight)
     places, k, zero = n * rows * columns, kh * kw * channels, op.weight_zp
@@ -178,11 +178,11 @@ def _columns(op: conv.Conv2D, body: Body) -> list[Rows]:
     wide = 2 if places > 1 else 1
     body.accumulator("int32_t", outputs * wide)
     body.scratch.append(Scratch("int16_t", "col", 2 * k * wide))
-    taken = f" - {zero} * total" if zero > 0 else f" + {-zero} * total" if zero else ""
+    less = f" - {zero} * total" if zero > 0 else f" + {-zero} * total" if zero else ""
     fill = _filled(op, x, x_type, more)
     if zero:
         fill += ["int32_t total = 0;", f"for (int32_t k = 0; k < {k}; k++) {{", "total += d[k];", "}"]
-    first = f"a[o] = {_bias(op, body, 'int32_t', 'o')}{taken};"
+    first = f"a[o] = {_bias(op, body, 'int32_t', 'o')}{less};"
     fill += [f"for (int32_t o = 0; o < {outputs}; o++) {{", first, "}"]
     last, text = outputs - 1, read_sum("int32_t", op.result)
     by_two = [f"for (int32_t o = 0; o + 1 < {outputs}; o += 2) {{", "", "}"]

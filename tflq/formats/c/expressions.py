@@ -166,8 +166,8 @@ class Expressions:
         if is_table(op):
             return self._lookup(op)
         kind = type(op)
-        if kind in _OWN:
-            return _OWN[kind](self, op)
+        if kind in _OPERATORS:
+            return _OPERATORS[kind](self, op)
         operands = [self._read(v) for v in op.present_operands]
         if kind in _FUNCTIONS:
             return _FUNCTIONS[kind].format(*operands)
@@ -304,7 +304,7 @@ class Expressions:
         return f"{self.unit.constant(numbers, storage)}[{self._channel()}]"
 
 
-_OWN: Final[dict[type[Op], Callable[[Expressions, Any], str]]] = {
+_OPERATORS: Final[dict[type[Op], Callable[[Expressions, Any], str]]] = {
     ew.Mul: Expressions._multiplied,
     ew.Clamp: Expressions._clamped,
     ew.Abs: Expressions._absolute,

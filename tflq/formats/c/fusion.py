@@ -1,4 +1,4 @@
-"""Which values are computed inside of the loops of others.
+"""The choice of values that are computed inside of the loops of others.
 
 A kernel is a tree of elementwise operators with one root, whose result is stored, and at most one operator that makes
 rows: a convolution, product, pool or reduction. The rows' sums never leave the kernel. A reduction also takes the tree
@@ -159,7 +159,7 @@ class Fusion:
         return need == 0 or dims[-1:] == there[-1:] if need < 2 else _stripped(dims) == _stripped(there)
 
     def need(self, op: Op) -> int:
-        """What an operator needs of a loop: 0 a running index, 1 also the channel, 2 all indices."""
+        """The need of an operator in a loop: 0 a running index, 1 also the channel, 2 all indices."""
         if isinstance(op, ROWS):
             return 1
         dims, need = dims_of(op.result), 0

@@ -261,7 +261,7 @@ def _reduction(op: move.Reduction, body: Body) -> list[Rows]:
 
 
 def _step(op: move.Reduction, type: str) -> tuple[str, str]:
-    """What a reduction begins with, and the statement that takes an element in."""
+    """The first sum of a reduction, and the statement that takes an element in."""
     storage = op.result.type.storage
     if isinstance(op, (move.ReduceSum, move.ReduceProduct)):
         sign = "+" if isinstance(op, move.ReduceSum) else "*"

@@ -27,7 +27,20 @@ from tflq.ir.core import Module, Op, Value
 
 NAME: Final = "@"
 _INEXACT: Final = (
-    *(ew.Cos, ew.Erf, ew.Exp, ew.Log, ew.Pow, ew.Rsqrt, ew.Sigmoid, ew.Sin, ew.Tanh, conv.Weighted, conv.MatMul),
+    *(
+        ew.Reciprocal,
+        ew.Cos,
+        ew.Erf,
+        ew.Exp,
+        ew.Log,
+        ew.Pow,
+        ew.Rsqrt,
+        ew.Sigmoid,
+        ew.Sin,
+        ew.Tanh,
+        conv.Weighted,
+        conv.MatMul,
+    ),
     *(conv.AvgPool2D, move.ReduceSum, move.ReduceProduct),
 )
 """Operators on floats whose results differ between libraries, or by the order of a sum."""
@@ -94,7 +107,7 @@ class Program:
         self.plan = Plan(fusion, self.kernels, set(self._pointers))
 
     def _read_state(self) -> None:
-        """What is read of a variable is read where it is, unless the variable is written before the last use."""
+        """Reads a variable where it is, unless it is written before the last use."""
         for number, reading in enumerate(list(self.kernels)):
             if not isinstance(reading.op, move.VariableRead):
                 continue
@@ -193,7 +206,7 @@ class Program:
         return list(dict.fromkeys(
             comment(op.location.place if op.location else op.short_name)
             for op in self.function.ops
-            if isinstance(op, _INEXACT) and any(v.type.storage.is_float for v in op.results)
+            if (isinstance(op, _INEXACT) or (op.location and op.location.opcode == "HARD_SWISH")) and any(v.type.storage.is_float for v in op.results)
         ))  # fmt: skip
 
     @property

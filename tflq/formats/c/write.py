@@ -46,7 +46,7 @@ class Writer:
         self._macro = name.upper()
 
     def files(self) -> list[tuple[str, Pieces]]:
-        """What each file adds to the stem, and its pieces; the source comes first."""
+        """The ending of each file behind the stem, and its pieces; the source comes first."""
         files: list[tuple[str, Pieces]] = [(".c", self._encoded(self._source())), (".h", self._encoded(self._header()))]
         if self._data == "separate":
             files.append(("_data.c", self._encoded(self._separate())))
