@@ -203,11 +203,8 @@ class Program:
     @property
     def inexact(self) -> list[str]:
         """Operators on floats whose results no standard fixes, as texts for a comment."""
-        return list(dict.fromkeys(
-            comment(op.location.place if op.location else op.short_name)
-            for op in self.function.ops
-            if (isinstance(op, _INEXACT) or (op.location and op.location.opcode == "HARD_SWISH")) and any(v.type.storage.is_float for v in op.results)
-        ))  # fmt: skip
+        places = [op.location.place if op.location else op.short_name for op in self.function.ops if _is_inexact(op)]
+        return [comment(place) for place in dict.fromkeys(places)]
 
     @property
     def has_floats(self) -> bool:
@@ -216,3 +213,8 @@ class Program:
 
 def _writes(op: Op, name: str) -> bool:
     return isinstance(op, move.VariableWrite) and op.variable == name
+
+
+def _is_inexact(op: Op) -> bool:
+    rounds = isinstance(op, _INEXACT) or (op.location is not None and op.location.opcode == "HARD_SWISH")
+    return rounds and any(v.type.storage.is_float for v in op.results)
