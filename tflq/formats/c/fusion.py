@@ -24,8 +24,7 @@ from tflq.formats.c.names import bytes_of, count, dims_of
 from tflq.ir.core import Function, Op, Value
 from tflq.ir.types import i8, ui8
 
-ROWS: Final = (conv.Weighted, conv.MatMul, conv.Pool, move.Reduction)
-"""Operators that compute a row of sums at a time."""
+_ROWS: Final = (conv.Weighted, conv.MatMul, conv.Pool, move.Reduction)
 _ELEMENTWISE: Final = (
     *(ew.FloatFunction, ew.Clamp, ew.Reciprocal, ew.Abs, ew.Add, ew.Sub, ew.IntDiv, ew.Maximum, ew.Minimum, ew.Mul),
     *(ew.Negate, ew.Pow, ew._OfBits, ew._OfTruth, ew.BitwiseNot, ew.Clz, ew.LogicalNot, ew.Equal, ew._Ordered),
@@ -42,6 +41,11 @@ def is_table(op: Op) -> bool:
         return False
     batch, _, channels = dims_of(op.values)
     return batch == channels == 1 and op.values.is_constant
+
+
+def makes_rows(op: Op) -> bool:
+    """Whether an operator computes a row of sums at a time."""
+    return isinstance(op, _ROWS) or (isinstance(op, move.Resize) and op.mode == "BILINEAR")
 
 
 def is_elementwise(op: Op) -> bool:
@@ -100,7 +104,7 @@ class Fusion:
 
     def row_of(self, value: Value) -> Op | None:
         """The operator of the tree of a root that makes rows."""
-        return next((op for op in self.tree(value) if isinstance(op, ROWS)), None)
+        return next((op for op in self.tree(value) if makes_rows(op)), None)
 
     def tree(self, value: Value) -> Iterator[Op]:
         """The operators of the tree of a root, the root's first."""
@@ -110,7 +114,7 @@ class Fusion:
             if op is None:
                 continue
             yield op
-            if isinstance(op, ROWS):
+            if makes_rows(op):
                 continue
             for operand in map(self.root, reads(op)):
                 if operand in self.inside and operand not in seen:
@@ -127,14 +131,14 @@ class Fusion:
             value, users = op.result, self.users(op.result)
             targets: set[Op] = set()
             for user in users:
-                inner = user.results and user.results[0] in self.inside and not isinstance(user, ROWS)
+                inner = user.results and user.results[0] in self.inside and not makes_rows(user)
                 targets |= roots[user.results[0]] if inner else {user}
             if value not in self.outputs and self._fits(op, users, targets):
                 self.inside.add(value)
                 roots[value] = targets
 
     def _fits(self, op: Op, users: list[Op], targets: set[Op]) -> bool:
-        rows = isinstance(op, ROWS)
+        rows = makes_rows(op)
         if not users or not (rows or is_elementwise(op)):
             return False
         if len(targets) > 1 and not isinstance(op, _CHEAP):
@@ -160,7 +164,7 @@ class Fusion:
 
     def need(self, op: Op) -> int:
         """The need of an operator in a loop: 0 a running index, 1 also the channel, 2 all indices."""
-        if isinstance(op, ROWS):
+        if makes_rows(op):
             return 1
         dims, need = dims_of(op.result), 0
         if isinstance(op, move.Rescale) and op.multiplier.size > 1:
@@ -176,7 +180,7 @@ class Fusion:
         for op in self.function.ops:
             if not op.results or op.result in self.inside or not is_elementwise(op):
                 continue
-            while rows := [each for each in self.tree(op.result) if isinstance(each, ROWS)]:
+            while rows := [each for each in self.tree(op.result) if makes_rows(each)]:
                 wide = any(self.need(each) > 1 for each in self.tree(op.result))
                 first = min(rows, key=lambda each: self._order[each.result])
                 if len(rows) < 2 and not wide and dims_of(first.result)[-1:] == dims_of(op.result)[-1:]:

@@ -16,7 +16,7 @@ from tflq.base.errors import Refused
 from tflq.dialects.tosa import convolution as conv
 from tflq.dialects.tosa import movement as move
 from tflq.formats.c.expressions import Expressions, NeedsMoreError, Point
-from tflq.formats.c.fusion import ROWS, Fusion, is_table
+from tflq.formats.c.fusion import Fusion, is_table, makes_rows
 from tflq.formats.c.names import bytes_of, c_type, count, dims_of, literal, plus
 from tflq.formats.c.unit import Kernel, Scratch, Unit
 from tflq.ir.core import Op, Value
@@ -107,7 +107,7 @@ def _results(part: Rows, root: Value, row: Op, body: Body) -> list[str]:
 
 def _elementwise(op: Op, unit: Unit, fusion: Fusion, ranges: Ranges) -> Kernel:
     """A tree without rows: one loop where all elements are alike, one more for channels, or one for each dim."""
-    if not isinstance(op, ROWS) and type(op) in _UNWRITTEN:
+    if not makes_rows(op) and type(op) in _UNWRITTEN:
         raise Refused(f"{op.short_name.upper()} is not written in C")
     dims = dims_of(op.result) or (1,)
     channels = dims[-1]
@@ -275,53 +275,55 @@ def _step(op: move.Reduction, type: str) -> tuple[str, str]:
     return literal(least), "{a} = {x} > {a} ? {x} : {a};"
 
 
-_ROWS: Final[tuple[tuple[Any, Callable[[Any, Body], list[Rows]]], ...]] = (
-    (conv.MatMul, _matmul),
-    (conv.Pool, _pool),
-    (move.Reduction, _reduction),
-)
-
-
 # Functions of their own: images of another size, the place of the greatest, elements by index.
 
 
-def _resize(op: move.Resize, body: Body) -> list[str]:
-    """The elements and fractions that each row and column reads are constants."""
-    n, height, width, channels = dims_of(op.input)
-    _, rows, columns, _ = dims_of(op.result)
-    x, _, _ = body.operand(op.input)
-    ends = list(zip(steps_of(op.scale, op.offset), (height, width), (rows, columns), strict=True))
+def _resized(op: move.Resize) -> tuple[list[str], str, list[Any]]:
+    """Loops over the places of a resized image, the index of a place's first element, and the ends of both dims."""
+    (n, height, width, channels), (_, rows, columns, _) = dims_of(op.input), dims_of(op.result)
     heads = [
         *(f"for (int32_t g = 0; g < {n}; g++) {{", f"for (int32_t oy = 0; oy < {rows}; oy++) {{"),
         f"for (int32_t ox = 0; ox < {columns}; ox++) {{",
     ]
-    target = f"{c_type(op.result)} *d = y + ((g * {rows} + oy) * {columns} + ox) * {channels};"
+    ends = list(zip(steps_of(op.scale, op.offset), (height, width), (rows, columns), strict=True))
+    return heads, f"((g * {rows} + oy) * {columns} + ox) * {channels}", ends
 
-    def at(row: str, column: str) -> str:
-        return f"{x} + ((g * {height} + {row}) * {width} + {column}) * {channels}"
 
-    if op.mode == "NEAREST_NEIGHBOR":
-        iy, ix = (body.unit.constant(nearest_index(*end), i32) for end in ends)
-        copy = f"memcpy(d, {at(f'{iy}[oy]', f'{ix}[ox]')}, {channels * op.result.type.storage.bits // 8});"
-        return [*heads, target, copy, "}", "}", "}"]
+def _read_at(op: move.Resize, x: str, row: str, column: str) -> str:
+    _, height, width, channels = dims_of(op.input)
+    return f"{x} + ((g * {height} + {row}[oy]) * {width} + {column}[ox]) * {channels}"
+
+
+def _nearest(op: move.Resize, body: Body) -> list[str]:
+    """Copies. The row and the column that each place reads are constants, as are fractions between them."""
+    heads, base, ends = _resized(op)
+    x, type, _ = body.operand(op.input)
+    iy, ix = (body.unit.constant(nearest_index(*end), i32) for end in ends)
+    size = f"{dims_of(op.input)[3]} * sizeof({type})"
+    return [*heads, f"memcpy(y + {base}, {_read_at(op, x, iy, ix)}, {size});", "}", "}", "}"]
+
+
+def _bilinear(op: move.Resize, body: Body) -> list[Rows]:
     if op.result.type.storage.is_float:
         raise Refused("RESIZE of floats is not written in C")
-    tables = [[body.unit.constant(array, i32) for array in taps(*end)] for end in ends]
-    (y0, y1, fy), (x0, x1, fx) = tables
-    a, b = ends[0][0].n, ends[1][0].n
+    heads, base, ends = _resized(op)
+    x, x_type, _ = body.operand(op.input)
+    (y0, y1, fy), (x0, x1, fx) = ([body.unit.constant(array, i32) for array in taps(*end)] for end in ends)
+    a, b = (steps.n for steps, _, _ in ends)
+    type, channels = "int64_t" if op.result.type.storage == i64 else "int32_t", dims_of(op.input)[3]
+    body.accumulator(type, channels)
     corners = [
-        f"const {c_type(op.input)} *q{r}{c} = {at(f'{row}[oy]', f'{column}[ox]')};"
+        f"const {x_type} *q{r}{c} = {_read_at(op, x, row, column)};"
         for r, row in enumerate((y0, y1))
         for c, column in enumerate((x0, x1))
     ]
-    type = "int64_t" if op.result.type.storage == i64 else "int32_t"
     lines = [
         f"const {type} v = {fy}[oy], w = {fx}[ox];",
         f"for (int32_t j = 0; j < {channels}; j++) {{",
-        f"d[j] = (q00[j] * ({a} - v) + q10[j] * v) * ({b} - w) + (q01[j] * ({a} - v) + q11[j] * v) * w;",
+        f"acc[j] = (q00[j] * ({a} - v) + q10[j] * v) * ({b} - w) + (q01[j] * ({a} - v) + q11[j] * v) * w;",
         "}",
     ]
-    return [*heads, target, *corners, *lines, "}", "}", "}"]
+    return [Rows([*heads, *corners, *lines], ["}", "}", "}"], base, channels, "acc[j]")]
 
 
 def _argmax(op: move.ArgMax, body: Body) -> list[str]:
@@ -367,8 +369,14 @@ def _scatter(op: move.Scatter, body: Body) -> list[str]:
     ]  # fmt: skip
 
 
+_ROWS: Final[tuple[tuple[Any, Callable[[Any, Body], list[Rows]]], ...]] = (
+    (conv.MatMul, _matmul),
+    (conv.Pool, _pool),
+    (move.Reduction, _reduction),
+    (move.Resize, _bilinear),
+)
 _PLAIN: Final[dict[type[Op], Callable[[Any, Body], list[str]]]] = {
-    move.Resize: _resize,
+    move.Resize: _nearest,
     move.ArgMax: _argmax,
     move.Gather: _gather,
     move.Scatter: _scatter,

@@ -116,10 +116,8 @@ def plus(text: str, number: int) -> str:
 def elements(array: np.ndarray, storage: ScalarType) -> str:
     """The elements of a constant, between braces."""
     flat = np.ascontiguousarray(array).reshape(-1)
-    if storage.is_float:
-        texts = [literal(float(x)) for x in flat.tolist()]
-    elif storage.bits <= 16:
+    if storage.is_float and np.isfinite(flat).all():
+        return ",".join(["%.8ef"] * flat.size) % tuple(flat.tolist())  # nine digits give the number back
+    if not storage.is_float and flat.size and flat.min() > -(1 << 31) and flat.max() < 1 << 31:
         return ",".join(map(str, flat.astype(np.int64).tolist()))
-    else:
-        texts = [literal(int(x)).strip("()") if abs(int(x)) < 1 << 31 else literal(int(x)) for x in flat.tolist()]
-    return ",".join(texts)
+    return ",".join(literal(number) for number in flat.tolist())
