@@ -37,7 +37,7 @@ _BACKENDS: Final = {
 
 
 class Writing(NamedTuple):
-    """What the files of a result may depend on beside the module. stem: the first file's name without its suffix, "" if
+    """The facts that files of a result may name, beside the module. stem: the first file's name without its suffix, "" if
     it has none. digest: the SHA-256 of the source in hexadecimal digits, for a format that `names_source`. choices: the
     format's own options by name."""
 
