@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -111,12 +110,12 @@ def _spoil(op: Op, way: str) -> bool:
     element = None if value is None else value.type.element
     changed: Any = None
     if way == "weights" and isinstance(element, UniformQuantizedPerAxisType):
-        changed = replace(element, scales=element.scales * np.float32(1.5))
+        changed = element.replace(scales=element.scales * np.float32(1.5))
     elif isinstance(element, UniformQuantizedType):
         if way == "zero point":
-            changed = replace(element, zero_point=-128 if element.zero_point > 0 else 127)
+            changed = element.replace(zero_point=-128 if element.zero_point > 0 else 127)
         else:
-            changed = replace(element, scale=element.scale * (1.5 if way == "weights" else 0.1))
+            changed = element.replace(scale=element.scale * (1.5 if way == "weights" else 0.1))
     if value is None or changed is None:
         return False
     value.type = value.type.with_element(changed)
@@ -132,9 +131,9 @@ def _mend_biases(module: Module, value: Value) -> None:
             continue
         kind: Any = bias.type.element
         if isinstance(kind, UniformQuantizedPerAxisType) and kind.storage.bits >= 32:
-            made: Any = replace(kind, scales=kind.scales * np.float32(0.1))
+            made: Any = kind.replace(scales=kind.scales * np.float32(0.1))
         elif isinstance(kind, UniformQuantizedType) and kind.storage.bits >= 32:
-            made = replace(kind, scale=kind.scale * 0.1)
+            made = kind.replace(scale=kind.scale * 0.1)
         else:
             continue
         stored = constant(bias.array * bias.array.dtype.type(10), kind.storage, bias.name)

@@ -208,7 +208,7 @@ def _follow(op: Operator) -> None:
         scales = np.resize(scales, element.scales.shape)
         element = UniformQuantizedPerAxisType.of(element.storage, element.axis, scales, element.zero_points)
     elif isinstance(element, UniformQuantizedType):
-        element = replace(element, scale=float(np.float32(scales[0])))
+        element = element.replace(scale=float(np.float32(scales[0])))
     bias.type = bias.type.with_element(element)
 
 
@@ -231,7 +231,7 @@ def _moved(element: ElementType) -> ElementType:
     """Another zero point."""
     if isinstance(element, UniformQuantizedType):
         zero = _ZERO.get(element.storage.bits, 100)
-        return replace(element, zero_point=zero if zero != element.zero_point else -zero % 128)
+        return element.replace(zero_point=zero if zero != element.zero_point else -zero % 128)
     if isinstance(element, UniformQuantizedPerAxisType):
         zero = _ZERO.get(element.storage.bits, 100)
         return UniformQuantizedPerAxisType.of(element.storage, element.axis, element.scales, zero)
@@ -244,7 +244,7 @@ def _scaled(factor: float) -> Change:
     def change(element: ElementType) -> ElementType:
         with np.errstate(all="ignore"):
             if isinstance(element, UniformQuantizedType):
-                return replace(element, scale=float(np.float32(element.scale) * np.float32(factor)))
+                return element.replace(scale=float(np.float32(element.scale) * np.float32(factor)))
             if isinstance(element, UniformQuantizedPerAxisType):
                 scales = (element.scales * np.float32(factor)).astype(np.float32)
                 return UniformQuantizedPerAxisType.of(element.storage, element.axis, scales, element.zero_points)
@@ -265,7 +265,7 @@ def _shifted(trial: Trial) -> Trial | None:
     for value in op.tensors:
         assert isinstance(value.type.element, UniformQuantizedType)
         scale = 0.125 if value in op.results else 0.0625
-        value.type = value.type.with_element(replace(value.type.element, scale=scale))
+        value.type = value.type.with_element(value.type.element.replace(scale=scale))
     return replace(trial, model=bytes(write(module)))
 
 

@@ -117,7 +117,7 @@ def _symmetric(model: bytes) -> bytes:
     for weights in (w for op in module.ops() for w in _weights(op)):
         element = weights.type.element
         if isinstance(element, UniformQuantizedType) and element.storage == ui8:
-            weights.type = weights.type.with_element(replace(element, zero_point=128))
+            weights.type = weights.type.with_element(element.replace(zero_point=128))
     return bytes(write(module))
 
 

@@ -8,7 +8,7 @@ a constant operand, a fused activation, indices of int64, and a bias of each typ
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from matrix import GENERATORS
@@ -140,7 +140,7 @@ def _other(element: ElementType, factor: float) -> ElementType:
     element = _rescaled(element, factor)
     if not isinstance(element, UniformQuantizedType) or element.storage.bits > 8:
         return element
-    return replace(element, zero_point=min(element.zero_point + 1, element.storage_max - 1))
+    return element.replace(zero_point=min(element.zero_point + 1, element.storage_max - 1))
 
 
 def _rescaled(element: ElementType, factor: float) -> ElementType:
@@ -149,7 +149,7 @@ def _rescaled(element: ElementType, factor: float) -> ElementType:
         return UniformQuantizedPerAxisType.of(element.storage, element.axis, element.scales * np.float32(factor), zero)
     if not isinstance(element, UniformQuantizedType):
         return element
-    return replace(element, scale=float(np.float32(element.scale * factor)))
+    return element.replace(scale=float(np.float32(element.scale * factor)))
 
 
 def _activated(model: bytes) -> Iterator[bytes]:

@@ -224,7 +224,8 @@ def test_metadata_say_which_runtime_the_result_needs() -> None:
     data = with_runtime(convolution((1, 6, 6, 1), 1, 3), "1.14.0")
     assert runtime(tflq.convert(data).data) == "2.13.0"  # BITCAST
     assert runtime(tflq.convert(data, target="kernels").data) == "1.14.0"
-    assert tflq.convert(convolution((1, 6, 6, 1), 1, 3)).module.metadata is None
+    metadata = tflq.convert(convolution((1, 6, 6, 1), 1, 3)).module.metadata or ()
+    assert [entry.name for entry in metadata] == ["tflq.kernel_set"]
 
 
 @pytest.mark.parametrize(

@@ -173,6 +173,43 @@ REFUSED = {
         text("tfl.concatenation", {"a": NARROW, "b": NARROW}, NARROW.replace("3x", "6x"), "axis"),
         "axis has no value",
     ),
+    "truth as a number": (
+        text(
+            "tfl.average_pool_2d",
+            {"a": INT8.replace("3x", "1x3x3x4x")},
+            INT8.replace("3x", "1x3x3x4x"),
+            'padding = "SAME", stride_w = true, stride_h = 1, filter_width = 2, filter_height = 2',
+        ),
+        "stride_w is true, and Pool2DOptions has an integer there",
+    ),
+    "number as a truth": (
+        text("tfl.gelu", {"a": NARROW}, NARROW, "approximate = 1"),
+        "approximate is 1, and GeluOptions has true or false there",
+    ),
+    "float as an integer": (
+        text("tfl.concatenation", {"a": INT8, "b": INT8}, INT8.replace("3x", "6x"), "axis = 0.0"),
+        "axis is 0.0, and ConcatenationOptions has an integer there",
+    ),
+    "truths as numbers": (
+        text("tfl.squeeze", {"a": INT8.replace("3x", "1x3x")}, INT8, "squeeze_dims = [true]"),
+        "a list, each an integer",
+    ),
+    "numbers of two dims": (
+        text("tfl.squeeze", {"a": INT8.replace("3x", "1x3x")}, INT8, "squeeze_dims = dense<0> : tensor<1x1xi32>"),
+        "a list, each an integer",
+    ),
+    "number as a word": (
+        text("tfl.add", dict.fromkeys("ab", INT8), INT8, "fused_activation_function = 1"),
+        "one of NONE, RELU",
+    ),
+    "float beyond 32 bits": (
+        text("tfl.leaky_relu", {"a": INT8}, INT8, "alpha = 1.0e60"),
+        "a float of 32 bits",
+    ),
+    "options of another schema": (
+        text("tfl.abs", {"a": INT8}, INT8, 'tflq.info = {options = "Unknown"}'),
+        "cannot be written: 'Unknown'",
+    ),
     "option": (text("tfl.arg_max", {"a": FLOATS, "b": "tensor<i32>"}, "tensor<3xi32>", "output_type = 5"), "5"),
 }
 """Texts that no file can hold, and a part of the sentence that says why."""
@@ -369,6 +406,39 @@ HANDLED = {
         "offset_dims = #tflq.tuple<[]>, collapsed_slice_dims = #tflq.tuple<[0]>, start_index_map = #tflq.tuple<[0]>, "
         "index_vector_dim = 0, slice_sizes = #tflq.tuple<[1]>",
         constant("c", "1", "tensor<1xi32>"),
+    ),
+    "mean of a number": text(
+        "tfl.mean",
+        {"a": INT8.replace("3x", ""), "c": "tensor<i32>"},
+        INT8.replace("3x", ""),
+        "keep_dims = false",
+        constant("c", "0", "tensor<i32>"),
+    ),
+    **{
+        f"axis of a number in {op}": text(
+            f"tfl.{op}",
+            {"a": INT8.replace("3x", ""), "c": "tensor<1x!quant.uniform<i32:f32, 0.5>>"},
+            result,
+            attributes,
+            '%c = "tfl.pseudo_const"() {value = dense<0> : tensor<1xi32>} : () -> '
+            "tensor<1x!quant.uniform<i32:f32, 0.5>>",
+        )
+        for op, result, attributes in (
+            ("arg_min", "tensor<*xi64>", 'output_type = "INT64"'),
+            ("reverse_v2", INT8.replace("3x", ""), ""),
+        )
+    },
+    "choice between elements without an integer form": text(
+        "tfl.one_hot",
+        {
+            "a": PAIR,
+            "c": "tensor<!quant.uniform<i32:f32, 0.5>>",
+            "b": "tensor<complex<f32>>",
+            "d": "tensor<complex<f32>>",
+        },
+        "tensor<2x3xcomplex<f32>>",
+        "axis = -1",
+        '%c = "tfl.pseudo_const"() {value = dense<3> : tensor<i32>} : () -> tensor<!quant.uniform<i32:f32, 0.5>>',
     ),
     "uint32": text(
         "tfl.add_n", {"a": "tensor<3x!quant.uniform<u32:f32, 0.5>>"}, "tensor<3x!quant.uniform<u32:f32, 2.0>>"

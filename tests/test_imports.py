@@ -37,6 +37,20 @@ def test_a_conversion_imports_no_more_than_a_few_modules(of_a_conversion: set[st
     assert sum(name.startswith("tflq") for name in of_a_conversion) < 260
 
 
+def test_a_conversion_defines_no_dataclasses_but_those_of_public_results() -> None:
+    """To compile the methods of one takes as long as to define 40 plain classes."""
+    found = imported(
+        "import dataclasses, tflq\n"
+        "print(tflq.convert('models/cnn_int8.tflite').cost)\n"
+        "modules = [module for name, module in sys.modules.items() if name.startswith('tflq')]\n"
+        "print(*{f'dataclass:{c.__name__}' for m in modules for c in vars(m).values()\n"
+        "        if isinstance(c, type) and dataclasses.is_dataclass(c)})"
+    )
+    assert {name for name in found if name.startswith("dataclass:")} == {
+        f"dataclass:{name}" for name in ("Arena", "Cost", "Reason", "Row")
+    }
+
+
 def test_version_needs_neither_numpy_nor_the_compiler() -> None:
     found = imported("from tflq.cli.main import run\nrun(['--version'])")
     assert "numpy" not in found

@@ -50,12 +50,12 @@ NAMES = {
 }
 KEYWORDS = {
     "bisect": [
-        *("target", "mac", "fallback", "semantics", "state", "signature", "batch", "shapes", "seeds", "seed"),
-        *("resolver", "max_lsb", "atol", "rtol", "timeout", "progress"),
+        *("target", "mac", "fallback", "semantics", "kernel_set", "state", "signature", "batch", "shapes"),
+        *("seeds", "seed", "resolver", "max_lsb", "atol", "rtol", "timeout", "progress"),
     ],
     "convert": [
-        *("format", "target", "mac", "prefer", "fallback", "semantics", "state", "reset_signature", "batch", "shapes"),
-        *("signature", "cut", "cut_before_custom", "rules", "cache", "choices", "force"),
+        *("format", "target", "mac", "prefer", "fallback", "semantics", "kernel_set", "state", "reset_signature"),
+        *("batch", "shapes", "signature", "cut", "cut_before_custom", "rules", "cache", "choices", "force"),
     ],
     "calibrate": [
         *("signature", "samples", "seed", "histogram", "ignore_nonfinite", "mean", "scale", "workers", "resume"),
@@ -64,7 +64,7 @@ KEYWORDS = {
     "debug": [
         *("signature", "samples", "seed", "mean", "scale", "workers", "csv", "html", "force", "observer"),
     ],
-    "inspect": ["target"],
+    "inspect": ["target", "kernel_set"],
     "quantize": [
         *(
             "scheme",
@@ -82,9 +82,9 @@ KEYWORDS = {
         ),
         *("weight_range", "min_snr", "metric", "force"),
     ],
-    "reduce": ["target", "mac", "fallback", "inputs", "seeds", "timeout", "force", "predicate"],
+    "reduce": ["target", "mac", "fallback", "kernel_set", "inputs", "seeds", "timeout", "force", "predicate"],
     "run_sweep": [
-        *("targets", "mac", "prefer", "fallback", "semantics", "state", "reset_signature", "rules"),
+        *("targets", "mac", "prefer", "fallback", "semantics", "kernel_set", "state", "reset_signature", "rules"),
         *("cut_before_custom", "batch", "seeds", "xnnpack", "time", "max_lsb", "atol", "rtol", "workers"),
         *(
             "scheduler",
@@ -123,7 +123,7 @@ KEYWORDS = {
 OF_COMMANDS = {
     "bisect": {"json"},
     "convert": {"output-dir", "skip-existing", "workers", "report", "dump-ir", "timings", "json", "data", "name"},
-    "inspect": {"ir", "why", "tensors", "format", "json"},
+    "inspect": {"ir", "why", "tensors", "format", "json", "against"},
     "reduce": {"output", "json"},
     "verify": {"html", "force", "json", "cc"},
 }

@@ -86,7 +86,7 @@ def test_the_cost_of_each_and_of_all(models: Path, tmp_path: Path, capsys: pytes
     given = [models / f"{name}.tflite" for name in ("cnn_int8", "atan2_int16")]
     assert run(*given, "-o", tmp_path / "out", "--workers", 1) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert "file 12.9 → 119.2 KiB (×9.2), arena 11.3 → 65.5 KiB (×5.8), 5.5 KiB persistent" in lines
+    assert "file 12.9 → 119.7 KiB (×9.2), arena 11.3 → 65.5 KiB (×5.8), 5.5 KiB persistent" in lines
     assert sum(line.startswith("Expect an interpreter to run 1 of 2 results slower") for line in lines) == 1
     rows = [line.split("  ")[-2:] for line in lines if line.startswith(("cnn_int8", "atan2"))]
     assert rows == [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.harness import argument
@@ -21,7 +22,7 @@ from tflq.ir.types import UniformQuantizedType, f32, i8
 Q = UniformQuantizedType(i8, f32, 0.5, 0, -128, 127)
 
 
-def row(number: int, opcode: str, path: str = "integer", reason: str = "", **fields: str) -> Row:
+def row(number: int, opcode: str, path: str = "integer", reason: str = "", **fields: Any) -> Row:
     return Row(0, number, opcode, "t", ("qi8",), ("qi8",), path, reason, "", fields.pop("warning", ""), 1, **fields)
 
 
@@ -121,7 +122,7 @@ def test_inspect_why_at_80_columns_keeps_the_reason(
     assert all(word in words for word in found.reason.split())
 
 
-FILE = "file 12.2 → 116.0 KiB (×9.5)"
+FILE = "file 12.2 → 116.3 KiB (×9.5)"
 UNKNOWN = "unknown before a run: operator 3 (WHERE) gives what it finds then"
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from support.harness import argument
 
 from matrix.draw import Case, Draw, generator, single
@@ -24,6 +22,6 @@ def comparison(draw: Draw) -> Case:
     first, second, out = broadcast_shapes(draw)
     a = draw.quantized(storage, draw.scale(-10, 2) if draw.chance(0.8) else draw.scale(-30, -10))
     b = a if draw.chance(0.3) else draw.quantized(storage, a.scale if draw.chance(0.3) else draw.near(a.scale))
-    a, b = (e if e.scale < _SHIFTED[e.storage.bits] else replace(e, scale=0.75) for e in (a, b))
+    a, b = (e if e.scale < _SHIFTED[e.storage.bits] else e.replace(scale=0.75) for e in (a, b))
     operands = [argument(first, a), operand_of(draw, second, b, draw.chance(0.25))]
     return single(draw, name, operands, [argument(out, i1)], {}, 2, batched=first == second == out)

@@ -162,7 +162,7 @@ def _scales(rng: np.random.Generator, module: Module) -> None:
         scale = common or _one(rng, SCALES) * (1 if rng.random() < 0.3 else rng.uniform(0.5, 2))
         scale = float(np.float32(min(scale, 3.4e38)))
         if isinstance(element, UniformQuantizedType):
-            value.type = TensorType(value.type.shape, replace(element, scale=scale))
+            value.type = TensorType(value.type.shape, element.replace(scale=scale))
         else:
             scales = np.full(element.scales.shape, np.float32(scale))
             kind = UniformQuantizedPerAxisType.of(element.storage, element.axis, scales, element.zero_points)

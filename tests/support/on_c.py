@@ -43,7 +43,17 @@ def compiled(source: Path, *flags: str) -> Path:
     """The program of a source with the self-test."""
     program = source.with_suffix("")
     extra = [str(path) for path in source.parent.glob(f"{source.stem}_data.c")]
-    command = [COMPILER, *WARNINGS, *flags, f"-D{source.stem.upper()}_MAIN", "-o", program, source, *extra, "-lm"]
+    command = [
+        COMPILER,
+        *WARNINGS,
+        *flags,
+        f"-D{source.stem.upper()}_MAIN",
+        "-o",
+        str(program),
+        str(source),
+        *extra,
+        "-lm",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert not done.returncode, done.stderr[:2000]
     return program

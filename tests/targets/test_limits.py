@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -50,7 +49,7 @@ def changed(model: bytes, change: Callable[[UniformQuantizedType], UniformQuanti
 
 
 def off_zero(element: UniformQuantizedType) -> UniformQuantizedType:
-    return replace(element, zero_point=100) if element.storage == i16 else element
+    return element.replace(zero_point=100) if element.storage == i16 else element
 
 
 @pytest.mark.parametrize(("name", "model"), [pytest.param(*pair, id=pair[0]) for pair in kept_on_int16()])

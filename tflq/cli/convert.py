@@ -165,9 +165,7 @@ def convert(
     if as_json:
         document = document_of(source, destination, written, options, conversion.report, conversion.cost, seconds)
         if timings:
-            from dataclasses import asdict
-
-            document["timings"] = [asdict(row) for row in conversion.timings]
+            document["timings"] = [row._asdict() for row in conversion.timings]
         output.print_json(document)
     elif not output.quiet():
         where = f"{output.name_of(source)} -> {', '.join(written)} in {seconds:.2f} s"

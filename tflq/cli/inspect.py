@@ -22,7 +22,7 @@ from tflq.base.files import check_outputs, replace_file
 from tflq.base.tables import Cell
 from tflq.cli import output
 from tflq.cli.convert import arena, types
-from tflq.cli.options import TARGETS, json_option, target_option
+from tflq.cli.options import KERNEL_SET, TARGETS, conversion_options, json_option, target_option
 from tflq.cli.output import MODEL, name_of, source, stream_or_path
 from tflq.conversion.report_text import COLOURS, verdict_lines, warnings
 
@@ -43,6 +43,13 @@ _MOST = 20
 @click.option("--why", is_flag=True, help="Print what a conversion does with each operator, and why.")
 @click.option("--tensors", is_flag=True, help="Print every tensor: number, name, type, parameters.")
 @target_option(f"The target that --why and --format convert for: {TARGETS}")
+@conversion_options("kernel_set")
+@click.option(
+    "--against",
+    type=KERNEL_SET,
+    metavar="NAME",
+    help="Print the operators that compute something else under this kernel set than under --kernel-set.",
+)
 @json_option("Print as JSON.")
 @click.option(
     "--format",
@@ -51,15 +58,26 @@ _MOST = 20
     help="Print a file that Model Explorer opens: the graphs before conversion, in the integer form, and after.",
 )
 def inspect(
-    model: str, target: str | None, *, ir: bool, why: bool, tensors: bool, as_json: bool, form: str | None
+    model: str,
+    target: str | None,
+    kernel_set: str,
+    against: str | None,
+    *,
+    ir: bool,
+    why: bool,
+    tensors: bool,
+    as_json: bool,
+    form: str | None,
 ) -> None:
     if form and (ir or why or tensors or as_json):
         raise click.UsageError("--format is a form of its own: give it without --ir, --why, --tensors and --json.")
+    if against and (ir or why or tensors or form):
+        raise click.UsageError("--against is a form of its own: give it without --ir, --why, --tensors and --format.")
     if ir + why + tensors > 1 or (ir and as_json):
         raise click.UsageError("--ir, --why and --tensors are forms of their own: give one; --ir without --json.")
     import tflq
 
-    inspection = tflq.inspect(source(model), target=target)
+    inspection = tflq.inspect(source(model), target=target, kernel_set=kernel_set)
     if form or why:
         with output.progress(f"converting {name_of(model)}", silent=as_json):
             _ = inspection.explored if form else inspection.report
@@ -67,6 +85,8 @@ def inspect(
         click.echo(json.dumps(inspection.explored.stages, allow_nan=False))
         if inspection.explored.refused is not None:
             raise inspection.explored.refused
+    elif against:
+        _print_against(inspection, against, as_json=as_json)
     elif why:
         output.print_json(inspection.report.to_json()) if as_json else print_why(inspection.report)
     elif tensors:
@@ -75,6 +95,18 @@ def inspect(
         click.echo(inspection.text)
     else:
         output.print_json(inspection.to_json()) if as_json else print_summary(inspection)
+
+
+def _print_against(inspection: Inspection, other: str, *, as_json: bool) -> None:
+    rows = inspection.against(other)
+    if as_json:
+        document = {"format": "tflq.kernel_sets", "version": JSON_VERSION, "source": inspection.module.source}
+        listed = [{"subgraph": f, "operator": n, "opcode": name} for f, n, name in rows]
+        output.print_json({**document, "kernel_set": inspection.kernel_set, "against": other, "operators": listed})
+        return
+    verb = "differs" if len(rows) == 1 else "differ"
+    output.heading(f"{operators(len(rows))} {verb} under {other} from {inspection.kernel_set}")
+    output.table(["subgraph", "#", "operator"], [[str(f), str(n), name] for f, n, name in rows], right=(0, 1))
 
 
 def _print_tensors(inspection: Inspection, *, as_json: bool) -> None:

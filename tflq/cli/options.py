@@ -45,6 +45,27 @@ class _Format(click.Choice[str]):
 FORMAT: Final = _Format()
 
 
+class _KernelSet(click.Choice[str]):
+    """The names of kernel sets, looked up when one is given or listed: that imports numpy."""
+
+    def __init__(self) -> None:
+        super().__init__(())
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        from tflq.numerics.kernel_sets import NAMES, NEWEST
+
+        return (*NAMES, *NEWEST)
+
+    @choices.setter
+    def choices(self, _: tuple[str, ...]) -> None:
+        pass
+
+
+KERNEL_SET: Final = _KernelSet()
+_DEFAULT_SET: Final = "reference-2.3"
+
+
 def _targets() -> Iterable[str]:
     from tflq.formats.backend import backend, names
 
@@ -168,6 +189,16 @@ _OPTIONS: Final[Mapping[str, _Option]] = {
         ["interpreter", "real"],
         "Where a kernel ignores quantization parameters: do as the kernel does, or as the parameters say.",
     ),
+    "kernel_set": click.option(
+        "--kernel-set",
+        "kernel_set",
+        type=KERNEL_SET,
+        metavar="NAME",
+        default=_DEFAULT_SET,
+        show_default=True,
+        help="The interpreter's kernels that the result reproduces bit for bit (docs/kernel-sets.md); 'reference' and "
+        "'xnnpack' mean the newest release of theirs.",
+    ),
     "state": click.option(
         "--state",
         type=click.Choice(["kept", "variables", "inputs"]),
@@ -220,7 +251,7 @@ _OPTIONS: Final[Mapping[str, _Option]] = {
     ),
 }
 
-FORMS: Final = ("mac", "prefer", "fallback", "semantics", "state", "reset_signature", "rules")
+FORMS: Final = ("mac", "prefer", "fallback", "semantics", "kernel_set", "state", "reset_signature", "rules")
 """Options that change the result, apart from the target."""
 CHOICES: Final = ("data", "name")
 """Options of a format's own."""

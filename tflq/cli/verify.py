@@ -77,9 +77,8 @@ SHOWN = 10
 @click.option(
     "--resolver",
     type=click.Choice(["reference", "optimized", "default"]),
-    default="reference",
-    show_default=True,
-    help="The interpreter's kernels: reference, optimized, or with its default delegate.",
+    help="The interpreter's kernels: reference, optimized, or with its default delegate. By default those of the "
+    "kernel set that B names, or reference.",
 )
 @click.option(
     "--runtime",
@@ -270,7 +269,7 @@ def _print_layers(result: Verification) -> None:
     help="Where the part goes (.tflite), with its inputs next to it (.npz). By default ./MODEL.reduced.tflite.",
 )
 @target_option(f"What the conversion is for: {TARGETS}")
-@conversion_options("mac", "fallback")
+@conversion_options("mac", "fallback", "kernel_set")
 @click.option(
     "--inputs", type=DATA, metavar="DATA", help="Run on these samples (docs/data.md) instead of random inputs."
 )
@@ -315,13 +314,14 @@ def print_reduction(reduction: Reduction, path: Path, arrays: Path, line: str) -
 def _line(path: Path, arrays: Path, options: dict[str, Any], *, verifies: bool) -> str:
     """One line that shows the failure again."""
     from tflq.formats.backend import of_target
+    from tflq.numerics.kernel_sets import DEFAULT as DEFAULT_SET
 
     converted = path.with_suffix(f".converted.{of_target(options['target'], static=True).suffixes[0]}")
     words = [
         word
-        for name, usual in (("target", None), ("mac", "integer"), ("fallback", "float"))
+        for name, usual in (("target", None), ("mac", "integer"), ("fallback", "float"), ("kernel_set", DEFAULT_SET))
         if options[name] != usual
-        for word in (f"--{name}", str(options[name]))
+        for word in (f"--{name.replace('_', '-')}", str(options[name]))
     ]
     convert = shlex.join(["tflq", "convert", str(path), str(converted), "--force", *words])
     if not verifies:
@@ -339,7 +339,7 @@ def _line(path: Path, arrays: Path, options: dict[str, Any], *, verifies: bool) 
 )
 @click.argument("model", type=FILE)
 @target_option(f"What the conversion is for: {TARGETS}")
-@conversion_options("mac", "fallback", "semantics", "state", "signature", "batch", "shapes")
+@conversion_options("mac", "fallback", "semantics", "kernel_set", "state", "signature", "batch", "shapes")
 @seeds_option(1)
 @seed_option()
 @tolerance_options(1e-6, 1e-5)

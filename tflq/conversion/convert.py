@@ -6,9 +6,8 @@ import os
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from tflq.base.collector import collected_rarely, expect
 from tflq.base.errors import FileError, OptionError, Reason, TflqError, check_flags, check_path
@@ -31,6 +30,7 @@ from tflq.formats.options import (
 from tflq.formats.pipeline import form_of, narrowing, passes_of, to_integer_form
 from tflq.formats.sources import Source, digest_of, read, reusable_source, size_of
 from tflq.ir.core import Module
+from tflq.numerics.kernel_sets import DEFAULT as DEFAULT_SET
 from tflq.transforms.pass_manager import Decisions, Dump, Pipeline, Step, check_folder, forget
 
 if TYPE_CHECKING:
@@ -46,8 +46,7 @@ SMALL, MOST_GROWTH = 100_000, 20
 """The result of a source of fewer than `SMALL` bytes is at most `MOST_GROWTH` times as large, if tables decide it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Timing:
+class Timing(NamedTuple):
     """Cost of a pass: milliseconds of the pass, and of the verifier if it ran after it; the number of ops before and
     after."""
 
@@ -140,8 +139,8 @@ class Conversion:
         Returns:
             For each file what its name ends with, "" for a single one, and its pieces in order.
         """
-        choices = {} if self._options is None else self._options.choices
-        writing = Writing(stem, self._digest, choices)
+        options = self._options or Options()
+        writing = Writing(stem, self._digest, options.choices, options.kernel_set)
         files = backend(self.format).files(self.module, function, self.target, writing)
         self._sizes[function] = 0
         return [(ending, self._counted(function, pieces)) for ending, pieces in files]
@@ -239,6 +238,7 @@ def convert(
     prefer: Prefer = "speed",
     fallback: Fallback = "float",
     semantics: Semantics = "interpreter",
+    kernel_set: str = DEFAULT_SET,
     state: State | None = None,
     reset_signature: bool = False,
     batch: int | None = None,
@@ -278,6 +278,9 @@ def convert(
         fallback: What to do with an operator that has no integer rule: compute it in "float", or raise an "error".
         semantics: "interpreter" reproduces the reference kernels to the last bit; "real" follows the quantization
             parameters and drops requantizations between float operators.
+        kernel_set: Whose kernels the result reproduces: "reference-2.3", the reference kernels of ai-edge-litert 2.0 to
+            2.3 on x86-64; "xnnpack-2.3", its default kernels; or another name of docs/kernel-sets.md. "reference" and
+            "xnnpack" are the newest released sets of their kind.
         state: What to do with operators that hold state (SVDF, LSTM, ...) in a TFLite file: "kept" leaves them as they
             are, with their variable tensors; "variables" lowers them and holds their state in resource variables, which
             `reset_all_variables()` does not reset. By default they are kept, unless the target is a file that does not
@@ -330,6 +333,7 @@ def convert(
         prefer=prefer,
         fallback=fallback,
         semantics=semantics,
+        kernel_set=kernel_set,
         state=state,
         reset_signature=reset_signature,
         batch=batch,
@@ -382,10 +386,10 @@ def convert_with_dump(
     if rules or any(op.name == Custom.op_name for op in module.ops()):
         from tflq.conversion.extensions import rules_for
 
-        options = replace(options, rules=rules_for(module, rules))
+        options = options.replace(rules=rules_for(module, rules))
     bytes_in = size_of(source)
     if options.size_limit is None and bytes_in < SMALL:
-        options = replace(options, size_limit=MOST_GROWTH * bytes_in)
+        options = options.replace(size_limit=MOST_GROWTH * bytes_in)
     conversion = _lowered(module, options, form, format, dump_ir)
     conversion._bytes_in = bytes_in
     if options.backend.names_source:

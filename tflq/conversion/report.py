@@ -16,6 +16,7 @@ from tflq.dialects.forms import OF_TARGET, UNQUANTIZED
 from tflq.dialects.tfl.state import Custom
 from tflq.ir.core import Location, Module, Value
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedSubChannelType, element_storage, is_quantized
+from tflq.numerics.kernel_sets import Exactness
 
 if TYPE_CHECKING:
     from tflq.formats.tosa.check import Requirements
@@ -60,6 +61,7 @@ class Row:
             none.
         remedy: What you can do about the warning.
         not_rule: Why none of the rules that you gave for the operator could be used. Empty if you gave none.
+        differs_under: Kernel sets whose kernels compute it otherwise than the result, or in a way that is not known.
 
     Example:
         ```python
@@ -85,6 +87,7 @@ class Row:
     not_kernel: str = ""
     remedy: str = ""
     not_rule: str = ""
+    differs_under: tuple[str, ...] = ()
 
     @property
     def advice(self) -> str:
@@ -126,6 +129,7 @@ class Report:
 
     Attributes:
         source: Path of the model.
+        exactness: The kernel sets that the result reproduces. None where nothing was lowered from TFLite.
         requirements: What a TOSA file requires of a device; which runtimes an ONNX file is exact in. None for TFLite.
         remarks: What concerns the whole model and is no warning: that there is nothing to lower, that a rule or a line
             of the target file matched nothing.
@@ -149,6 +153,7 @@ class Report:
     ) -> None:
         self.remarks = list(remarks)
         self.source = module.source
+        self.exactness = module.record.find(Exactness)
         self.requirements: Requirements | None = None
         self._module = module
         self._decisions = decisions
@@ -174,7 +179,7 @@ class Report:
 
     def __getstate__(self) -> dict[str, Any]:
         """State of a pickle or a copy: the contents of the report, without the modules that it was computed from."""
-        names = ("source", "requirements", "remarks", "rows", "counts", "warnings")
+        names = ("source", "exactness", "requirements", "remarks", "rows", "counts", "warnings")
         return {name: getattr(self, name) for name in names}
 
     def __repr__(self) -> str:
@@ -221,6 +226,7 @@ class Report:
             "operators": {**self.counts, "total": len(self.rows), "emitted": sum(row.emitted for row in self.rows)},
             "warnings": self.warnings,
             "remarks": self.remarks,
+            "kernel_set": None if self.exactness is None else self.exactness.document,
             "rows": [asdict(row) for row in self.rows],
             "tosa": None,
             **({} if self.requirements is None else {self.requirements.key: self.requirements.to_json()}),
@@ -258,6 +264,7 @@ def _row(decision: Decision, emitted: Counter[Location | None], noted: Sequence[
         decision.not_kernel,
         _joined(decision.remedy, *(note.remedy for note in warned)),
         decision.not_rule,
+        decision.differs_under,
     )
 
 

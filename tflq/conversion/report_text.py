@@ -71,11 +71,20 @@ def details(report: Report) -> Blocks:
         rows.append(_counted("total", sum(opcodes.values(), Counter())))
         parts.append(Table(["operator", *COUNTS, "ops"], rows, right=(1, 2, 3, 4), total=True))
         parts.append([("ops: operators written in their place", "dim")])
+    if report.exactness is not None:
+        parts += [[], [("kernels".ljust(12), "dim"), _exactness(report)]]
     if report.requirements is not None:
         parts += [[], [("needs".ljust(12), "dim"), str(report.requirements)]]
     parts += _reasons(report.rows)
     parts += [[("note: ", "bold"), text] for text in report.remarks]
     return parts + [warning_line(text) for text in dict.fromkeys(warnings(report))]
+
+
+def _exactness(report: Report) -> str:
+    """The kernel sets that the result reproduces, and how many operators are left to those of what runs it."""
+    quantized = sum(row.outcome in ("kept", "kernel") for row in report.rows)
+    verb = "operators compute" if quantized > 1 else "operator computes"
+    return f"{report.exactness}" + (f"; {quantized} {verb} what runs the file" if quantized else "")
 
 
 def warnings(report: Report) -> list[str]:

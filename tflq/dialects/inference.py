@@ -151,9 +151,9 @@ class DeclaredShapes:
         return known
 
     def chosen_axis(self, value: Value, rank: int) -> int | None:
-        """The axis that an operand holds, counted from 0; None if it is not known."""
+        """The axis that an operand holds, counted from 0; None if it is not known. Misfit for a scalar."""
         (axis,) = self.ints(value, 1)
-        return None if axis is None else self.axis(axis, rank)
+        return None if axis is None and rank else self.axis(axis or 0, rank)
 
     def branches(self, _functions: Sequence[int], _arguments: Sequence[Value | None], /) -> list[Shape]:
         """The shapes that hold of the results of all these functions of the module on the same arguments."""

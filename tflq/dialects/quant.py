@@ -4,7 +4,7 @@ their storage. And `ext`, the numerics that TFLite has and TOSA lacks.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from tflq.dialects.declare import result as result_
 from tflq.dialects.traits import Broadcasts, ComputesInFloat, Role, SameShape, Tabulable, WithinRange
 from tflq.ir.core import Module, Value
 from tflq.ir.facts import walk
-from tflq.ir.types import f64, i8, i16, i32, i64, ui8
+from tflq.ir.types import f32, f64, i8, i16, i32, i64, ui8
 from tflq.ir.verifier import (
     axis_integrity,
     both_ranked_or_unranked,
@@ -46,7 +46,7 @@ from tflq.ir.verifier import (
     storage_width,
 )
 from tflq.numerics.fixed_point import ROUNDINGS, Rounding
-from tflq.numerics.requantize.scaling import Float64
+from tflq.numerics.requantize.scaling import Float32, Float64
 
 _ALIKE: Final = (both_scalars_or_tensors, both_ranked_or_unranked, same_shape)
 
@@ -129,6 +129,31 @@ class RescaleF64(Operator, name="ext.rescale_f64"):
     @property
     def factor(self) -> Float64:
         return Float64(np.atleast_1d(np.asarray(self.scale, np.float64)))
+
+
+class RescaleF32(Operator, name="ext.rescale_f32"):
+    """output = saturate(rint((input + before) * scale) + output_zp), or saturate(rint((input + before) * scale +
+    after)), if `after` is there. The sum with `before` is converted to float32, and each step after it is rounded to
+    float32; rint rounds halves to even. Several scales are one per index of the last dim; input_range bounds the
+    values that input takes."""
+
+    input: Value = operand(i32)
+    output: Value = result(OneOf(i8, ui8, i16))
+    scale: np.ndarray = attribute(array(f32))
+    output_zp: int = attribute(INT)
+    before: int = attribute(INT, default=0)
+    after: np.ndarray | None = attribute(array(f32), default=None)
+    input_range: tuple[int, ...] | None = attribute(ints(2), default=None)
+    traits = (Tabulable(input), Role("rescaled"), SameShape(input, output))
+
+    @property
+    def factor(self) -> Float32:
+        after = None if self.after is None else np.float32(self.after[0])
+        return Float32(self.scale, self.before, after, 0 if after is None else self.output_zp)
+
+
+RescaleFloat: TypeAlias = RescaleF64 | RescaleF32
+"""Rescalings whose factor is a float."""
 
 
 class RescaleI64(Operator, name="ext.rescale_i64"):

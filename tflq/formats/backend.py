@@ -37,13 +37,14 @@ _BACKENDS: Final = {
 
 
 class Writing(NamedTuple):
-    """The facts that files of a result may name, beside the module. stem: the first file's name without its suffix, "" if
-    it has none. digest: the SHA-256 of the source in hexadecimal digits, for a format that `names_source`. choices: the
-    format's own options by name."""
+    """The facts that files of a result may name, beside the module. stem: the first file's name without its suffix, ""
+    if it has none. digest: the SHA-256 of the source in hexadecimal digits, for a format that `names_source`. choices:
+    options of the format's own, by name. kernel_set: the kernels that the result is exact for, "" where nobody says."""
 
     stem: str = ""
     digest: str = ""
     choices: Mapping[str, Any] = MappingProxyType({})
+    kernel_set: str = ""
 
 
 class Backend:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from types import NoneType
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from tflq.base.errors import (
     OptionError,
@@ -21,7 +20,10 @@ from tflq.base.errors import (
     not_expected,
 )
 from tflq.base.files import FilePath
-from tflq.formats.backend import DEFAULT, Backend, backend
+from tflq.formats.backend import DEFAULT, Backend
+from tflq.formats.backend import backend as backend_named
+from tflq.numerics.kernel_sets import DEFAULT as DEFAULT_SET
+from tflq.numerics.kernel_sets import NAMES, NEWEST
 from tflq.targets.target import INTEGER
 from tflq.targets.target import Target as Kernels
 
@@ -36,34 +38,61 @@ State = Literal["kept", "variables", "inputs"]
 Prefer = Literal["speed", "size", "memory"]
 
 
-@dataclass(eq=False, repr=False)
 class Options:
     """The options of a conversion: see `tflq.convert`.
 
     backend: the format of the result. kernels: the target of a TFLite file. target: the target of another format.
     size_limit: bytes of the result up to which tables of two operands are used; None for no limit. fallback: an
-    operator without an integer rule is computed in float. cache: a folder of proofs, "" for none. choices: options of
-    the format's own, by name. rules: those of a user (`tflq.Extension`).
+    operator without an integer rule is computed in float. kernel_set: the full name of the kernels that the result is
+    exact for. cache: a folder of proofs, "" for none. choices: options of the format's own, by name. rules: those of
+    a user (`tflq.Extension`).
     """
 
-    backend: Backend = field(default_factory=lambda: backend(DEFAULT))
-    kernels: Kernels = INTEGER
-    target: Any = None
-    mac: Mac = "integer"
-    prefer: Prefer = "speed"
-    size_limit: int | None = None
-    fallback: bool = True
-    semantics: Semantics = "interpreter"
-    state: State | None = None
-    reset_signature: bool = False
-    batch: int | None = None
-    shapes: Mapping[str, Sequence[int]] = field(default_factory=dict)
-    signature: str | None = None
-    cut: Sequence[str] = ()
-    cut_before_custom: bool = False
-    cache: str = ""
-    choices: Mapping[str, Any] = field(default_factory=dict)
-    rules: Mapping[str | type[Op], Sequence[Rule]] = field(default_factory=dict)
+    def __init__(
+        self,
+        backend: Backend | None = None,
+        kernels: Kernels = INTEGER,
+        target: Any = None,
+        mac: Mac = "integer",
+        prefer: Prefer = "speed",
+        size_limit: int | None = None,
+        fallback: bool = True,
+        semantics: Semantics = "interpreter",
+        kernel_set: str = DEFAULT_SET,
+        state: State | None = None,
+        reset_signature: bool = False,
+        batch: int | None = None,
+        shapes: Mapping[str, Sequence[int]] | None = None,
+        signature: str | None = None,
+        cut: Sequence[str] = (),
+        cut_before_custom: bool = False,
+        cache: str = "",
+        choices: Mapping[str, Any] | None = None,
+        rules: Mapping[str | type[Op], Sequence[Rule]] | None = None,
+    ) -> None:
+        self.backend: Final = backend_named(DEFAULT) if backend is None else backend
+        self.kernels: Final = kernels
+        self.target: Final = target
+        self.mac: Final = mac
+        self.prefer: Final = prefer
+        self.size_limit: Final = size_limit
+        self.fallback: Final = fallback
+        self.semantics: Final = semantics
+        self.kernel_set: Final = kernel_set
+        self.state: Final = state
+        self.reset_signature: Final = reset_signature
+        self.batch: Final = batch
+        self.shapes: Final = shapes or {}
+        self.signature: Final = signature
+        self.cut: Final = cut
+        self.cut_before_custom: Final = cut_before_custom
+        self.cache: Final = cache
+        self.choices: Final = choices or {}
+        self.rules: Final = rules or {}
+
+    def replace(self, **changes: Any) -> Options:
+        """A copy with other values of some fields."""
+        return Options(**vars(self) | changes)
 
 
 def options_from_arguments(
@@ -74,6 +103,7 @@ def options_from_arguments(
     prefer: Prefer = "speed",
     fallback: Fallback = "float",
     semantics: Semantics = "interpreter",
+    kernel_set: str = DEFAULT_SET,
     state: State | None = None,
     reset_signature: bool = False,
     batch: int | None = None,
@@ -90,6 +120,7 @@ def options_from_arguments(
     check_choice("prefer", prefer, get_args(Prefer))
     check_choice("fallback", fallback, get_args(Fallback))
     check_choice("semantics", semantics, get_args(Semantics))
+    check_choice("kernel_set", kernel_set, (*NAMES, *NEWEST))
     check_choice("state", state, get_args(State), optional=True)
     check_flags(reset_signature=reset_signature, cut_before_custom=cut_before_custom)
     check_number("batch", batch, 1, whole=True, optional=True)
@@ -98,7 +129,7 @@ def options_from_arguments(
     check_path("cache", cache)
     if not (target is None or isinstance(target, (str, os.PathLike))):
         raise not_expected("target", target, "the name of a target, or the path of a target's file")
-    chosen = backend(format)
+    chosen = backend_named(format)
     allowed = chosen.target(target)
     chosen.check_options(mac=mac, prefer=prefer, state=state, reset_signature=reset_signature, cache=cache)
     if not isinstance(choices, (Mapping, NoneType)):
@@ -115,6 +146,7 @@ def options_from_arguments(
         size_limit=0 if prefer == "size" else None,
         fallback=fallback == "float",
         semantics=semantics,
+        kernel_set=NEWEST.get(kernel_set, kernel_set),
         state=state,
         reset_signature=reset_signature,
         batch=batch,
@@ -146,6 +178,7 @@ def check_for_source_of_tosa(options: Options, target: FilePath | None) -> None:
         ("target", target if options.backend.builtins else None, "integer"),
         ("fallback", "float" if options.fallback else "error", "float"),
         ("semantics", options.semantics, "interpreter"),
+        ("kernel_set", options.kernel_set, DEFAULT_SET),
         ("state", options.state, None),
     ):
         if value not in (None, usual):

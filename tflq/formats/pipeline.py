@@ -72,7 +72,9 @@ def to_integer_form(options: Options, form: Form) -> list[Pass]:
 
     state = "lowered" if options.state == "inputs" or not options.backend.builtins else options.state
     close = options.backend.close
-    legalize = Legalize(options.kernels, options.fallback, options.semantics, state, options.rules, close)
+    legalize = Legalize(
+        *(options.kernels, options.fallback, options.semantics, state, options.rules, close), options.kernel_set
+    )
     of_text = BuiltinsOfText(keep_weights=options.backend.builtins)
     settle = InferShapes(resizable=options.backend.builtins)
     return [CoreToInteger(), of_text, settle, legalize, *_simplification(options.semantics)]

@@ -14,6 +14,7 @@ from tflq.formats.flatbuffer.layout import TOSA
 from tflq.formats.flatbuffer.structure import folder_error, identify
 from tflq.formats.tflite import reader
 from tflq.formats.tflite.checks import verify_operators
+from tflq.formats.tflite.options import settle_options
 from tflq.formats.tflite.tensors import without_fields, without_tensors
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import UniformQuantizedSubChannelType
@@ -228,6 +229,7 @@ def check_form(module: Module, form: Literal["tfl", "tosa"], name: str) -> None:
     try:
         verify_form(module, form)
         _need_tensors(module)
+        settle_options(module)
         if form == "tfl" and _is_beyond_files(module):
             b"".join(writer.pieces(_of_options(module)))
             verify_operators(module)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Any, ClassVar, Final, TypeVar, cast
 
@@ -506,7 +505,6 @@ class Record:
         self._items = other._items | self._items
 
 
-@dataclass(eq=False, repr=False)
 class Module:
     """Everything that a model file holds: returned by `tflq.read`. Two modules are equal if they hold the same model.
 
@@ -530,17 +528,31 @@ class Module:
         ```
     """
 
-    functions: list[Function]
-    signatures: list[Signature] | None = None
-    metadata: list[Metadata] | None = None
-    description: str | None = None
-    version: int = 3
-    buffers: list[Buffer] = field(default_factory=list)
-    operator_codes: list[Mapping[str, Any]] = field(default_factory=list)
-    info: Mapping[str, Any] = field(default_factory=dict)
-    source: str = ""
-    warnings: list[str] = field(default_factory=list)
-    record: Record = field(default_factory=Record, repr=False)
+    def __init__(
+        self,
+        functions: list[Function],
+        signatures: list[Signature] | None = None,
+        metadata: list[Metadata] | None = None,
+        description: str | None = None,
+        version: int = 3,
+        buffers: list[Buffer] | None = None,
+        operator_codes: list[Mapping[str, Any]] | None = None,
+        info: Mapping[str, Any] | None = None,
+        source: str = "",
+        warnings: list[str] | None = None,
+        record: Record | None = None,
+    ) -> None:
+        self.functions = functions
+        self.signatures = signatures
+        self.metadata = metadata
+        self.description = description
+        self.version = version
+        self.buffers = [] if buffers is None else buffers
+        self.operator_codes = [] if operator_codes is None else operator_codes
+        self.info: Mapping[str, Any] = {} if info is None else info
+        self.source = source
+        self.warnings = [] if warnings is None else warnings
+        self.record = Record() if record is None else record
 
     def __repr__(self) -> str:
         ops = sum(len(function.ops) for function in self.functions)

@@ -61,7 +61,10 @@ DIALECTS: Final[dict[str, dict[str, str]]] = {
         "quant": "qcast dcast scast",
         "regions": "region return rescale const_fake_quant const_fake_quant_per_axis stats stats_ref coupled_ref",
     },
-    "ext": {"quant": "truncate rescale_f64 rescale_i64 rescale_mean rounding_divide_by_pot table_16bit table_2d"},
+    "ext": {
+        "quant": """truncate rescale_f64 rescale_f32 rescale_i64 rescale_mean rounding_divide_by_pot table_16bit
+            table_2d"""
+    },
     "fxpmath": {
         "fxpmath": """real_add_ew real_sub_ew real_mul_ew real_div_ew real_unary real_matmul real_matmul_bias
             rounding_divide_by_pot saturating_add saturating_rounding_doubling_high_mul matmul"""
@@ -130,8 +133,8 @@ ROOMS: Final[dict[str, dict[str, dict[str, str]]]] = {
                 remsi remui select shli shrsi shrui sitofp subf subi truncf trunci uitofp xori"""
         },
         "ext": {
-            "tflq.analysis.evaluate.elementwise": """rescale_f64 rescale_i64 rescale_mean rounding_divide_by_pot
-                table_16bit table_2d truncate"""
+            "tflq.analysis.evaluate.elementwise": """rescale_f32 rescale_f64 rescale_i64 rescale_mean
+                rounding_divide_by_pot table_16bit table_2d truncate"""
         },
         "func": {"tflq.formats.mlir.evaluate_tensors": "call call_indirect constant"},
         "fxpmath": {
@@ -217,7 +220,7 @@ ROOMS: Final[dict[str, dict[str, dict[str, str]]]] = {
     "tflq.formats.onnx": {
         "ext": {
             "tflq.formats.onnx.casts": "truncate",
-            "tflq.formats.onnx.rescale": "rescale_f64 rescale_i64 rescale_mean rounding_divide_by_pot",
+            "tflq.formats.onnx.rescale": "rescale_f32 rescale_f64 rescale_i64 rescale_mean rounding_divide_by_pot",
             "tflq.formats.onnx.tables": "table_16bit table_2d",
         },
         "quant": {
@@ -266,7 +269,7 @@ ROOMS: Final[dict[str, dict[str, dict[str, str]]]] = {
         "ext": {
             "tflq.formats.tflite.lowering.casts": "truncate",
             "tflq.formats.tflite.lowering.rescale": "rescale_i64 rounding_divide_by_pot",
-            "tflq.formats.tflite.lowering.rescale_double": "rescale_f64",
+            "tflq.formats.tflite.lowering.rescale_double": "rescale_f32 rescale_f64",
             "tflq.formats.tflite.lowering.rescale_mean": "rescale_mean",
             "tflq.formats.tflite.lowering.tables": "table_16bit table_2d",
         },
@@ -299,7 +302,7 @@ ROOMS: Final[dict[str, dict[str, dict[str, str]]]] = {
             "tflq.formats.tosa.lowering.casts": "truncate",
             "tflq.formats.tosa.lowering.indexing": "table_16bit table_2d",
             "tflq.formats.tosa.lowering.rescale": "rescale_i64 rescale_mean",
-            "tflq.formats.tosa.lowering.resize": "rescale_f64 rounding_divide_by_pot",
+            "tflq.formats.tosa.lowering.resize": "rescale_f32 rescale_f64 rounding_divide_by_pot",
         },
         "quant": {
             "tflq.formats.tosa.lowering.casts": "dcast qcast",

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Final, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeAlias, TypeGuard
 
 import numpy as np
 
@@ -208,16 +207,52 @@ def _check_zero_points(storage: ScalarType, zero_points: np.ndarray) -> None:
         raise ValueError(f"zero point {zero_points[outside].flat[0]} is outside {storage}")
 
 
-@dataclass(frozen=True, slots=True)
-class UniformQuantizedType:
+class _Uniform:
+    """A type whose fields are the arguments of its class, `__match_args__`."""
+
+    __slots__ = ()
+    __match_args__: ClassVar[tuple[str, ...]]
+
+    def replace(self, **changes: Any) -> Self:
+        """A copy with other values of some fields, which are not checked."""
+        return type(self)(**{name: getattr(self, name) for name in self.__match_args__} | changes)
+
+    def __repr__(self) -> str:
+        fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__match_args__)
+        return f"{type(self).__name__}({fields})"
+
+
+class UniformQuantizedType(_Uniform):
     """Per-layer quantization: `!quant.uniform<i8<-127:127>:f32, 0.5:3>`."""
 
-    storage: ScalarType
-    expressed: ScalarType
-    scale: float
-    zero_point: int
-    storage_min: int
-    storage_max: int
+    __slots__ = ("expressed", "scale", "storage", "storage_max", "storage_min", "zero_point")
+    __match_args__ = ("storage", "expressed", "scale", "zero_point", "storage_min", "storage_max")
+
+    def __init__(
+        self,
+        storage: ScalarType,
+        expressed: ScalarType,
+        scale: float,
+        zero_point: int,
+        storage_min: int,
+        storage_max: int,
+    ) -> None:
+        self.storage: Final = storage
+        self.expressed: Final = expressed
+        self.scale: Final = scale
+        self.zero_point: Final = zero_point
+        self.storage_min: Final = storage_min
+        self.storage_max: Final = storage_max
+
+    @property
+    def _key(self) -> tuple[object, ...]:
+        return self.storage, self.expressed, self.scale, self.zero_point, self.storage_min, self.storage_max
+
+    def __eq__(self, other: object) -> bool:
+        return other.__class__ is self.__class__ and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
 
     @property
     def ends(self) -> tuple[int, int]:
@@ -245,10 +280,8 @@ class UniformQuantizedType:
         return cls(storage, expressed, rounded, int(zero_point), low, high)
 
 
-class _ManyScales:
+class _ManyScales(_Uniform):
     """A type with arrays of scales and zero points: it is compared and hashed by their bytes."""
-
-    __match_args__: tuple[str, ...]
 
     @cached_property
     def _key(self) -> tuple[object, ...]:
@@ -262,18 +295,29 @@ class _ManyScales:
         return hash(self._key)
 
 
-@dataclass(frozen=True, eq=False)
 class UniformQuantizedPerAxisType(_ManyScales):
     """Per-axis quantization: `!quant.uniform<i8:f32:1, {2.0:10, 3.0:20}>`; one scale and zero point per index of
     `axis`."""
 
-    storage: ScalarType
-    expressed: ScalarType
-    axis: int
-    scales: np.ndarray  # of the expressed type [n], read-only
-    zero_points: np.ndarray  # int64 [n], read-only
-    storage_min: int
-    storage_max: int
+    __match_args__ = ("storage", "expressed", "axis", "scales", "zero_points", "storage_min", "storage_max")
+
+    def __init__(
+        self,
+        storage: ScalarType,
+        expressed: ScalarType,
+        axis: int,
+        scales: np.ndarray,
+        zero_points: np.ndarray,
+        storage_min: int,
+        storage_max: int,
+    ) -> None:
+        self.storage: Final = storage
+        self.expressed: Final = expressed
+        self.axis: Final = axis
+        self.scales: Final = scales  # of the expressed type [n], read-only
+        self.zero_points: Final = zero_points  # int64 [n], read-only
+        self.storage_min: Final = storage_min
+        self.storage_max: Final = storage_max
 
     @classmethod
     def of(
@@ -304,21 +348,36 @@ class UniformQuantizedPerAxisType(_ManyScales):
         return cls(storage, expressed, axis, scale, zero, low, high)
 
 
-@dataclass(frozen=True, eq=False)
 class UniformQuantizedSubChannelType(_ManyScales):
     """Blockwise quantization: one scale and zero point per block of `block_sizes` along `axes`.
 
     `scales` and `zero_points` have one dim per dim of the tensor (the number of blocks along it).
     """
 
-    storage: ScalarType
-    expressed: ScalarType
-    axes: tuple[int, ...]
-    block_sizes: tuple[int, ...]
-    scales: np.ndarray  # of the expressed type, one dim per tensor dim
-    zero_points: np.ndarray  # int64, same shape
-    storage_min: int
-    storage_max: int
+    __match_args__ = (
+        *("storage", "expressed", "axes", "block_sizes", "scales", "zero_points"),
+        *("storage_min", "storage_max"),
+    )
+
+    def __init__(
+        self,
+        storage: ScalarType,
+        expressed: ScalarType,
+        axes: tuple[int, ...],
+        block_sizes: tuple[int, ...],
+        scales: np.ndarray,
+        zero_points: np.ndarray,
+        storage_min: int,
+        storage_max: int,
+    ) -> None:
+        self.storage: Final = storage
+        self.expressed: Final = expressed
+        self.axes: Final = axes
+        self.block_sizes: Final = block_sizes
+        self.scales: Final = scales  # of the expressed type, one dim per tensor dim
+        self.zero_points: Final = zero_points  # int64, same shape
+        self.storage_min: Final = storage_min
+        self.storage_max: Final = storage_max
 
     @classmethod
     def of(

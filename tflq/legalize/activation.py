@@ -34,7 +34,7 @@ from tflq.dialects.tfl.activation import (
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, UniformQuantizedType, i8, i16, i32, ui8
 from tflq.legalize.movement import seen_by_kernel
-from tflq.legalize.probing import centred, kernel_name, per_layer, rounding_shift, scaled, stored, symmetric
+from tflq.legalize.probing import centred, kernel_name, per_layer, rounding_shift, scaled, sloped, stored, symmetric
 from tflq.legalize.rule import (
     FOLLOWS_PARAMETERS,
     Answer,
@@ -65,7 +65,8 @@ from tflq.numerics.fixed_point import (
     checked_log2,
     rounding_divide_by_pot,
 )
-from tflq.numerics.unary import logistic, sigmoid_16bit_table, sigmoid_input_scaling, sigmoid_table, table_8bit, tanh
+from tflq.numerics.kernel_sets import Slopes
+from tflq.numerics.unary import logistic, sigmoid_16bit_table, sigmoid_input_scaling, sigmoid_table, tanh
 
 _SHIFTED_OUT = "the kernel shifts by more bits than an int32 has"
 _MOST_LANES = 8
@@ -104,9 +105,12 @@ def leaky_relu(op: LeakyRelu, b: RuleBuilder) -> Answer:
     """x - z1 times input / output where it is at least 0, else times input * |alpha| / output. The latter is
     negated after rounding if alpha is negative."""
     source, output = _types(op, i8, ui8, i16)
-    identity, alpha, negated = b.kernel_set.leaky_relu(source, output, op.alpha)
-    bound = 1 << source.storage.bits
+    parameters = b.kernel_set.leaky_relu(source, output, op.alpha)
     x = centred(b, op.input, source)
+    if isinstance(parameters, Slopes):
+        return sloped(b, x, parameters, output)
+    identity, alpha, negated = parameters
+    bound = 1 << source.storage.bits
     below = scaled(b, x, alpha, i32, bound)
     if negated:
         below = b.sub(0, below)
@@ -192,8 +196,7 @@ def logistic_tanh(op: Logistic | Tanh, b: RuleBuilder) -> Answer:
         )
     x = b.value(op.input)
     if storage is not i16:
-        parameters = (source.scale, source.zero_point, output.scale, output.zero_point)
-        return b.table(x, table_8bit(tanh if hyperbolic else logistic, storage.dtype, *parameters))
+        return b.table(x, b.kernel_set.table(tanh if hyperbolic else logistic, source, output))
     scaling = sigmoid_input_scaling(source.scale, (0, 1) if hyperbolic else (0,))
     if not 0 < scaling[0] < 1 << 16:  # the product with an int16 leaves int32
         b.note_undefined("the product with the operand's multiplier leaves int32")

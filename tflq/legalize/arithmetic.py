@@ -30,8 +30,9 @@ from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, Shape, UniformQuantizedType, i8, i16, i32, i64, ui8
 from tflq.legalize.movement import COPIED, emit_unchanged, parameters_differ
 from tflq.legalize.probing import centred, kernel_name, per_layer, rounding_shift, scaled, stored, symmetric
+from tflq.legalize.rescaled import multiplied
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, kernel_parameters, rule
-from tflq.numerics.activation import BOUNDS, activation_range, integer_activation_range
+from tflq.numerics.activation import BOUNDS, integer_activation_range
 from tflq.numerics.elementwise import (
     division_table,
     floor_quotients,
@@ -40,6 +41,8 @@ from tflq.numerics.elementwise import (
     shifts_undefined,
 )
 from tflq.numerics.fixed_point import LANES, Multiplier
+from tflq.numerics.kernel_sets import WeightedSum
+from tflq.numerics.requantize.scaling import Factor
 
 _HALF = Multiplier(1 << 30, 0)
 
@@ -54,11 +57,9 @@ def _answer(op: _Activated, result: Value, ignored: str = "") -> Rewritten:
     return Rewritten([result], warning=ignored)
 
 
-def _range(op: _Activated | Div, output: UniformQuantizedType) -> tuple[int, int]:
+def _range(b: RuleBuilder, op: _Activated | Div, output: UniformQuantizedType) -> tuple[int, int]:
     """The fused activation's range, which is at most the storage type's. ValueError as `activation_range`."""
-    storage = output.storage
-    ends = storage.minimum, storage.maximum
-    return activation_range(op.fused_activation_function, *ends, output.scale, output.zero_point)
+    return b.kernel_set.activation(op.fused_activation_function, output)
 
 
 def looked_up_pairs(op: Op, b: RuleBuilder, table: np.ndarray, storage: ScalarType) -> Value:
@@ -96,13 +97,15 @@ def add(op: Add | Sub, b: RuleBuilder) -> Answer:
             if shifts is not None:
                 return _add_shifted(op, b, shifts, output)
         total = _add_scaled(op, b, elements)
-        return _answer(op, b.clamp(total, *_range(op, output)))
+        return _answer(op, b.clamp(total, *_range(b, op, output)))
 
 
 def _add_scaled(op: Add | Sub, b: RuleBuilder, elements: Sequence[UniformQuantizedType]) -> Value:
     """The general form. Shifted operands, one of them exactly halved, stay within 2^30, so their sum within int32."""
     first, second, output = elements
     parameters = b.kernel_set.addition(first, second, output, subtract=isinstance(op, Sub))
+    if isinstance(parameters, WeightedSum):
+        return _weighted(op, b, parameters, elements)
     x = _shifted(b, op.lhs, first, parameters.left_shift, parameters.first)
     y = _shifted(b, op.rhs, second, parameters.left_shift, parameters.second)
     total = b.sub(x, y) if isinstance(op, Sub) else b.add(x, y)
@@ -110,6 +113,15 @@ def _add_scaled(op: Add | Sub, b: RuleBuilder, elements: Sequence[UniformQuantiz
         reach = _reach(first, output, parameters.first) + _reach(second, output, parameters.second)
         return _sub_above_one(op, b, total, parameters.sum, reach, output)
     return scaled(b, total, parameters.sum, output.storage, 1 << 30, output_zp=output.zero_point)
+
+
+def _weighted(op: Add | Sub, b: RuleBuilder, weights: WeightedSum, elements: Sequence[UniformQuantizedType]) -> Value:
+    """Both operands by integers, added within 2^30, and shifted, half up."""
+    x, y = (
+        b.mul(centred(b, operand, element), weight)
+        for operand, element, weight in zip((op.lhs, op.rhs), elements[:2], weights[:2], strict=True)
+    )
+    return stored(b, b.arithmetic_right_shift(b.add(x, y), weights.shift, round=True), elements[2])
 
 
 def _reach(element: UniformQuantizedType, output: UniformQuantizedType, multiplier: Multiplier) -> int:
@@ -166,7 +178,7 @@ def _add_shifted(op: Add | Sub, b: RuleBuilder, shifts: tuple[int, int], output:
         raise NotApplicable("ADD on int16 with power-of-two scales does not broadcast")
     ready = [_shifted_right(b, b.cast(b.value(v), i32), shift) for v, shift in zip((x, y), shifts, strict=True)]
     total = b.sub(*ready) if isinstance(op, Sub) else b.add(*ready)
-    return _answer(op, b.cast(b.clamp(total, *_range(op, output)), i16))
+    return _answer(op, b.cast(b.clamp(total, *_range(b, op, output)), i16))
 
 
 def _shifted_right(b: RuleBuilder, x: Value, shift: int) -> Value:
@@ -194,7 +206,7 @@ def mul(op: Mul, b: RuleBuilder) -> Answer:
         if source == storage:
             if source is i16:
                 symmetric(op, *elements)
-            return _answer(op, b.clamp(_mul_scaled(op, b, first, second, output), *_range(op, output)))
+            return _answer(op, b.clamp(_mul_scaled(op, b, first, second, output), *_range(b, op, output)))
         if source is i16 and storage in (i8, ui8):
             return _mul_fractions(op, b, output)
     raise NotApplicable(f"MUL has no form for {source} and {source} → {storage}")
@@ -206,6 +218,8 @@ def _mul_scaled(
     multiplier = b.kernel_set.multiplication(first, second, output)
     product = b.mul(centred(b, op.lhs, first), centred(b, op.rhs, second))
     bound = (1 << first.storage.bits) ** 2 if first.storage is not i16 else 1 << 30
+    if isinstance(multiplier, Factor):
+        return multiplied(b, product, multiplier, output, (-bound, bound))
     return scaled(b, product, multiplier, output.storage, bound, output_zp=output.zero_point)
 
 
@@ -214,7 +228,7 @@ def _mul_fractions(op: Mul, b: RuleBuilder, output: UniformQuantizedType) -> Ans
     x, y = op.lhs, op.rhs
     if x.type.is_static and y.type.is_static and x.type.shape != y.type.shape:
         raise NotApplicable(f"MUL of int16 to {output.storage} does not broadcast")
-    zero_point, (low, high) = output.zero_point, _range(op, output)
+    zero_point, (low, high) = output.zero_point, _range(b, op, output)
     product = b.mul(b.cast(b.value(x), i32), b.cast(b.value(y), i32), shift=15)
     product = b.minimum(product, i16.maximum)
     product = b.clamp(rounding_shift(b, product, 8), low - zero_point, high - zero_point)
@@ -243,7 +257,7 @@ def div(op: Div, b: RuleBuilder) -> Answer:
     if storage not in (i8, ui8, i16) or first.storage != storage or second.storage != storage:
         raise NotApplicable(f"DIV has no form for {first.storage}, {second.storage} → {storage}")
     with kernel_parameters:
-        bounds = _range(op, output)
+        bounds = _range(b, op, output)
     scales = (first.scale, second.scale, output.scale)
     multiplier = b.kernel_set.division(first, second, output)
     if shifts_undefined(multiplier, storage.bits):

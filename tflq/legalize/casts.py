@@ -14,13 +14,28 @@ import numpy as np
 
 from tflq.base.errors import Refused
 from tflq.dialects.quant import Dcast, Qcast, Scast
+from tflq.dialects.tfl.arithmetic import Mul
 from tflq.dialects.tfl.casts import Bitcast, Cast, Dequantize, Quantize
 from tflq.dialects.tfl.state import AssignVariable, ReadVariable
 from tflq.ir.core import Value
-from tflq.ir.types import ElementType, ScalarType, f16, f32, i1, i8, i16, i32, parameters, ui8
+from tflq.ir.types import (
+    ElementType,
+    ScalarType,
+    TensorType,
+    UniformQuantizedType,
+    f16,
+    f32,
+    i1,
+    i8,
+    i16,
+    i32,
+    parameters,
+    ui8,
+)
 from tflq.legalize.movement import COPIED, emit_unchanged
-from tflq.legalize.probing import per_layer, requantized_if_plain, scaled, symmetric
+from tflq.legalize.probing import centred, per_layer, requantized_if_plain, scaled, sloped, symmetric
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
+from tflq.numerics.kernel_sets import Slopes
 
 _CAST = "the kernel converts the stored integers and ignores scales and zero points"
 
@@ -40,8 +55,7 @@ def quantize(op: Quantize, b: RuleBuilder) -> Answer:
     if source.type.storage.is_float:
         if source.type.storage != f32:
             raise Refused(f"no kernel quantizes '{source.name}' of {source.type.storage}", "cast it to f32 first")
-        cast = b.qcast(b.value(source), result.type)
-        return b.scast(cast, cast.type.stripped())
+        return _quantized(b, b.value(source), result.type)
     first, output = per_layer(op)
     storage = first.storage
     if output.storage not in _REQUANTIZED.get(storage, ()):
@@ -49,9 +63,25 @@ def quantize(op: Quantize, b: RuleBuilder) -> Answer:
     if storage is i16 and output.storage is i16:
         symmetric(op, first, output)
     multiplier = b.kernel_set.requantization(first, output)
+    if isinstance(multiplier, Slopes):
+        return sloped(b, centred(b, source, first), multiplier, output)
     zeros = first.zero_point, output.zero_point
     x, bound = b.value(source), 1 << storage.bits
     return scaled(b, x, multiplier, output.storage, bound, input_zp=zeros[0], output_zp=zeros[1])
+
+
+def _quantized(b: RuleBuilder, x: Value, type: TensorType) -> Value:
+    """Floats quantized: divided by the scale, or by the reciprocal of one."""
+    element = type.element
+    reciprocal = b.kernel_set.reciprocal(element) if isinstance(element, UniformQuantizedType) else None
+    if reciprocal is None:
+        cast = b.qcast(x, type)
+    else:
+        assert isinstance(element, UniformQuantizedType)
+        steps = UniformQuantizedType.of(type.storage, 1.0, element.zero_point)
+        counts = b.emit(Mul, [x, b.constant(reciprocal, f32)], x.type, fused_activation_function="NONE")
+        cast = b.emit(Qcast, [counts], type.with_element(steps))  # it saturates, and rounds halves to even
+    return b.scast(cast, cast.type.stripped())
 
 
 @rule(Dequantize)

@@ -77,7 +77,9 @@ def convolution(op: _Operator, b: RuleBuilder) -> Answer:
     if storage == i16:
         symmetric(op, source, target)
     acc = accumulator(op, bias)
-    factor = b.kernel_set.convolution(source, weight_scales, target)
+    kernels = b.kernel_set
+    scaled_as = kernels.depthwise if isinstance(op, DepthwiseConv2D) else kernels.convolution
+    factor = scaled_as(source, weight_scales, target)
     weight_zp = weight_zero_point(weights) if storage == ui8 else 0
     terms = Terms(b.value(weights), bias_of(b, bias, channels, acc), source.zero_point, weight_zp, acc)
     sums = products.sums(op, b, terms)

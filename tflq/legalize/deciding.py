@@ -33,6 +33,7 @@ from tflq.ir.types import TensorType
 from tflq.ir.verifier import verify_ops
 from tflq.legalize.calls import misread
 from tflq.legalize.caveats import BY_PARAMETERS, disregarded, inexact, remedies, settled, unlike_kernel, without_kernel
+from tflq.legalize.differing import Queries
 from tflq.legalize.rule import MARK, Memory, NotApplicable, Rewritten, Rule, RuleBuilder, Variables, rewritten, rules_of
 from tflq.numerics.kernel_sets import REFERENCE, KernelSet
 from tflq.targets.target import INTEGER, Target
@@ -51,6 +52,7 @@ def unchanged(op: Op, reason: str, warning: str) -> Decision:
 Semantics = Literal["interpreter", "real"]
 State = Literal["kept", "variables", "lowered"]
 
+_UNKNOWN = "how kernels compute {} under {} is not known here: the result is the reference kernel's"
 _OUTLIVES = "its state is in resource variables, which reset_all_variables() does not reset"
 
 
@@ -146,6 +148,7 @@ class Decider:
 
     def __init__(self, policy: Policy, plain: dict[Value, Value], variables: Variables, memory: Memory) -> None:
         self.plain = plain
+        self._queries = Queries(policy.kernel_set)
         self.b = RuleBuilder(
             [],
             plain,
@@ -153,7 +156,7 @@ class Decider:
             real=policy.real,
             close=policy.close,
             memory=memory,
-            kernel_set=policy.kernel_set,
+            kernel_set=self._queries,
         )
         self._policy = policy
         self._kernels: TargetKernels | None = None
@@ -165,10 +168,12 @@ class Decider:
     def decide(self, op: Op) -> Decision:
         """The decision on an operator that calls no function. Refused if it can take no path."""
         declined: list[str] = []
+        self._queries.begin(op)
         if self._policy.rules and (decision := self._by_user_rule(op, declined)) is not None:
             return decision
         decision = self._without_user_rule(op)
         decision.not_rule = "; ".join(declined)
+        decision.differs_under = () if decision.path == "kept" else self._queries.differing()
         return decision
 
     def _without_user_rule(self, op: Op) -> Decision:
@@ -179,6 +184,8 @@ class Decider:
             self.keep(op)
             return unchanged(op, "its constant stays quantized: weight-only quantization", "")
         case = self._case(op)
+        if unknown := self._queries.unknown():
+            case.warnings[_UNKNOWN.format(unknown, self._policy.kernel_set.name)] = "inexact"
         decision = self._as_it_is(case) or self._as_hybrid(case) or self._by_kernel(case) or self._by_rule(case)
         decision = decision or self._in_float(case)
         decision.not_kernel = case.not_kernel

@@ -7,10 +7,11 @@ an operator takes, `calls.py` which functions there are. All refusals are collec
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping, Sequence, Set
-from dataclasses import replace
 from functools import cached_property
 from itertools import takewhile
 from typing import ClassVar, Final, Literal
+
+import numpy as np
 
 from tflq.analysis.known import first_dynamic
 from tflq.base.errors import Reason, Refused, UnsupportedError, operators
@@ -19,7 +20,7 @@ from tflq.dialects.forms import INTEGER_EDGE, Form, stays_quantized_reason
 from tflq.dialects.quant import Scast
 from tflq.dialects.tfl.casts import Cast
 from tflq.dialects.tfl.state import While
-from tflq.ir.core import Function, Location, Module, Op, Value
+from tflq.ir.core import Buffer, Function, Location, Metadata, Module, Op, Value
 from tflq.ir.types import (
     AnyQuantizedType,
     CalibratedQuantizedType,
@@ -35,6 +36,7 @@ from tflq.legalize.calls import Calls, Interface, copied, densified, is_call, pl
 from tflq.legalize.deciding import Decider, Policy, unchanged
 from tflq.legalize.probing import requantized_if_plain
 from tflq.legalize.rule import Memory, Rule, Variables, variables_of
+from tflq.numerics.kernel_sets import DEFAULT, IN_FILE, Exactness, kernel_set
 from tflq.targets.target import INTEGER, Target
 from tflq.transforms.pass_manager import Decision, Decisions, Pass, PassResult, SourceFunctions
 
@@ -289,7 +291,7 @@ def _take(value: Value, accepted: Accepted, *, is_state: bool) -> str:
         return problem
     if not value.is_constant:
         accepted.bounds[value] = low, high
-    widened = replace(element, storage_min=element.storage.minimum, storage_max=element.storage.maximum)
+    widened = element.replace(storage_min=element.storage.minimum, storage_max=element.storage.maximum)
     value.type = value.type.with_element(widened)
     return ""
 
@@ -354,6 +356,7 @@ class Legalize(Pass):
         state: Literal["kept", "variables", "lowered"] | None = None,
         rules: Mapping[str | type[Op], Sequence[Rule]] | None = None,
         close: bool = True,
+        kernel_set: str = DEFAULT,
     ) -> None:
         self.target: Final = target
         self.fallback: Final = fallback
@@ -361,16 +364,35 @@ class Legalize(Pass):
         self.state: Final = state
         self.rules: Final[Mapping[str | type[Op], Sequence[Rule]]] = {} if rules is None else rules
         self.close: Final = close
+        self.kernel_set: Final = kernel_set
 
     def run(self, module: Module) -> PassResult:
         state = self.state or ("kept" if self.target.recurrent else "variables")
         source = SourceFunctions(tuple(module.functions))
-        policy = Policy(self.fallback, state, self.semantics, self.target, self.rules, self.close)
+        policy = Policy(
+            self.fallback, state, self.semantics, self.target, self.rules, self.close, kernel_set(self.kernel_set)
+        )
         module, decisions = legalize(module, policy)
         _settle_edges(decisions)
+        _note_exactness(module, decisions, self.kernel_set)
         module.record.note(Decisions(_by_source(decisions)))
         module.record.note(source)
         return PassResult(module, modified=True)
+
+
+def _note_exactness(module: Module, decisions: Sequence[Decision], name: str) -> None:
+    """Notes the kernel sets that the result reproduces, also in its metadata. What the metadata of a source says of
+    operators that were lowered before still counts; if nothing is lowered, it stays."""
+    lowered = [decision.differs_under for decision in decisions if decision.path != "kept"]
+    if not lowered:
+        return
+    exactness = Exactness.of(name, lowered)
+    for before in (m for m in module.metadata or () if m.name == IN_FILE):
+        source = Exactness.read(before.buffer.data.tobytes())
+        exactness = exactness if source is None else exactness.behind(source)
+    module.record.note(exactness)
+    text = Buffer.of(np.frombuffer(exactness.text.encode(), np.uint8))
+    module.metadata = [*(m for m in module.metadata or () if m.name != IN_FILE), Metadata(IN_FILE, text)]
 
 
 def legalize(module: Module, policy: Policy) -> tuple[Module, list[Decision]]:

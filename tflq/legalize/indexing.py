@@ -27,6 +27,7 @@ from tflq.dialects.tfl.indexing import (
     SparseToDense,
     Unique,
 )
+from tflq.dialects.tosa.elementwise import Select
 from tflq.ir.core import Op, Value
 from tflq.ir.types import UniformQuantizedType, i1, i8, i16, i32, i64, parameters, ui8
 from tflq.legalize.grid import grids_of, requantized_by
@@ -83,6 +84,8 @@ def one_hot(op: OneHot, b: RuleBuilder) -> Answer:
         raise NotApplicable(
             "the depth is not constant, the rank of the indices not known, or the values differ in type"
         )
+    if not Select.T.admits(on.type.storage):
+        raise NotApplicable(f"no integer form chooses between elements of {on.type.storage}")
     shape, axis = list(indices.type.shape), op.axis % (len(indices.type.shape) + 1)
     if shape.count(None) > 1:
         raise NotApplicable("more than one dim of the indices is not known")

@@ -16,7 +16,7 @@ kernels/internal/reference/portable_tensor_utils.cc.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -367,7 +367,7 @@ class _Step:
         rows = (x.type.shape or (None,))[0]
         sums = self.b.conv2d(x, self.input, self.bias, (rows, 1, 1, self.width), input_zp=zero)
         bounds = bounds_of(parts.source, self.input, (1, 2, 3), 0, self.bias)
-        gate = replace(parts.source, storage=i16, zero_point=0, storage_min=i16.minimum, storage_max=i16.maximum)
+        gate = parts.source.replace(storage=i16, zero_point=0, storage_min=i16.minimum, storage_max=i16.maximum)
         return requantize(self.b, sums, parts.input_factor(self.b.kernel_set), gate, "NONE", bounds).value
 
     def run(self, inputs: Value, h: Value, c: Value) -> tuple[Value, Value]:
@@ -442,7 +442,7 @@ class _Step:
         x, shape = b.reshape(inner, (self.batch, 1, 1, parts.cells)), (self.batch, 1, 1, parts.outputs)
         sums = b.reshape(b.conv2d(x, weights, offset, shape), (self.batch, parts.outputs))
         factor = b.kernel_set.lstm_projection(_scale_of(parts.projection), hidden.scale, parts.state.scale)
-        bounds = bounds_of(replace(hidden, zero_point=0), weights, (1, 2, 3), 0, offset)
+        bounds = bounds_of(hidden.replace(zero_point=0), weights, (1, 2, 3), 0, offset)
         result, clip = requantize(b, sums, factor, parts.state, "NONE", bounds).value, self.projection_clip
         return b.clamp(result, -clip, clip) if clip else result
 

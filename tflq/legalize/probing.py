@@ -31,7 +31,7 @@ from tflq.ir.types import (
 from tflq.legalize.rule import NotApplicable, Rule, RuleBuilder, rewritten
 from tflq.numerics.activation import BOUNDS
 from tflq.numerics.fixed_point import Multiplier, left_shift, rescaled_table
-from tflq.numerics.kernel_sets import REFERENCE, KernelSet
+from tflq.numerics.kernel_sets import REFERENCE, KernelSet, Slopes
 from tflq.numerics.unary import REAL_FUNCTIONS, REAL_FUNCTIONS_OF_TWO
 
 
@@ -135,6 +135,14 @@ def rounding_shift(b: RuleBuilder, x: Value, exponent: int | Value) -> Value:
     if rounds is not None:
         sign = b.mul(sign, rounds)
     return b.arithmetic_right_shift(b.add(x, sign), exponent, round=True)
+
+
+def sloped(b: RuleBuilder, x: Value, slopes: Slopes, to: UniformQuantizedType) -> Value:
+    """An i32 less its zero point by one of two slopes, rounded half up, as stored."""
+    product = b.mul(x, slopes.above)
+    if slopes.below != slopes.above:
+        product = b.select(b.greater_equal(x, 0), product, b.mul(x, slopes.below))
+    return stored(b, b.arithmetic_right_shift(product, slopes.shift, round=True), to)
 
 
 def gather_along(b: RuleBuilder, x: Value, index: Value | np.ndarray, axis: int = 0) -> Value:

@@ -20,7 +20,6 @@ unidirectional_sequence_rnn.cc, bidirectional_sequence_rnn.cc.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -316,7 +315,7 @@ def svdf(op: SVDF, b: RuleBuilder) -> Answer:
     )
     factor = b.kernel_set.svdf(source, weights, memory_type)
     bounds = bounds_of(source, rows, (1, 2, 3), 0, unbiased)
-    newest = requantize(b, sums, factor, replace(memory_type, zero_point=0), "NONE", bounds)
+    newest = requantize(b, sums, factor, memory_type.replace(zero_point=0), "NONE", bounds)
     window = _pushed(b, state, b.reshape(newest.value, (batch, filters, 1)), memory)
     total, bounds = _over_time(op, b, window, time, bias)
     factor = b.kernel_set.svdf(memory_type, taps, target)

@@ -39,6 +39,7 @@ from tflq.ir.core import Value
 from tflq.ir.types import TensorType, UniformQuantizedType, i8, i16, i32, i64, ui8
 from tflq.legalize.movement import move
 from tflq.legalize.probing import centred, per_layer, scaled
+from tflq.legalize.rescaled import multiplied
 from tflq.legalize.rule import FOLLOWS_PARAMETERS, Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.numerics.convolution import product_bounds
 
@@ -64,15 +65,22 @@ def mean_or_sum(op: Mean | Sum, b: RuleBuilder) -> Answer:
     if 0 in sizes.values():
         raise _of_nothing(op, target)
     averaged, kernels = isinstance(op, Mean), b.kernel_set
-    unread = averaged or source.storage == ui8 or b.real or 0 in op.result.type.dims
+    delegated = kernels.average(source, target, 1, divided=averaged) is not None
+    unread = delegated or averaged or source.storage == ui8 or b.real or 0 in op.result.type.dims
     misread = not (unread or _all_zero(sizes, source, target))
     if None in sizes.values() or (0 in axes and not x.is_constant):
-        result = _over_any_number(op, b, x, axes, source, target)
+        result = None if delegated else _over_any_number(op, b, x, axes, source, target)
+        if delegated and None in sizes.values():
+            raise NotApplicable(f"the size of '{x.name}' along a reduced axis is not known")
         if result is not None:
             return _rewritten(result, misread)
         if None in sizes.values():
             raise NotApplicable(f"the size of '{x.name}' along a reduced axis is not known, and its scale is large")
     count = prod(d for d in sizes.values() if d is not None)
+    factor = kernels.average(source, target, count, divided=averaged)
+    if factor is not None:
+        total = _reduced(op, b, "sum", centred(b, x, source), axes)
+        return _rewritten(multiplied(b, total, factor, target, _offsets(source, count)), misread)
     multiplier = kernels.mean(source, target, count) if averaged else kernels.total(source, target)
     total = _reduced(op, b, "sum", b.cast(b.value(x), i32), axes)
     if source.zero_point:
@@ -132,7 +140,7 @@ def _rewritten(result: Value, misread: bool) -> Rewritten:
 def extreme(op: ReduceMax | ReduceMin, b: RuleBuilder) -> Answer:
     """result = the greatest or least stored integer, requantized where the result has other parameters."""
     x, axes, source, target = _reduction(op)
-    multiplier = b.kernel_set.requantization(source, target)
+    multiplier = b.kernel_set.extreme(source, target)
     reach = max(abs(v) for v in _offsets(source, 1))
     if source != target and (multiplier.shift > 29 or reach << max(multiplier.shift, 0) >= 1 << 31):
         raise NotApplicable("an element, scaled, can leave int32")

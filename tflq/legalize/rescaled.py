@@ -27,8 +27,8 @@ import numpy as np
 
 from tflq.analysis.known import Range, value_range, weight_sums
 from tflq.base.errors import Refused
-from tflq.dialects.builder import Operand, constant_in_shape, squeezed
-from tflq.dialects.quant import RescaleF64, RescaleI64
+from tflq.dialects.builder import Operand, RescaleMode, constant_in_shape, squeezed
+from tflq.dialects.quant import RescaleF32, RescaleF64, RescaleI64
 from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D, FullyConnected, TransposeConv
 from tflq.dialects.tfl.movement import StridedSlice
 from tflq.dialects.tfl.shape import Range as TflRange
@@ -46,7 +46,6 @@ from tflq.ir.types import (
     ui8,
 )
 from tflq.legalize.rule import NotApplicable, Rewritten, RuleBuilder, no_parameters
-from tflq.numerics.activation import activation_range
 from tflq.numerics.convolution import exact_channel_bounds
 from tflq.numerics.fixed_point import (
     leaves_float,
@@ -56,7 +55,16 @@ from tflq.numerics.fixed_point import (
     quotient,
     wide_multipliers,
 )
-from tflq.numerics.requantize.scaling import FAR, Bounds, Factor, Float64, QuantizedMultiplier
+from tflq.numerics.requantize.scaling import (
+    FAR,
+    Bounds,
+    Factor,
+    FixedPoint,
+    Float32,
+    Float64,
+    QuantizedMultiplier,
+    Shortened,
+)
 
 _EXACT_BOUNDS = 1 << 22
 """Up to this many weights the bounds of the accumulator come from the weights themselves."""
@@ -244,7 +252,44 @@ def requantize(
         return requantize_float64(b, acc, factor.scale, to, activation, bounds)
     if isinstance(factor, QuantizedMultiplier):
         return requantize_fixed_point(b, acc, factor, to, activation, bounds, at_least)
+    if isinstance(factor, (Float32, FixedPoint, Shortened)):
+        clamp = _range(b, to, activation)
+        known = bounds.within(acc.type.storage.minimum, acc.type.storage.maximum).range
+        return Rescaled(b.clamp(multiplied(b, acc, factor, to, known), *clamp))
     raise Refused(f"sums are not scaled by {type(factor).__name__}")
+
+
+def multiplied(b: RuleBuilder, x: Value, factor: Factor, to: UniformQuantizedType, bounds: Range | None) -> Value:
+    """x by a factor that no shift of int32 and no conversion leaves undefined, saturated to the result's type."""
+    known = {"input_range": bounds} if bounds else {}
+    if isinstance(factor, Float32):
+        if not factor.rises:
+            raise NotApplicable("a product of scales is 0, infinite or not a number")
+        more: dict[str, Any] = {"before": factor.before} if factor.before else {}
+        if factor.after is not None:
+            more["after"] = np.asarray([factor.after], np.float32)
+        return b.emit(RescaleF32, [x], to.storage, scale=factor.scale, output_zp=to.zero_point, **more, **known)
+    if isinstance(factor, Shortened):
+        x = _shortened(b, x, factor.right)
+        factor = FixedPoint(np.asarray([factor.multiplier]), np.asarray([15]), double_round=False)
+        bounds = i16.minimum, i16.maximum
+    assert isinstance(factor, FixedPoint)
+    multiplier, shift, twice = factor.numbers
+    if shift.min() < 2 or shift.max() > 62:
+        raise NotApplicable(f"RESCALE has no shift of {int(shift.min())} to {int(shift.max())}")
+    mode: RescaleMode = "DOUBLE_ROUND" if twice else "SINGLE_ROUND"
+    scaled = multiplier.astype(np.int32), 31 - shift
+    return b.rescale(x, scaled, to.storage, output_zp=to.zero_point, rounding_mode=mode, input_range=bounds)
+
+
+def _shortened(b: RuleBuilder, x: Value, right: int) -> Value:
+    """An i32 shifted right, half up, or left, and saturated to the integers of int16."""
+    if not -15 <= right < 32:
+        raise NotApplicable(f"a sum is shifted by {right} bits")
+    if right > 0:
+        x = b.arithmetic_right_shift(x, right, round=True)
+    x = b.clamp(x, i16.minimum, i16.maximum)
+    return x if right >= 0 else b.clamp(b.logical_left_shift(x, -right), i16.minimum, i16.maximum)
 
 
 def requantize_fixed_point(
@@ -257,7 +302,7 @@ def requantize_fixed_point(
     at_least: Bounds | None = None,
 ) -> Rescaled:
     """acc by the factor's multipliers, in the result's type."""
-    clamp = _range(to, activation)
+    clamp = _range(b, to, activation)
     mantissa, left = factor.multipliers
     if clamp[0] >= clamp[1]:
         mantissa, left = np.zeros(1, np.int32), np.zeros(1, np.int32)  # one number, whatever the sum
@@ -355,7 +400,7 @@ def requantize_float64(
     """round_half_away(double(acc) * scale) in int32, in the result's type."""
     bounds = bounds.within(acc.type.storage.minimum, acc.type.storage.maximum)
     result = saturated(b, acc, scales, to, activation, bounds.range)
-    low, high = _range(to, activation)
+    low, high = _range(b, to, activation)
     below, edge = to.zero_point < 0, leaves_float(scales, to.zero_point)
     overflows = (bounds.low <= -edge) if below else (bounds.high >= edge)
     if low >= high or not overflows.any():
@@ -376,7 +421,7 @@ def saturated(
     """round_half_away(double(acc) * scale), in the result's type, for acc within `bounds`, if they are known."""
     if to.storage not in (i8, ui8, i16):
         raise NotApplicable(f"no form scales a sum to {to.storage}")
-    clamp = _range(to, activation)
+    clamp = _range(b, to, activation)
     reach = max(-bounds[0], bounds[1], 1) if bounds else -acc.type.storage.minimum
     scales = _alike(scales, to.storage, reach)
     limit = (max(abs(bound - to.zero_point) for bound in clamp) + 1) / scales
@@ -416,9 +461,9 @@ def _beyond(b: RuleBuilder, acc: Value, edge: np.ndarray, below: bool) -> Value:
     return b.greater(limit, acc) if below else b.greater(acc, limit)
 
 
-def _range(to: UniformQuantizedType, activation: str) -> tuple[int, int]:
+def _range(b: RuleBuilder, to: UniformQuantizedType, activation: str) -> tuple[int, int]:
     with no_parameters:
-        return activation_range(activation, to.storage.minimum, to.storage.maximum, to.scale, to.zero_point)
+        return b.kernel_set.activation(activation, to)
 
 
 # Numbers that a model computes when the interpreter allocates: sizes of tensors, and lines of such a length.

@@ -16,7 +16,8 @@ from tflq.ir.types import TensorType, f32, i8, i16, i32, i64, ui8
 from tflq.legalize.probing import gather_along
 from tflq.legalize.rescaled import element, line, shape_of
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
-from tflq.numerics.convolution import (
+from tflq.numerics.kernel_sets import Taps
+from tflq.numerics.resize import (
     Steps,
     float_taps,
     integer_steps,
@@ -121,6 +122,12 @@ def resize_bilinear(op: ResizeBilinear, b: RuleBuilder) -> Answer:
     if max(out) > _MOST_POSITIONS:
         return _of_any_size(op, b)
     warning = _RESIZE_RAW if x.type.element != op.result.type.element else ""
+    taps = [
+        b.kernel_set.bilinear(n, o, align_corners=flags[0], half_pixel=flags[1])
+        for n, o in zip(source, out, strict=True)
+    ]
+    if taps[0] is not None and taps[1] is not None:
+        return Rewritten([_by_taps(b, b.value(x), taps[0], taps[1])], warning=warning)
     if x.type.storage == ui8 and not _has_integer_form(source, out, *flags):
         return Rewritten([_in_float(b, b.value(x), source, out, *flags)], _FLOAT, warning)
     steps_of = rational_steps if x.type.storage == ui8 else integer_steps
@@ -212,6 +219,22 @@ def _divided(b: RuleBuilder, acc: Value, x: Value, divisor: int) -> Value:
         else:
             acc = b.arithmetic_right_shift(acc, divisor.bit_length() - 1)
     return b.cast(acc, storage)
+
+
+def _by_taps(b: RuleBuilder, x: Value, rows: Taps, columns: Taps) -> Value:
+    """Columns first, then rows: first 2^11 + (second - first) weight each; rounded half up to 8 bits."""
+
+    def between(first: Value, second: Value, taps: Taps, axis: int) -> Value:
+        weight = b.constant(taps.weight.astype(np.int32).reshape(-1, *(1,) * (3 - axis)))
+        return b.add(b.mul(first, 1 << 11), b.mul(b.sub(second, first), weight))
+
+    def in_columns(row: Value) -> Value:
+        ends = (b.cast(gather_along(b, row, v.astype(np.int32), 2), i32) for v in (columns.lower, columns.upper))
+        return between(next(ends), next(ends), columns, 2)
+
+    upper, lower = (in_columns(gather_along(b, x, v.astype(np.int32), 1)) for v in (rows.lower, rows.upper))
+    total = b.arithmetic_right_shift(between(upper, lower, rows, 1), 22, round=True)
+    return b.cast(total, x.type.storage)
 
 
 def _in_float(b: RuleBuilder, x: Value, size: tuple[int, int], out: tuple[int, int], *flags: bool) -> Value:

@@ -10,7 +10,6 @@ Constants are converted here; other tensors go through an exact rescale on eithe
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -218,8 +217,7 @@ def _moved(element: ElementType, storage: ScalarType, to: ScalarType, by: int) -
     """The element type on other storage, if it is of one scale and on `storage`; else as it is."""
     if not isinstance(element, UniformQuantizedType) or element.storage != storage:
         return element
-    return replace(
-        element,
+    return element.replace(
         storage=to,
         zero_point=element.zero_point + by,
         storage_min=element.storage_min + by,

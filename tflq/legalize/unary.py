@@ -1,4 +1,5 @@
-"""Unary functions other than activations, by the kernels' arithmetic.
+"""Functions of one operand that kernels look up in a table of floats, and ABS, NEG, ZEROS_LIKE. Activations in fixed
+point are in `activation.py`.
 
 EXP, LOG, ELU and GELU fill a table in float32: 256 entries for 8 bits, 513 interpolated ones for int16. int8 RSQRT is
 a Newton iteration in fixed point, SQRT truncates in float32; both kernels stop at a negative value, for which a table
@@ -22,7 +23,7 @@ from tflq.ir.types import ScalarType, UniformQuantizedType, i8, i16, i32, ui8
 from tflq.legalize.probing import centred, kernel_name, per_layer, scaled, symmetric, zero_point_of
 from tflq.legalize.rule import FOLLOWS_PARAMETERS, Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.numerics import unary
-from tflq.numerics.unary import FloatFunction, table_8bit, table_16bit
+from tflq.numerics.unary import FloatFunction, table_16bit
 
 _ZEROS = "the kernel stores the integer 0 for zeros, though the zero point is not 0"
 _MOST_SCALE = float(np.finfo(np.float32).max) / (1 << 16)
@@ -46,7 +47,7 @@ def _looked_up(
     """The kernels' table of a float32 function."""
     x, parameters = b.value(op.input), (source.scale, source.zero_point, output.scale, output.zero_point)
     if source.storage is not i16:
-        return b.table(x, table_8bit(function, source.storage.dtype, *parameters))
+        return b.table(x, b.kernel_set.table(function, source, output))
     table = table_16bit(function, *parameters, precision=np.float32)
     slopes = np.diff(table.astype(np.int32))
     if np.abs(slopes).max() < 1 << 15:
@@ -79,9 +80,13 @@ def _function(op: _Table, output: UniformQuantizedType) -> FloatFunction:
         with np.errstate(all="ignore"):
             real = float(np.float32(end) * np.float32(output.scale))
         return unary.log(real) if isinstance(op, Log) else unary.rsqrt(real)
-    if isinstance(op, Gelu):
-        return unary.gelu(op.approximate)
-    return unary.exp if isinstance(op, Exp) else unary.elu
+    match op:
+        case Gelu():
+            return unary.gelu(op.approximate)
+        case Exp():
+            return unary.exp
+        case Elu():
+            return unary.elu
 
 
 @rule(Sqrt)

@@ -3,16 +3,25 @@
 A rule asks the set for factors, and never for its name. A factor for channels is a `Factor` of
 `tflq.numerics.requantize`; a `Multiplier` is MultiplyByQuantizedMultiplier's for one number. Where a kernel refuses
 scales, a ValueError says why. Sources: as named in `tflq.numerics.convolution`, `elementwise`, `activation`.
+
+    reference-1.0         FULLY_CONNECTED by the legacy product, rounded twice
+    reference-2.3         `KernelSet`: ai-edge-litert 2.0 to 2.3 on x86-64
+    reference-2.3-arm64   other float kernels for RESIZE_BILINEAR of uint8, GELU and LOG of int16
+    reference-2.4-dev     products of scales in double (LiteRT, commit 4845da412)
+    xnnpack-...           `tflq.numerics.xnnpack`
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final, Protocol
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 
-from tflq.numerics.activation import Leaky, leaky_multipliers, multiplier_16bit, prelu_multipliers
+from tflq.numerics.activation import Leaky, activation_range, leaky_multipliers, multiplier_16bit, prelu_multipliers
 from tflq.numerics.convolution import (
     double_scales,
     hidden_scale,
@@ -30,8 +39,9 @@ from tflq.numerics.elementwise import (
     power_of_two_shifts,
     squared_difference,
 )
-from tflq.numerics.fixed_point import Multiplier, float_ratio, quantize_multiplier, ratio_multiplier
+from tflq.numerics.fixed_point import Multiplier, float_ratio, quantize_multiplier, quotient, ratio_multiplier
 from tflq.numerics.requantize.scaling import Factor, Float64, QuantizedMultiplier
+from tflq.numerics.unary import FloatFunction, table_8bit
 
 
 class Storage(Protocol):
@@ -42,6 +52,15 @@ class Storage(Protocol):
 
     @property
     def signed(self) -> bool: ...
+
+    @property
+    def minimum(self) -> int: ...
+
+    @property
+    def maximum(self) -> int: ...
+
+    @property
+    def dtype(self) -> np.dtype: ...
 
 
 class Parameters(Protocol):
@@ -61,19 +80,76 @@ _INT8, _UINT8, _INT16 = (8, True), (8, False), (16, True)
 _WEIGHTS = _INT8, (4, True), (2, True)
 
 
-class KernelSet:
-    """TFLite's reference kernels, as ai-edge-litert 2.0 to 2.3 has them. Another set is a class that says what its
-    kernels do otherwise."""
+class WeightedSum(NamedTuple):
+    """ADD's and SUB's integers: (first (x - zero) + second (y - zero) + 2^(shift - 1)) >> shift."""
 
-    name: Final = "reference"
+    first: int
+    second: int
+    shift: int
+
+
+class Slopes(NamedTuple):
+    """(d m + 2^(shift - 1)) >> shift of d = x - zero, m the first number for d >= 0, else the second."""
+
+    above: int
+    below: int
+    shift: int
+
+
+class Taps(NamedTuple):
+    """Positions that RESIZE_BILINEAR reads for each row or column of the result, and weights of the second of them in
+    parts of 2^11: int64 [N]."""
+
+    lower: np.ndarray
+    upper: np.ndarray
+    weight: np.ndarray
+
+
+class KernelSet:
+    """TFLite's reference kernels, as ai-edge-litert 2.0 to 2.3 has them on x86-64. Another set is a class that says
+    what its kernels do otherwise.
+
+    delegated: the kernels of a delegate for the nodes that it takes, if there is one. inexact: the kernels whose
+    arithmetic is not known here, by operator and types, as `tflq.legalize.delegate.words_of` names them.
+    """
+
+    name: str = "reference-2.3"
+    delegated: KernelSet | None = None
+    inexact: frozenset[str] = frozenset()
+
+    def of(self, *, delegated: bool) -> KernelSet:
+        """The kernels that compute an operator: those of the delegate, if there is one that takes it."""
+        return self.delegated if delegated and self.delegated is not None else self
+
+    def activation(self, name: str, y: Parameters) -> tuple[int, int]:
+        """The stored values that a fused activation clamps to."""
+        storage = y.storage
+        return activation_range(name, storage.minimum, storage.maximum, y.scale, y.zero_point)
+
+    def table(self, function: FloatFunction, x: Parameters, y: Parameters) -> np.ndarray:
+        """The table of a function of 8 bits in float32, entry of the smallest value first."""
+        return table_8bit(function, x.storage.dtype, x.scale, x.zero_point, y.scale, y.zero_point)
+
+    def reciprocal(self, y: Parameters) -> np.float32 | None:  # noqa: ARG002
+        """The float32 that QUANTIZE multiplies floats by, before it rounds halves to even. None where it divides by
+        the scale, and rounds halves away from zero."""
+        return None
+
+    def bilinear(self, size: int, out: int, *, align_corners: bool, half_pixel: bool) -> Taps | None:  # noqa: ARG002
+        """RESIZE_BILINEAR along an axis, by two interpolations; None where it is the reference kernel's."""
+        return None
 
     # Sums of products. Weights have float32 scales, [1 or C].
 
     def convolution(self, x: Parameters, weights: np.ndarray, y: Parameters) -> Factor:
-        """CONV_2D, DEPTHWISE_CONV_2D and TRANSPOSE_CONV; of uint8 with one scale of the weights."""
+        """CONV_2D and TRANSPOSE_CONV; of uint8 with one scale of the weights."""
         if _type(x.storage) == _UINT8:
             return QuantizedMultiplier(_legacy(x, weights, y))
         return QuantizedMultiplier(double_scales(x.scale, weights, y.scale))
+
+    def depthwise(self, x: Parameters, weights: np.ndarray, y: Parameters) -> Factor:
+        """DEPTHWISE_CONV_2D."""
+        return self.convolution(x, weights, y)
 
     def fully_connected(self, x: Parameters, storage: Storage, weights: np.ndarray, y: Parameters) -> Factor | None:
         """FULLY_CONNECTED for weights of a storage type; None if there is no kernel for the types."""
@@ -102,7 +178,9 @@ class KernelSet:
 
     # Arithmetic of two.
 
-    def addition(self, x: Parameters, y: Parameters, result: Parameters, *, subtract: bool = False) -> Addition:
+    def addition(
+        self, x: Parameters, y: Parameters, result: Parameters, *, subtract: bool = False
+    ) -> Addition | WeightedSum:
         """ADD and SUB."""
         return addition(x.scale, y.scale, result.scale, result.storage.bits, subtract=subtract)
 
@@ -113,7 +191,7 @@ class KernelSet:
     def squared_difference(self, x: Parameters, y: Parameters, result: Parameters) -> Addition:
         return squared_difference(x.scale, y.scale, result.scale)
 
-    def multiplication(self, x: Parameters, y: Parameters, result: Parameters) -> Multiplier:
+    def multiplication(self, x: Parameters, y: Parameters, result: Parameters) -> Multiplier | Factor:
         return multiplication(x.scale, y.scale, result.scale)
 
     def division(self, x: Parameters, y: Parameters, result: Parameters) -> Multiplier:
@@ -125,8 +203,8 @@ class KernelSet:
 
     # Functions of one, and reductions.
 
-    def requantization(self, x: Parameters, y: Parameters) -> Multiplier:
-        """QUANTIZE of integers, and REDUCE_MAX and REDUCE_MIN with another scale."""
+    def requantization(self, x: Parameters, y: Parameters) -> Multiplier | Slopes:
+        """QUANTIZE of integers."""
         return ratio_multiplier(x.scale, y.scale)
 
     def absolute(self, x: Parameters, y: Parameters) -> Multiplier:
@@ -136,7 +214,7 @@ class KernelSet:
     def relu(self, x: Parameters, y: Parameters) -> Multiplier:
         return quantize_multiplier(float_ratio(x.scale, y.scale))
 
-    def leaky_relu(self, x: Parameters, y: Parameters, alpha: float) -> Leaky:
+    def leaky_relu(self, x: Parameters, y: Parameters, alpha: float) -> Leaky | Slopes:
         return leaky_multipliers(x.scale, y.scale, alpha)
 
     def prelu(self, x: Parameters, alpha: Parameters, y: Parameters) -> tuple[Multiplier, Multiplier]:
@@ -146,6 +224,15 @@ class KernelSet:
     def softmax(self, x: Parameters, beta: float) -> Multiplier:
         """SOFTMAX of int16: of differences."""
         return multiplier_16bit(beta, x.scale)
+
+    def extreme(self, x: Parameters, y: Parameters) -> Multiplier:
+        """REDUCE_MAX and REDUCE_MIN with another scale."""
+        return ratio_multiplier(x.scale, y.scale)
+
+    def average(self, x: Parameters, y: Parameters, count: int, *, divided: bool) -> Factor | None:  # noqa: ARG002
+        """MEAN, or SUM if not `divided`, of `count` elements less their zero points, as a factor; None where it is
+        `mean` or `total`."""
+        return None
 
     def total(self, x: Parameters, y: Parameters) -> Multiplier:
         """SUM; MEAN, before its number of elements is known."""
@@ -192,5 +279,158 @@ def _legacy(x: Parameters, weights: np.ndarray, y: Parameters) -> np.ndarray:
     return np.asarray([legacy_scale(x.scale, float(weights[0]), y.scale)])
 
 
+class Reference10(KernelSet):
+    """The reference kernels of ai-edge-litert 1.0."""
+
+    name = "reference-1.0"
+    inexact = frozenset({"EQUAL of i16"})
+
+    def fully_connected(self, x: Parameters, storage: Storage, weights: np.ndarray, y: Parameters) -> Factor | None:
+        return super().fully_connected(x, storage, weights, y) if weights.size == 1 else None
+
+    def fully_connected_bytes(self, x: Parameters, weights: np.ndarray, y: Parameters) -> Factor:
+        return QuantizedMultiplier(_legacy(x, weights, y))
+
+
+class ReferenceArm64(KernelSet):
+    """The reference kernels of ai-edge-litert 2.3 on aarch64."""
+
+    name = "reference-2.3-arm64"
+    inexact = frozenset({"RESIZE_BILINEAR of ui8", "GELU of i16", "LOG of i16"})
+
+
+class Reference24(KernelSet):
+    """The reference kernels of the nightly of ai-edge-litert 2.4: products of scales are doubles."""
+
+    name = "reference-2.4-dev"
+    inexact = frozenset({"PRELU of i16"})
+
+    def convolution(self, x: Parameters, weights: np.ndarray, y: Parameters) -> Factor:
+        return QuantizedMultiplier(double_scales(x.scale, weights, y.scale))
+
+    def batch_matmul(self, x: Parameters, y: Parameters, result: Parameters) -> Factor:
+        return QuantizedMultiplier(double_scales(x.scale, np.asarray([y.scale]), result.scale))
+
+    def multiplication(self, x: Parameters, y: Parameters, result: Parameters) -> Multiplier | Factor:
+        return quantize_multiplier(_in_double(result.scale, x.scale, y.scale))
+
+    def division(self, x: Parameters, y: Parameters, result: Parameters) -> Multiplier:
+        return quantize_multiplier(quotient(_float32(x.scale), _float32(y.scale) * _float32(result.scale)))
+
+    def absolute(self, x: Parameters, y: Parameters) -> Multiplier:
+        return quantize_multiplier(1.0 if x.scale == y.scale else _in_double(y.scale, x.scale))
+
+    def relu(self, x: Parameters, y: Parameters) -> Multiplier:
+        return quantize_multiplier(_in_double(y.scale, x.scale))
+
+    def leaky_relu(self, x: Parameters, y: Parameters, alpha: float) -> Leaky | Slopes:
+        mantissa, shift = quantize_multiplier(_in_double(y.scale, x.scale, alpha))
+        return Leaky(self.relu(x, y), Multiplier(abs(mantissa), shift), mantissa < 0)
+
+    def prelu(self, x: Parameters, alpha: Parameters, y: Parameters) -> tuple[Multiplier, Multiplier]:
+        return self.relu(x, y), quantize_multiplier(_in_double(y.scale, x.scale, alpha.scale))
+
+
+def _float32(x: float) -> float:
+    return float(np.float32(x))
+
+
+def _in_double(denominator: float, *factors: float) -> float:
+    """The product of float32 factors by a float32 denominator, in double."""
+    return quotient(math.prod(map(_float32, factors)), _float32(denominator))
+
+
+def _xnnpack(name: str) -> Callable[[], KernelSet]:
+    def load() -> KernelSet:
+        from tflq.numerics import xnnpack
+
+        return xnnpack.KERNEL_SETS[name]
+
+    return load
+
+
 REFERENCE: Final = KernelSet()
-"""The set that conversions are exact for."""
+"""The set that conversions are exact for where no other is chosen."""
+DEFAULT: Final = REFERENCE.name
+IN_FILE: Final = "tflq.kernel_set"
+"""The metadata of a converted file that has its `Exactness`."""
+_SETS: Final[Mapping[str, Callable[[], KernelSet]]] = {
+    "reference-1.0": Reference10,
+    "reference-2.3": lambda: REFERENCE,
+    "reference-2.3-arm64": ReferenceArm64,
+    "reference-2.4-dev": Reference24,
+    **{
+        name: _xnnpack(name)
+        for name in ("xnnpack-2.3", "xnnpack-2.3-arm64", "xnnpack-2.3-arm64-a53", "xnnpack-2.4-dev")
+    },
+}
+NAMES: Final = tuple(_SETS)
+"""The names of all sets. What is known from a nightly alone ends in -dev."""
+NEWEST: Final[Mapping[str, str]] = {"reference": "reference-2.3", "xnnpack": "xnnpack-2.3"}
+"""The newest released set of a family."""
+
+
+class Exactness(NamedTuple):
+    """The kernel sets that a converted file reproduces.
+
+    name: the set that it was converted for. differing: in how many of its operators the kernels of each set, also of
+    that one, compute otherwise or in a way that is not known; sets with none are left out.
+    """
+
+    name: str
+    differing: Mapping[str, int]
+
+    @classmethod
+    def of(cls, name: str, operators: Iterable[Sequence[str]]) -> Exactness:
+        """The exactness of operators, by the names of the sets under which each differs."""
+        counts = Counter(chain.from_iterable(operators))
+        return cls(name, {each: counts[each] for each in NAMES if counts[each]})
+
+    @classmethod
+    def read(cls, text: bytes) -> Exactness | None:
+        """The exactness in the metadata of a file; None of text that is not its form."""
+        import json
+
+        try:
+            document = json.loads(text)
+            name, differing = str(document["name"]), document["differing"]
+            return cls(name, {str(each): int(count) for each, count in differing.items()})
+        except (ValueError, TypeError, KeyError, AttributeError):
+            return None
+
+    def behind(self, source: Exactness) -> Exactness:
+        """The exactness of a file whose source was converted before: operators of both count. The name is the source's,
+        if the operators that were lowered last are the same under all sets."""
+        counts = Counter(source.differing) + Counter(self.differing)
+        ordered = {name: counts[name] for name in dict.fromkeys((*NAMES, *counts)) if counts[name]}
+        return Exactness(self.name if self.differing else source.name, ordered)
+
+    @property
+    def exact_for(self) -> tuple[str, ...]:
+        """The sets for which no operator differs."""
+        return tuple(name for name in NAMES if name not in self.differing)
+
+    @property
+    def document(self) -> dict[str, object]:
+        """Its form in JSON."""
+        return {"name": self.name, "exact_for": list(self.exact_for), "differing": dict(self.differing)}
+
+    @property
+    def text(self) -> str:
+        """The document as JSON, without the package `json`: all strings are names of sets."""
+        return str(self.document).replace("'", '"')
+
+    def __str__(self) -> str:
+        groups: dict[int, list[str]] = {}
+        for name, count in self.differing.items():
+            groups.setdefault(count, []).append(name)
+        parts = [f"exact for {', '.join(self.exact_for) or 'no set'}"]
+        for count, names in sorted(groups.items()):
+            verb = "operator differs" if count == 1 else "operators differ"
+            parts.append(f"{count} {verb} under {', '.join(names)}")
+        return "; ".join(parts)
+
+
+def kernel_set(name: str) -> KernelSet:
+    """The set of a name, or the newest released one of a family. KeyError if there is none."""
+    return _SETS[NEWEST.get(name, name)]()

@@ -26,7 +26,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -79,7 +78,7 @@ def load_target(target: FilePath | None = None) -> Target:
         remedy = f"{choices(path, (*_BASES, *RUNTIMES, *SCHEMES))}, and files of kernels (.toml)"
         raise OptionError(Reason(f"target '{target}' is not known", value=target, remedy=remedy))
     loaded = _File(path).target()
-    return loaded if target in (*RUNTIMES, *SCHEMES) else replace(loaded, of_user=True)
+    return loaded if target in (*RUNTIMES, *SCHEMES) else loaded.replace(of_user=True)
 
 
 def load_kernels(target: FilePath) -> Kernels:
@@ -148,7 +147,7 @@ class _File(RulesFile):
         kernels = {**(measured.kernels if based else {}), **listed}
         agreed = {} if shifts else dict(measured.kernels)
         target = self._of(name, kernels, agreeing | shifts, recurrent=based, agreed=agreed)
-        return replace(target, builtins=plain, floats=floats, first_entry=declared.get("entries") == "first")
+        return target.replace(builtins=plain, floats=floats, first_entry=declared.get("entries") == "first")
 
     def _of(
         self,

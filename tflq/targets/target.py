@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from operator import eq
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
@@ -158,7 +157,6 @@ class Verdict:
         self.listed: Final = listed
 
 
-@dataclass(eq=False, repr=False)
 class Target:
     """Kernels by name ("conv_2d") and their signatures, the first that fits wins; all else is lowered to plain
     integers.
@@ -174,22 +172,41 @@ class Target:
     of_user: whether it is of a user's file, whose lines should match something.
     """
 
-    name: str
-    kernels: Mapping[str, Sequence[Signature]] = field(default_factory=dict)
-    unsigned: frozenset[str] = frozenset()
-    signed: frozenset[str] = frozenset()
-    uniform: frozenset[str] = frozenset()
-    recurrent: bool = True
-    agreed: Mapping[str, Sequence[Signature]] = field(default_factory=dict)
-    builtins: KernelRules | None = None
-    floats: frozenset[str] = frozenset()
-    sums: SumRounding = "separate"
-    first_entry: bool = False
-    by_parameters: bool = False
-    of_user: bool = False
-    _remembered: dict[tuple[str, Kinds, Kinds], Sequence[Possible]] = field(
-        default_factory=dict, init=False, repr=False, compare=False
-    )
+    def __init__(
+        self,
+        name: str,
+        kernels: Mapping[str, Sequence[Signature]] | None = None,
+        unsigned: frozenset[str] = frozenset(),
+        signed: frozenset[str] = frozenset(),
+        uniform: frozenset[str] = frozenset(),
+        recurrent: bool = True,
+        agreed: Mapping[str, Sequence[Signature]] | None = None,
+        builtins: KernelRules | None = None,
+        floats: frozenset[str] = frozenset(),
+        sums: SumRounding = "separate",
+        first_entry: bool = False,
+        by_parameters: bool = False,
+        of_user: bool = False,
+    ) -> None:
+        self.name: Final = name
+        self.kernels: Final = kernels or {}
+        self.unsigned: Final = unsigned
+        self.signed: Final = signed
+        self.uniform: Final = uniform
+        self.recurrent: Final = recurrent
+        self.agreed: Final = agreed or {}
+        self.builtins: Final = builtins
+        self.floats: Final = floats
+        self.sums: Final = sums
+        self.first_entry: Final = first_entry
+        self.by_parameters: Final = by_parameters
+        self.of_user: Final = of_user
+        self._remembered: Final[dict[tuple[str, Kinds, Kinds], Sequence[Possible]]] = {}
+
+    def replace(self, **changes: Any) -> Target:
+        """A copy with other values of some fields."""
+        fields = {name: value for name, value in vars(self).items() if name != "_remembered"}
+        return Target(**fields | changes)
 
     @property
     def complete(self) -> bool:

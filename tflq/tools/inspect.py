@@ -21,6 +21,7 @@ from tflq.formats.options import options_from_arguments
 from tflq.formats.sources import Source, read_network, reusable_source, size_of
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedSubChannelType, UniformQuantizedType
+from tflq.numerics.kernel_sets import DEFAULT as DEFAULT_SET
 
 if TYPE_CHECKING:
     from tflq.conversion.report import Report
@@ -34,11 +35,13 @@ class Inspection:
     Attributes:
         module: The model as it was read.
         target: What `report` and `explored` convert for.
+        kernel_set: Whose kernels `report` is of.
     """
 
-    def __init__(self, source: Source, target: FilePath | None = None) -> None:
+    def __init__(self, source: Source, target: FilePath | None = None, kernel_set: str = DEFAULT_SET) -> None:
         self._source = reusable_source(source)
         self.target = target
+        self.kernel_set = kernel_set
         self.module: Module = read_network(self._source)
 
     def __repr__(self) -> str:
@@ -77,7 +80,25 @@ class Inspection:
         Raises:
             UnsupportedError: The model cannot be converted for the target.
         """
-        return convert(self._source, format=of_target(self.target).name, target=self.target).report
+        return convert(
+            self._source, format=of_target(self.target).name, target=self.target, kernel_set=self.kernel_set
+        ).report
+
+    def against(self, other: str) -> list[tuple[int, int, str]]:
+        """The operators that compute something else under another kernel set.
+
+        Args:
+            other: The name of the set.
+
+        Returns:
+            Subgraph, number and name of each, in order.
+
+        Raises:
+            UnsupportedError: The model cannot be converted.
+            OptionError: There is no set of the name.
+        """
+        name = options_from_arguments("tflite", None, kernel_set=other).kernel_set
+        return [(row.subgraph, row.operator, row.opcode) for row in self.report.rows if name in row.differs_under]
 
     @cached_property
     def text(self) -> str:
@@ -102,12 +123,13 @@ class Inspection:
         return {**self.summary.to_json(), "quantization": state}
 
 
-def inspect(source: Source, *, target: FilePath | None = None) -> Inspection:
+def inspect(source: Source, *, target: FilePath | None = None, kernel_set: str = DEFAULT_SET) -> Inspection:
     """Look into a model: what it contains, and what a conversion would do with it.
 
     Args:
         source: The model (TFLite or TOSA): a path, bytes or a binary file object.
         target: What `report` and `explored` convert for, as in `tflq.convert`.
+        kernel_set: Whose kernels `report` is of, as in `tflq.convert`.
 
     Returns:
         The module. Summary, report, text and graphs are computed when first asked for.
@@ -115,7 +137,7 @@ def inspect(source: Source, *, target: FilePath | None = None) -> Inspection:
     Raises:
         InvalidModelError: The source is not a valid model.
         FileError: The source cannot be read.
-        OptionError: There is no such target.
+        OptionError: There is no such target, or no such kernel set.
 
     Example:
         ```python
@@ -124,8 +146,8 @@ def inspect(source: Source, *, target: FilePath | None = None) -> Inspection:
         print([row for row in inspection.report.rows if row.outcome == "float"])
         ```
     """
-    options_from_arguments(of_target(target).name, target)
-    return Inspection(source, target)
+    options = options_from_arguments(of_target(target).name, target, kernel_set=kernel_set)
+    return Inspection(source, target, options.kernel_set)
 
 
 JSON_VERSION = 2

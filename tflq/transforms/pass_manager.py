@@ -278,7 +278,19 @@ def verify_stage(module: Module, form: Form | None, stage: str) -> None:
 class Decision:
     """The outcome of one operator of the source model: a row of the report."""
 
-    __slots__ = ("emitted", "exception", "not_kernel", "not_rule", "op", "path", "reason", "remedy", "rule", "warning")
+    __slots__ = (
+        "differs_under",
+        "emitted",
+        "exception",
+        "not_kernel",
+        "not_rule",
+        "op",
+        "path",
+        "reason",
+        "remedy",
+        "rule",
+        "warning",
+    )
 
     def __init__(
         self,
@@ -302,6 +314,7 @@ class Decision:
         self.rule = rule  # that lowered it, if one did
         self.not_kernel = not_kernel  # why none of the kernels that the target lists for it could be used
         self.not_rule = not_rule  # why none of the user's rules for it could be used
+        self.differs_under: tuple[str, ...] = ()  # kernel sets under which it is computed otherwise
 
 
 class Decisions:

@@ -27,7 +27,7 @@ from tflq.dialects.parameters import MultiplyAccumulate, NeverRuns
 from tflq.dialects.tfl.movement import Slice
 from tflq.dialects.tfl.state import ReadVariable
 from tflq.ir.core import Function, Module, Value
-from tflq.ir.types import Shape, TensorType, UniformQuantizedPerAxisType
+from tflq.ir.types import Shape, TensorType, UniformQuantizedPerAxisType, UniformQuantizedType
 from tflq.ir.verifier import axis_problem
 from tflq.transforms.pass_manager import Pass, PassResult
 from tflq.transforms.shape_inference import (
@@ -217,7 +217,9 @@ def _settle_axes(module: Module) -> bool:
     for function in module.functions:
         for value in function.values():
             if "quantized_dimension" in value.info and value.is_constant:
+                axis = {"axis_of_one_scale": value.info["quantized_dimension"]}
                 value.info = {key: item for key, item in value.info.items() if key != "quantized_dimension"}
+                value.info |= axis if isinstance(value.type.element, UniformQuantizedType) else {}
                 changed = True
     return changed
 

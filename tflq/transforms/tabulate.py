@@ -20,7 +20,7 @@ import numpy as np
 from tflq.analysis.evaluate.registry import evaluate_op
 from tflq.dialects.declare import trait_of
 from tflq.dialects.inference import Misfit, broadcast
-from tflq.dialects.quant import RescaleF64, Table2D
+from tflq.dialects.quant import RescaleF32, RescaleF64, Table2D
 from tflq.dialects.tosa.movement import Rescale, Table
 from tflq.dialects.traits import Tabulable
 from tflq.ir.core import Buffer, Function, Module, Op, Value, constant
@@ -279,7 +279,9 @@ class _Tabulation:
 
 
 def _is_per_channel(op: Op) -> bool:
-    return (isinstance(op, Rescale) and op.per_channel) or (isinstance(op, RescaleF64) and np.size(op.scale) > 1)
+    return (isinstance(op, Rescale) and op.per_channel) or (
+        isinstance(op, (RescaleF64, RescaleF32)) and np.size(op.scale) > 1
+    )
 
 
 def _is_8bit(value: Value) -> bool:

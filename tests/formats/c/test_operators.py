@@ -13,7 +13,7 @@ from support.on_c import assert_passes, module_of, need_compiler, written
 
 import tflq
 from tflq.ir.core import Module, Op, Value
-from tflq.ir.types import ScalarType, TensorType, f32, i1, i8, i16, i32, i64, ui8
+from tflq.ir.types import SCALARS, ScalarType, TensorType, f32, i1, i8, i16, i32, i64, ui8
 
 pytestmark = need_compiler
 RNG: Final = np.random.default_rng(3)
@@ -25,7 +25,7 @@ def result(element: ScalarType, *shape: int) -> Value:
 
 
 def op(kind: str, operands: list[Value], element: ScalarType, shape: tuple[int, ...], **attributes: Any) -> Op:
-    return Op(f"tosa.{kind}", operands, [result(element, *shape)], attributes)
+    return Op(f"tosa.{kind}", [*operands], [result(element, *shape)], attributes)
 
 
 def drawn(element: ScalarType, *shape: int) -> Value:
@@ -39,7 +39,7 @@ def rescaled(x: Value, element: ScalarType, numbers: list[int], shifts: list[int
 
 
 def convolved(
-    name: str, x: Value, weight: tuple[int, ...], out: tuple[int, ...], wide: ScalarType = i32, **more: Any
+    name: str, x: Value, weight: tuple[int, ...], out: tuple[int, ...], wide: Any = i32, **more: Any
 ) -> list[Op]:
     """A convolution and its requantization to int8, with shifts on both sides of 31."""
     zero = {"input_zp": -3 if x.type.storage == i8 else 0, "weight_zp": more.pop("weight_zp", 0)}
@@ -242,7 +242,7 @@ def test_all_that_has_no_form_is_refused_at_once(tmp_path: Path) -> None:
     x = argument((1, 3, 3, 3, 1), i8)
     window = {"stride": (1, 1, 1), "dilation": (1, 1, 1), "pad": (0,) * 6, "input_zp": 0, "weight_zp": 0}
     deep = op("conv3d", [x, drawn(i8, 2, 3, 3, 3, 1), drawn(i32, 2)], i32, (1, 1, 1, 1, 2), **window)
-    half = argument((4,), tflq.ir.types.SCALARS["f16"], "half")
+    half = argument((4,), SCALARS["f16"], "half")
     module: Module = module_of([x], [deep])
     with pytest.raises(tflq.UnsupportedError, match="CONV3D is not written in C"):
         written(module, tmp_path)

@@ -196,6 +196,13 @@ CASES: Final[list[Case]] = [
         for e, to, scale in ((i32, i8, [1e-6]), (i32, ui8, [1e-7, 2.5e-8, 1e-9, 3e-7]), (i64, i16, [1e-14]))
     ),
     Case(
+        "ext.rescale_f32",
+        [x(i32, 3, 4)],
+        [(i8, (3, 4))],
+        {"scale": np.asarray([0.01, 0.0078125, 0.5, 0.003], np.float32), "output_zp": 3},
+        (-(1 << 20), 1 << 20),
+    ),
+    Case(
         "ext.rescale_i64",
         [x(i64, 3, 4)],
         [(i32, (3, 4))],

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -92,7 +91,7 @@ def _scale(element: ElementType) -> float:
 def _with_scale(element: ElementType, new: float, at: int) -> ElementType:
     """Of per-axis types, that of one index; those of all, if `at` is even."""
     if isinstance(element, UniformQuantizedType):
-        return replace(element, scale=new)
+        return element.replace(scale=new)
     assert isinstance(element, UniformQuantizedPerAxisType)
     scales = np.array(element.scales)
     if at % 2:
@@ -112,7 +111,7 @@ def _zero_points(draw: Draw, module: Module) -> None:
             continue
         if draw.chance(0.25 if element.storage.bits <= 8 else 0.01):
             ends = element.storage.minimum, element.storage.maximum
-            _retyped(value, replace(element, zero_point=draw.one(*ends, *ends, 0, draw.whole(*ends))))
+            _retyped(value, element.replace(zero_point=draw.one(*ends, *ends, 0, draw.whole(*ends))))
 
 
 def _agree(op: Op) -> None:
@@ -126,7 +125,7 @@ def _agree(op: Op) -> None:
     element, of = bias.type.element, weights.type.element
     with np.errstate(all="ignore"):
         if isinstance(element, UniformQuantizedType) and isinstance(of, UniformQuantizedType):
-            _retyped(bias, replace(element, scale=float(np.float32(x.type.element.scale) * np.float32(of.scale))))
+            _retyped(bias, element.replace(scale=float(np.float32(x.type.element.scale) * np.float32(of.scale))))
         elif isinstance(element, UniformQuantizedPerAxisType) and isinstance(of, UniformQuantizedPerAxisType):
             scales = np.nan_to_num(np.float32(x.type.element.scale) * of.scales, nan=0.0, posinf=np.inf)
             if scales.shape == element.scales.shape:

@@ -16,6 +16,7 @@ from tflq.numerics.requantize.float_forms import FloatForm
 from tflq.numerics.requantize.forms import Ops
 from tflq.numerics.requantize.numpy_ops import NUMPY, NUMPY_FUSED, NumpyOps
 from tflq.numerics.requantize.products import LongProduct
+from tflq.numerics.requantize.rounded import Fallen, Rounded
 from tflq.numerics.requantize.scaling import Bounds, FixedPoint, Range, Scaling
 from tflq.numerics.requantize.split import Split
 
@@ -104,7 +105,7 @@ def test_an_emitter_is_a_class_of_the_operations() -> None:
 
 def test_every_form_is_tried_here() -> None:
     tried = {form for form, _ in BOTTOMS} | {Division}
-    elsewhere = {LongProduct}  # it scales by doubles
+    elsewhere = {LongProduct, Rounded, Fallen}  # they scale by floats
     assert set(forms()) - tried - elsewhere == {Clamped}
     assert set(Clamped.__subclasses__()) <= tried
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tflq.numerics.requantize.rescale_fit import RescaleFit, fit_rescale, saturation_bounds
+from tflq.numerics.requantize.scaling import Float64
 from tflq.numerics.requantize.staircase import float_thresholds
 
 
@@ -30,11 +31,11 @@ def differences(fit: RescaleFit, x: np.ndarray, scale: np.ndarray, lows: int, hi
 def test_every_value(scale: float, bounds: tuple[int, int]) -> None:
     for reach in (100, 40000):
         d = np.asarray([scale])
-        fit = fit_rescale(d, *bounds, -reach, reach)
+        fit = fit_rescale(Float64(d), *bounds, -reach, reach)
         if fit is None:
-            low, high = saturation_bounds(d, *bounds)
+            low, high = saturation_bounds(Float64(d), *bounds)
             reach = max(-low, high)
-            fit = fit_rescale(d, *bounds, -reach, reach)
+            fit = fit_rescale(Float64(d), *bounds, -reach, reach)
         assert fit is not None
         assert not differences(fit, np.arange(-reach, reach + 1)[:, None], d, *bounds)
 
@@ -46,7 +47,7 @@ def test_random_scales(exponent: int, sides: tuple[int, int]) -> None:
     scale = 2.0**exponent * rng.uniform(0.5, 1, 300)
     reach = int(400 / scale.min())
     lows, highs, least, most = -133, 122, -reach * sides[0], reach * sides[1]
-    fit = fit_rescale(scale, lows, highs, least, most)
+    fit = fit_rescale(Float64(scale), lows, highs, least, most)
     assert fit is not None
     thresholds = float_thresholds(np.arange(lows + 1, highs + 1), scale)
     x = np.concatenate([thresholds, thresholds - 1, thresholds + 1, rng.integers(least, most, (400, 300))])
@@ -55,12 +56,12 @@ def test_random_scales(exponent: int, sides: tuple[int, int]) -> None:
 
 def test_none_beyond_its_precision() -> None:
     scale = 2.0**-24 * np.random.default_rng(0).uniform(0.5, 1, 50)
-    assert fit_rescale(scale, -128, 127, -(1 << 31), (1 << 31) - 1) is None
+    assert fit_rescale(Float64(scale), -128, 127, -(1 << 31), (1 << 31) - 1) is None
 
 
 def test_beyond_the_bounds_nothing_changes() -> None:
     scale = np.asarray([0.013, 0.002])
-    low, high = saturation_bounds(scale, -100, 27)
+    low, high = saturation_bounds(Float64(scale), -100, 27)
     x = np.asarray([[low, high], [low - 9, high + 9], [low - 100000, high + 100000]])
     assert (np.clip(rounded(x[:, :1], scale), -100, 27) == -100).all()
     assert (np.clip(rounded(x[:, 1:], scale), -100, 27) == 27).all()
@@ -71,6 +72,6 @@ def test_a_thousand_channels_are_soon_found() -> None:
     times = []
     for _ in range(3):
         start = time.perf_counter()
-        assert fit_rescale(scale, -128, 127, -(1 << 23), 1 << 23) is not None
+        assert fit_rescale(Float64(scale), -128, 127, -(1 << 23), 1 << 23) is not None
         times.append(time.perf_counter() - start)
     assert min(times) < 0.5

@@ -26,15 +26,8 @@ from tflq.dialects.tosa.convolution import (
 )
 from tflq.dialects.tosa.movement import Resize
 from tflq.ir.core import Op
-from tflq.numerics.convolution import (
-    average_pool,
-    float_nearest_index,
-    max_pool,
-    nearest_index,
-    reciprocal_average_pool,
-    steps_of,
-    taps,
-)
+from tflq.numerics.convolution import average_pool, max_pool, reciprocal_average_pool
+from tflq.numerics.resize import float_nearest_index, nearest_index, steps_of, taps
 
 _Convolution: TypeAlias = Conv2D | Conv3D | DepthwiseConv2D | TransposeConv2D
 

@@ -15,6 +15,7 @@ from tflq.analysis.evaluate.registry import evaluator, float_array, floats, of_a
 from tflq.dialects.quant import (
     Dcast,
     Qcast,
+    RescaleF32,
     RescaleF64,
     RescaleI64,
     RescaleMean,
@@ -379,9 +380,9 @@ def _rounded_sum(op: Qcast, y: np.ndarray, zero_point: np.ndarray) -> np.ndarray
 # The rescalings that TOSA lacks.
 
 
-@evaluator(RescaleF64)
-def _rescale_f64(op: RescaleF64, x: np.ndarray) -> np.ndarray:
-    """saturate(round_half_away(double(x) * scale) + output_zp)"""
+@evaluator(RescaleF64, RescaleF32)
+def _rescale_float(op: RescaleF64 | RescaleF32, x: np.ndarray) -> np.ndarray:
+    """saturate(factor(x) + output_zp)"""
     storage, scaled = op.result.type.storage, op.factor.apply(x).reshape(x.shape)
     return np.clip(scaled + op.output_zp, storage.minimum, storage.maximum).astype(storage.dtype)
 

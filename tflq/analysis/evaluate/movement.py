@@ -58,7 +58,7 @@ def _tosa_reverse(op: tosa.Reverse, x: np.ndarray) -> np.ndarray:
 
 @evaluator(tfl.Reshape)
 def _reshape(op: tfl.Reshape, x: np.ndarray, shape: np.ndarray | None = None) -> np.ndarray:
-    return x.reshape(op.new_shape if shape is None or shape.dtype != np.int32 else shape.reshape(-1))
+    return x.reshape(op.option if shape is None or shape.dtype != np.int32 or shape.ndim != 1 else shape)
 
 
 @evaluator(tfl.Squeeze)

@@ -70,14 +70,24 @@ class Reshape(Moved, name="tfl.reshape"):
         ComputedEarly(),
     )
 
+    @property
+    def dims(self) -> Value | None:
+        """The operand if kernels read it: a vector of int32. None if the option counts."""
+        shape = self.shape
+        return shape if shape is not None and shape.type.storage is i32 and shape.type.rank in (None, 1) else None
+
+    @property
+    def option(self) -> list[int]:
+        """The dims of the option, in which [0] stands for a scalar."""
+        dims = [] if self.new_shape is None else [int(d) for d in self.new_shape]
+        return [] if dims == [0] else dims
+
     def infer(self, site: DeclaredShapes) -> Dims:
-        """By the operand if it is a vector of int32, else by the option, where [0] stands for a scalar."""
         if self.shape is not None and self.shape.type.storage is i32:
             dims = site.shape(self.shape)
             if dims is None or len(dims) == 1:
                 return sizes.reshaped(site.dims(self.input), site.ints(self.shape))
-        option = [] if self.new_shape is None else [int(d) for d in self.new_shape]
-        return sizes.reshaped(site.dims(self.input), [] if option == [0] else option)
+        return sizes.reshaped(site.dims(self.input), self.option)
 
 
 class Squeeze(Moved, name="tfl.squeeze"):
@@ -320,6 +330,8 @@ class ReverseV2(Moved, name="tfl.reverse_v2", newest=4):
         for axis in site.elements(self.axes) or ():
             if axis is not None:
                 site.axis(axis, len(dims))
+        if not dims and site.shape(self.axes) != (0,):
+            raise Misfit("a scalar has no axis")
         return dims
 
 

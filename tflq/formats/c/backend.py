@@ -71,8 +71,7 @@ class C(Backend):
         if len(planned) > 1 and "name" in writing.choices:
             key = next((s.key for s in module.signatures or () if s.function == function), None)
             name = identifier(None, f"{name}_{key}")
-        data = writing.choices.get("data")
-        return Writer(planned[function], module, name, writing.stem or name, data, writing.digest).files()
+        return Writer(planned[function], module, name, writing).files()
 
     def pieces(self, module: Module, function: int, target: Any) -> Pieces:
         return self.files(module, function, target, Writing())[0][1]

@@ -21,7 +21,8 @@ from tflq.formats.c.names import bytes_of, c_type, count, dims_of, literal, plus
 from tflq.formats.c.unit import Kernel, Scratch, Unit
 from tflq.ir.core import Op, Value
 from tflq.ir.types import i1, i8, i32, i64
-from tflq.numerics.convolution import nearest_index, reciprocal_scale, steps_of, taps
+from tflq.numerics.convolution import reciprocal_scale
+from tflq.numerics.resize import nearest_index, steps_of, taps
 
 _SIZES: Final = {"int8_t": 1, "uint8_t": 1, "int16_t": 2, "uint16_t": 2, "int32_t": 4, "float": 4, "int64_t": 8}
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from tflq.base.files import Pieces
 from tflq.base.version import __version__
+from tflq.formats.backend import Writing
 from tflq.formats.c.check import DRAWN, main
 from tflq.formats.c.helpers import helpers, needs_math
 from tflq.formats.c.memory import ALIGNMENT
@@ -32,17 +33,17 @@ _ROW: Final = 100
 
 
 class Writer:
-    """The files of one program. name: what symbols begin with. stem: the name of the files. data: one of `DATA`, or
-    None. digest: the SHA-256 of the source in hexadecimal digits, or ""."""
+    """The files of one program. name: what symbols begin with. writing: the stem of the files, and what they say."""
 
-    def __init__(self, program: Program, module: Module, name: str, stem: str, data: str | None, digest: str) -> None:
+    def __init__(self, program: Program, module: Module, name: str, writing: Writing) -> None:
         self._program = program
         self._module = module
         self._name = name
-        self._stem = comment(stem)
+        self._stem = comment(writing.stem or name)
         self._calls = program.calls()
-        self._data = data or ("blob" if program.constant_bytes >= LARGE else "inline")
-        self._digest = digest
+        self._data = writing.choices.get("data") or ("blob" if program.constant_bytes >= LARGE else "inline")
+        self._digest = writing.digest
+        self._kernel_set = comment(writing.kernel_set)
         self._macro = name.upper()
 
     def files(self) -> list[tuple[str, Pieces]]:
@@ -94,6 +95,7 @@ class Writer:
         lines = [
             f"{self._name}: {source}, written by tflq {__version__}",
             f"SHA-256 of the source: {self._digest or 'not known'}",
+            f"kernels: {self._kernel_set or 'not known'}",
             f"arena {program.plan.size} bytes, state {program.state_bytes}, constants {program.constant_bytes}",
             f"multiply-accumulates: {program.products}",
             "The compiler must have two's complement, arithmetic right shifts and 8 bits a byte, which is checked.",

@@ -32,7 +32,7 @@ computed on: a ranked tensor as it is; a scalar as a tensor of rank 0; an unrank
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias
 
 import numpy as np
@@ -288,7 +288,7 @@ def _applied(b: Emitter, x: Value, element: QuantizedType, result: TensorType, s
         after = _split(b, shape, element.axis + 1)[1]
         sizes = [b.emit(NumElements, [part], INDEX) for part in (before, after)]
         flat = _reshaped(b, x, [sizes[0], scalar(count, index), sizes[1]], (None, count, None))
-        around = replace(element, axis=1)
+        around = element.replace(axis=1)
         flat_result = _with_maps(b, flat, around, flat.type.with_element(result.element), step)
     return b.emit(Reshape, [flat_result, shape], result)
 

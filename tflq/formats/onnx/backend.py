@@ -65,13 +65,11 @@ class Qdq(Onnx):
 
     def target(self, name: FilePath | None) -> Any:
         """The target that lists the operators that take the form: by default those for which there is a pattern."""
-        from dataclasses import replace
-
         from tflq.base.files import resource
         from tflq.targets.load import load_target
 
         target = load_target(resource("rules/qdq.toml") if name in (None, "qdq") else name)
-        return replace(target, by_parameters=True)
+        return target.replace(by_parameters=True)
 
     def passes(self, options: Any, form: str) -> Sequence[Pass]:
         from tflq.formats.onnx.qdq import LowerToQdq

@@ -114,8 +114,8 @@ def quantize(op: Qcast, t: Onnx) -> OnnxTensor:
     even."""
     element = op.result.type.element
     scale, zero_point = parameters(op.result.type)
-    if op.rounding not in ("half_away", "half_even") or op.input.type.storage != f32:
-        raise Refused(f"a quotient rounded {op.sum_rounding or op.rounding or 'half to even, with saturation'}")
+    if op.rounding not in ("half_away", "half_even", None) or op.sum_rounding or op.input.type.storage != f32:
+        raise Refused(f"a quotient rounded {op.sum_rounding or op.rounding}")
     low, high = element.storage_min, element.storage_max  # type: ignore[union-attr]
     if not i32.minimum <= low <= high <= i32.maximum:
         raise Refused(f"a quotient in {op.result.type.storage}, which int32 does not hold")
@@ -124,9 +124,11 @@ def quantize(op: Qcast, t: Onnx) -> OnnxTensor:
         y = t.div(x, t.constant(scale, f32))
         # beyond 2^31 the kernels' conversion gives the smallest int32, and its sum with the zero point wraps
         fits = t.less(t.abs(y), t.constant(2.0**31, f32))
-        whole = t.round_half_even(y) if op.rounding == "half_even" else half_away(t, y)
+        whole = half_away(t, y) if op.rounding == "half_away" else t.round_half_even(y)
         counts = t.clip(whole, -(2.0**30), 2.0**30)
         total = t.add(t.cast(counts, i32), t.constant(np.asarray(zero_point, np.int32), i32))
+        if op.rounding is None:
+            return t.clip(total, low, high)
         wrapped = (np.asarray(zero_point, np.int64) - (1 << 31)).astype(np.int32)
         return t.clip(t.where(fits, total, t.constant(wrapped, i32)), low, high)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.formats.onnx.context import Layout, Onnx, channel_row
+from tflq.formats.onnx.dialect import Round
 from tflq.ir.core import Value
 from tflq.ir.types import f32
 from tflq.numerics.requantize.float_forms import Clamp
@@ -49,6 +50,9 @@ class OnnxOps(Ops[Value]):
 
     def floor(self, x: Value) -> Value:
         return self._t.floor(x)
+
+    def rint(self, x: Value) -> Value:
+        return self._t.emit(Round, [x])
 
     def positive(self, x: Value) -> Value:
         return self._t.clip(x, 0, 1)

@@ -6,6 +6,7 @@ it. Sources: the kernels of these names.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import Any, Literal
 
@@ -312,6 +313,11 @@ def _places(op: Op, x: Value, places: np.ndarray) -> np.ndarray:
         raise Refused(f"it reads what its operand does not have: {error}") from None
     assert arrays is not None
     return arrays[0]
+
+
+def ordered_axes(axes: Sequence[int], rank: int) -> list[int]:
+    """Axes counted from 0, in order; none of a scalar."""
+    return sorted({axis % rank for axis in axes}) if rank else []
 
 
 def numbers(operand: Value) -> list[int]:

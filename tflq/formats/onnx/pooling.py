@@ -28,10 +28,11 @@ from tflq.formats.onnx.arithmetic import activated
 from tflq.formats.onnx.context import EXACT, Form, Onnx, OnnxTensor, Result, lowering, static
 from tflq.formats.onnx.convolution import padding, real_sum
 from tflq.formats.onnx.limbs import BITS, plus, split
-from tflq.formats.onnx.movement import numbers
+from tflq.formats.onnx.movement import numbers, ordered_axes
 from tflq.ir.core import Value
 from tflq.ir.types import f32, i1, i32, i64
-from tflq.numerics.convolution import float_nearest_index, float_taps, nearest_index, steps_of, taps, window_counts
+from tflq.numerics.convolution import window_counts
+from tflq.numerics.resize import float_nearest_index, float_taps, nearest_index, steps_of, taps
 
 _Window: TypeAlias = dict[str, Any]
 
@@ -248,7 +249,7 @@ def reduce_axes(op: tfl.AxesReduced, t: Onnx) -> OnnxTensor:
 
 def _reduced(t: Onnx, op: Operator, x: Value, axes: Sequence[int], result: Value, *, keep: bool) -> OnnxTensor:
     kind, rank = _KINDS[type(op)], len(x.type.dims)
-    axes = sorted({a % rank for a in axes}) if rank else []
+    axes = ordered_axes(axes, rank)
     if not axes:
         return t.tensor(x)
     if x.type.storage == i1:
@@ -337,7 +338,9 @@ def mean(op: tfl.Mean, t: Onnx) -> OnnxTensor:
     if op.output.type.storage != f32:
         raise Refused(f"MEAN of plain {op.output.type.storage}")
     rank = len(op.input.type.dims)
-    axes = sorted({a % rank for a in numbers(op.axes)})
+    axes = ordered_axes(numbers(op.axes), rank)
+    if not axes:
+        return t.tensor(op.input)
     count = prod(static(tuple(op.input.type.dims[a] for a in axes)))
     total = real_sum(op, t.reduce(onnx.ReduceSum, t.value(op.input), axes, keep=op.keep_dims))
     return t.bind(t.div(total, t.like(count, total)), op.output)

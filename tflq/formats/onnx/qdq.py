@@ -34,7 +34,7 @@ from tflq.formats.onnx.arithmetic import CLAMPS
 from tflq.formats.onnx.context import Form, Lowering, Onnx, OnnxTensor, Result, lowering, static
 from tflq.formats.onnx.dialect import DequantizeLinear, Gemm, QuantizeLinear, ReduceMean, Resize
 from tflq.formats.onnx.engine import LowerToOnnx, Runtimes, otherwise_notes, runtimes
-from tflq.formats.onnx.movement import numbers
+from tflq.formats.onnx.movement import numbers, ordered_axes
 from tflq.ir.core import Module, Op, Value
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, f32, i8, i32, ui8
 from tflq.numerics.activation import BOUNDS, activation_range
@@ -303,8 +303,9 @@ def fully_connected(op: FullyConnected, t: Onnx) -> OnnxTensor:
 def mean(op: Mean, t: Onnx) -> OnnxTensor:
     """REDUCEMEAN; of whole images with channels first, if they lie so."""
     rank = len(op.input.type.dims)
-    axes = sorted({a % rank for a in numbers(op.axes)})
-    tensor = t.tensor(op.input)
+    axes, tensor = ordered_axes(numbers(op.axes), rank), t.tensor(op.input)
+    if not axes:
+        return tensor
     if tensor.first and axes == [*range(1, rank - 1)]:
         x, axes = tensor.get(t, Form(f32, first=True)), [*range(2, rank)]
         return t.bind(t.reduce(ReduceMean, x, axes, keep=op.keep_dims), op.output, first=op.keep_dims)

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, TypeAlias, TypeGuard
 import numpy as np
 
 from tflq.base.errors import Refused
-from tflq.dialects.quant import RescaleF64, RescaleI64, RescaleMean, RoundingDivideByPot
+from tflq.dialects.quant import RescaleF32, RescaleF64, RescaleFloat, RescaleI64, RescaleMean, RoundingDivideByPot
 from tflq.dialects.tosa.elementwise import Clamp
 from tflq.dialects.tosa.movement import Rescale
 from tflq.formats.onnx.casts import half_away
@@ -24,7 +24,8 @@ from tflq.numerics.fixed_point import Multiplier
 from tflq.numerics.requantize.climb import climbs_of
 from tflq.numerics.requantize.falling import Clipped
 from tflq.numerics.requantize.float_forms import FloatForm, Prepare
-from tflq.numerics.requantize.scaling import Bounds, Factor, FixedPoint, Float64, Range, Scaling
+from tflq.numerics.requantize.rounded import Rounded
+from tflq.numerics.requantize.scaling import Bounds, Factor, FixedPoint, Float32, Float64, Range, Scaling
 from tflq.numerics.requantize.split import Split
 
 # What is computed, whatever computes it: numbers, and what is known of them.
@@ -41,7 +42,7 @@ class Site(NamedTuple):
     result: Value
 
 
-def scaling_of(t: Onnx, op: Rescale | RescaleF64) -> Scaling[Factor]:
+def scaling_of(t: Onnx, op: Rescale | RescaleFloat) -> Scaling[Factor]:
     """The scaling of an op, and of the CLAMP if only it reads the op. Bounds of x - zero_in are those of all channels
     or of each, one for each index of the last dim."""
     storage = op.output.type.storage
@@ -193,7 +194,7 @@ def _emitted(t: Onnx, at: Site, s: Scaling[Factor], fit: FloatForm) -> OnnxTenso
     if y is None:
         x = _of_convolution(t, at, s, fit.prepare())
         y = fit.apply_to_whole(t.operand(at.x, f32, layout, s.zero_in), ops) if x is None else fit.apply(x, ops)
-    result = t.bind(y, at.result, offset=s.zero_out, first=layout.first)
+    result = t.bind(y, at.result, offset=s.zero_out + fit.offset(s.levels.low), first=layout.first)
     result.low, result.high = s.result
     return result
 
@@ -217,12 +218,13 @@ def _of_convolution(t: Onnx, at: Site, s: Scaling[Factor], prepare: Prepare) -> 
 
 
 _TWO_63: Final = 1 << 63
+_NO_FORM: Final = "convert it to TFLite, or for another kernel set"
 
 By: TypeAlias = "Callable[[Onnx, Site, Scaling[Factor]], OnnxTensor | None]"
 
 
-@lowering(Rescale, RescaleF64)
-def rescale(op: Rescale | RescaleF64, t: Onnx) -> OnnxTensor:
+@lowering(Rescale, RescaleF64, RescaleF32)
+def rescale(op: Rescale | RescaleFloat, t: Onnx) -> OnnxTensor:
     if isinstance(op, Rescale) and op.rounding is not None:
         raise Refused(f"a rescaling that is rounded {op.rounding}")
     return requantized(t, Site(op.input, op.output), scaling_of(t, op))
@@ -230,7 +232,10 @@ def rescale(op: Rescale | RescaleF64, t: Onnx) -> OnnxTensor:
 
 def requantized(t: Onnx, at: Site, scaling: Scaling[Factor]) -> OnnxTensor:
     """The result of a requantization, by the first form that applies."""
-    return next(result for form in FORMS if (result := form(t, at, scaling)) is not None)
+    result = next((result for form in FORMS if (result := form(t, at, scaling)) is not None), None)
+    if result is None:
+        raise Refused("no form of a product and a sum in float32 is proven equal to it", _NO_FORM)
+    return result
 
 
 def by_integers(t: Onnx, at: Site, s: Scaling[Factor]) -> OnnxTensor | None:
@@ -296,7 +301,16 @@ def by_doubles(t: Onnx, at: Site, s: Scaling[Factor]) -> OnnxTensor | None:
     return result.within(*s.result)
 
 
-FORMS: Final[tuple[By, ...]] = (by_lines, by_limbs, by_integers, by_doubles)
+def by_rounding(t: Onnx, at: Site, s: Scaling[Factor]) -> OnnxTensor | None:
+    """A factor in float32 as the kernel has it. A sum after the product is left to lines: runtimes may round both
+    together."""
+    if not isinstance(s.factor, Float32) or s.factor.after is not None:
+        return None
+    fit = Rounded.of(s)
+    return None if fit is None else _emitted(t, at, s, fit)
+
+
+FORMS: Final[tuple[By, ...]] = (by_rounding, by_lines, by_limbs, by_integers, by_doubles)
 """The forms of a requantization, the best one first."""
 
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tflq.dialects.quant import RescaleF64, Table2D, Table16Bit
+from tflq.dialects.quant import RescaleF32, RescaleF64, Table2D, Table16Bit
 from tflq.dialects.tosa.movement import Rescale, Table
 from tflq.formats.onnx.context import EXACT, Form, Layout, Onnx, OnnxTensor, lowering
 from tflq.formats.onnx.form_ops import OnnxOps
@@ -32,7 +32,7 @@ def table_pays(ops: Sequence[Op], sources: int) -> bool:
     """Whether a table is worth it: in the place of two ops or more, and of two sources where they requantize."""
     if ops[-1].result.type.storage.bits != 8:
         return False
-    rescales = any(isinstance(op, (Rescale, RescaleF64)) for op in ops)
+    rescales = any(isinstance(op, (Rescale, RescaleF64, RescaleF32)) for op in ops)
     return len(ops) > 1 if sources == 1 else rescales and len(ops) > _FEW
 
 

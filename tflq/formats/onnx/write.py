@@ -21,6 +21,7 @@ from tflq.formats.onnx.dialect import Cast
 from tflq.formats.onnx.engine import OPSET, exact_in
 from tflq.ir.core import Block, Function, Module, Op, Value
 from tflq.ir.types import ScalarType, parameters
+from tflq.numerics.kernel_sets import IN_FILE
 
 if TYPE_CHECKING:
     import onnx
@@ -58,7 +59,11 @@ def onnx_model(module: Module, function: int = 0) -> onnx.ModelProto:
         producer_name="tflq",
         doc_string=module.description or "",
     )
-    onnx.helper.set_model_props(model, graph.metadata())
+    properties = graph.metadata()
+    for metadata in module.metadata or ():
+        if metadata.name == IN_FILE:
+            properties[IN_FILE] = metadata.buffer.data.tobytes().decode()
+    onnx.helper.set_model_props(model, properties)
     return model
 
 

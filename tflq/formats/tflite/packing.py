@@ -12,17 +12,15 @@ from functools import cache
 from typing import Any, Final, TypeAlias
 
 from tflq.base.errors import VerificationError
-from tflq.dialects.tfl import builtin_of
 from tflq.dialects.tfl.state import Custom
 from tflq.formats.flatbuffer.codec import Encoder, string_bytes, template
 from tflq.formats.flatbuffer.layout import (
     enum,
     options_field,
-    options_of,
     table,
     union,
-    unstated_attributes,
 )
+from tflq.formats.tflite.options import check_options, options_table, usual_table
 from tflq.formats.tflite.tensors import (
     TENSOR_TYPES,
     quantization_fields,
@@ -232,25 +230,6 @@ def _numbers(member: str) -> _Numbers | None:
     return _Numbers(member, code, first, tuple(f.name for f in fields))
 
 
-def _member(op: Op) -> str | None:
-    """The options table of an operator: the one it was read with, else the usual one of its builtin."""
-    member: str | None = op.info.get("options")
-    if member is None and ("options" not in op.info or _has_new_attributes(op)):
-        return _usual_member(op.name)
-    return member
-
-
-def _has_new_attributes(op: Op) -> bool:
-    """Whether an operator that was read without options has been given attributes since."""
-    unstated = unstated_attributes(builtin_of(op.name))
-    return any(unstated.get(name) != value for name, value in op.attributes.items())
-
-
-@cache
-def _usual_member(name: str) -> str | None:
-    return options_of(builtin_of(name))
-
-
 class _OperatorForm:
     """The form of operators of one name and options table: the `known` attributes, and `options` if `struct` can pack
     them. short: whether their tables can have the common fields only."""
@@ -266,22 +245,13 @@ class _OperatorForm:
 
 @cache
 def _operator_form(name: str, member: str | None) -> _OperatorForm:
-    usual = member or _usual_member(name)
+    usual = member or usual_table(name)
     known = frozenset(f.name for f in table(usual).fields) if usual else frozenset[str]()
     if name == Custom.op_name:
         known |= {"custom_code"}
     options = None if member is None else _numbers(member)
     union_slot = 0 if options is None else 3 if options.first_union else 11
     return _OperatorForm(known, options, member is None or options is not None, union_slot)
-
-
-def _need_numbers(member: str, attributes: Mapping[str, Any]) -> None:
-    """ValueError if an attribute has no value, or several, where the table of options has a number."""
-    for known in table(member).fields:
-        value = attributes.get(known.name, 0)
-        if known.kind in ("scalar", "enum") and (value is None or isinstance(value, (list, tuple, dict))):
-            stated = "has no value" if value is None else f"is {value}"
-            raise ValueError(f"{known.name} {stated}, and {member} has a number there")
 
 
 class _OperatorTable:
@@ -343,7 +313,7 @@ class OperatorPacker:
         if numbers is not None:
             values = (numbers.member, *map(attributes.get, numbers.names))
             if None in values:
-                _need_numbers(numbers.member, attributes)
+                check_options(numbers.member, attributes)
             options = self._bodies.get(values) or encoder.table(numbers.member, attributes)
             self._bodies[values] = options
         vtable = encoder.vtable(record.vtable)
@@ -356,7 +326,7 @@ class OperatorPacker:
     def _packing(self, op: Op, key: tuple[str, int, int, int]) -> _Packing:
         """The packing of an operator, cached by name, code and numbers of operands and results if it has no more."""
         _, opcode, inputs, outputs = key
-        member = _member(op) if op.info else _usual_member(op.name)
+        member = options_table(op) if op.info else usual_table(op.name)
         form = _operator_form(op.name, member)
         if not form.short or op.intermediates or not op.info.keys() <= _WITHOUT_FIELD:
             return member, form, None
@@ -367,7 +337,7 @@ class OperatorPacker:
 
     def fields(self, op: Op, opcode: int, index: Mapping[Value | None, int]) -> dict[str, Any]:
         """The `Operator` as nested dicts."""
-        info, member = op.info, _member(op)
+        info, member = op.info, options_table(op)
         absent = info.get("absent", ())
         fields: dict[str, Any] = {
             "opcode_index": opcode,
@@ -376,7 +346,7 @@ class OperatorPacker:
             "intermediates": [index[v] for v in op.intermediates] if op.intermediates else info.get("intermediates"),
         }
         if member is not None:
-            _need_numbers(member, op.attributes)
+            check_options(member, op.attributes)
             fields[options_field(member)] = (member, op.attributes)
         for key in ("custom_options", "custom_options_format", "mutating_variable_inputs", "debug_metadata_index"):
             fields[key] = info.get(key)

@@ -9,7 +9,6 @@ the name of its field, and written back as long as it still describes the type.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -147,7 +146,7 @@ def _read_quantization(raw: Mapping[str, Any], storage: ScalarType, shape: Shape
         info["quantized_dimension"] = raw["quantized_dimension"]
     elif isinstance(element, UniformQuantizedPerAxisType) and shape == (element.scales.size,):
         info["quantized_dimension"] = raw["quantized_dimension"]  # a vector does not have it; its only dim is meant
-        element = replace(element, axis=0)
+        element = element.replace(axis=0)
     return element
 
 

@@ -66,7 +66,7 @@ def _faults() -> Iterator[None]:
     """VerificationError for what the tables of a model cannot hold: a text can state anything."""
     try:
         yield
-    except (AttributeError, KeyError, TypeError, ValueError, struct.error) as error:
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError, struct.error) as error:
         raise VerificationError(f"the model cannot be written: {error}") from error
 
 
@@ -244,7 +244,7 @@ class _Writer:
             if op.info or isinstance(op, Custom):
                 return self._operator_table(op, pack, index)
             return pack(op, self.codes.index(op.name, None, 1), index)
-        except (KeyError, TypeError, ValueError, struct.error) as error:
+        except (KeyError, OverflowError, TypeError, ValueError, struct.error) as error:
             place = op.location or next((f"'{v.name}'" for v in op.results), "an operator without results")
             raise VerificationError(f"{place}: {op.name} cannot be written: {error}") from error
 

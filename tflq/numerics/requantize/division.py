@@ -117,6 +117,10 @@ def fit_divisions(stairs: Staircase, low: np.ndarray, high: np.ndarray, sizes: n
     numbers = np.zeros((3, low.size), np.int64)
     failed = np.bincount(owner, (whole.step <= 1) | (whole.most < 1), sizes.size) > 0
     left = np.nonzero(~failed[owner])[0]
+    if not stairs.factor.is_line:
+        left = _try_candidates(whole, left, numbers, (_near, _exactly), (_nearer, _exactly), (_fractions, _exactly))
+        failed[owner[left]] = True
+        return ~failed, *numbers
     left = _try_candidates(whole, left, numbers, (_near, _by_gaps), (_near, _by_distances))
     left = _try_candidates(whole, left, numbers, (_nearer, _by_distances), (_fractions, _by_distances))
     failed[owner[left[whole.clear[left]]]] = True  # for these there is no other proof

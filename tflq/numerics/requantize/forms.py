@@ -67,6 +67,10 @@ class Ops(Generic[X]):
         """Rounded down; x may be overwritten."""
         raise NotImplementedError
 
+    def rint(self, x: X) -> X:
+        """Rounded to the nearest whole number, halves to even, of numbers below 2^22 in magnitude."""
+        raise NotImplementedError
+
     def sign(self, x: X) -> X:
         raise NotImplementedError
 

@@ -55,6 +55,9 @@ class NumpyOps(Ops[np.ndarray]):
     def floor(self, x: np.ndarray) -> np.ndarray:
         return np.floor(x, out=x)
 
+    def rint(self, x: np.ndarray) -> np.ndarray:
+        return np.asarray(np.rint(x))
+
     def sign(self, x: np.ndarray) -> np.ndarray:
         return np.asarray(np.sign(x))
 

@@ -1,4 +1,4 @@
-"""round_half_away(double(x) * scale) as TOSA's RESCALE with one rounding: (x q M + 2^(s-1)) >> s.
+"""A factor in float as TOSA's RESCALE with one rounding: (x q M + 2^(s-1)) >> s.
 
 Both are staircases (`staircase.py`): they are equal on a range of x if they pass each level at the same
 x. With T(n) the threshold of level n, x q M >= (2n - 1) 2^(s-1) must hold at x = T(n) and not at T(n) - 1. Each
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tflq.numerics.requantize.staircase import float_thresholds
+from tflq.numerics.requantize.scaling import Factor
 
 _I31 = (1 << 31) - 1
 _BEYOND = 1 << 62  # beyond any product of 31 by 31 bits
@@ -29,14 +29,14 @@ class RescaleFit(NamedTuple):
     shift: np.ndarray
 
 
-def saturation_bounds(scale: np.ndarray, lows: int, highs: int) -> tuple[int, int]:
+def saturation_bounds(factor: Factor, lows: int, highs: int) -> tuple[int, int]:
     """Bounds beyond which the result, saturated to [lows, highs], is the same as at them."""
-    ends = float_thresholds(np.asarray([lows + 1, highs]), scale)
+    ends = factor.thresholds(np.asarray([lows + 1, highs]))
     return int(ends[0].min()) - 1, int(ends[1].max())
 
 
-def fit_rescale(scale: np.ndarray, lows: int, highs: int, least: int, most: int) -> RescaleFit | None:
-    """The RESCALE by positive scales float64[C] for x in [least, most], saturated to [lows, highs].
+def fit_rescale(factor: Factor, lows: int, highs: int, least: int, most: int) -> RescaleFit | None:
+    """The RESCALE by a factor in float for x in [least, most], saturated to [lows, highs].
 
     None if a channel has none.
     """
@@ -44,27 +44,28 @@ def fit_rescale(scale: np.ndarray, lows: int, highs: int, least: int, most: int)
     levels = np.arange(lows + 1, highs + 1)
     if reach > _I31 + 1 or not levels.size:
         return None
-    fit = RescaleFit(*(np.zeros(scale.size, np.int64) for _ in range(3)))
+    count = factor.slope.size
+    fit = RescaleFit(*(np.zeros(count, np.int64) for _ in range(3)))
     step = max(1, _CHUNK // levels.size)
-    for at in range(0, scale.size, step):
-        if not _fit_block(fit, np.arange(at, min(at + step, scale.size)), scale, levels, least, most):
+    for at in range(0, count, step):
+        if not _fit_block(fit, np.arange(at, min(at + step, count)), factor, levels, least, most):
             return None
     return fit
 
 
 def _fit_block(
-    fit: RescaleFit, channels: np.ndarray, scale: np.ndarray, levels: np.ndarray, least: int, most: int
+    fit: RescaleFit, channels: np.ndarray, factor: Factor, levels: np.ndarray, least: int, most: int
 ) -> bool:
     """Fills in `channels`; answers whether all of them have a multiplier."""
-    thresholds = float_thresholds(levels, scale[channels])
+    scale, thresholds = factor.slope, factor.of_channels(channels).thresholds(levels)
     reach = max(-least, most, 1)
-    for factor in range(1, _LARGEST_FACTOR + 1, 2):
-        if factor > 1 and factor * reach > _I31:
+    for times in range(1, _LARGEST_FACTOR + 1, 2):
+        if times > 1 and times * reach > _I31:
             return False
-        multiplier, shift, exists = _multipliers(levels, thresholds, scale[channels], least, most, factor)
-        exists &= factor * reach <= np.left_shift(np.int64(1), shift - 1)
+        multiplier, shift, exists = _multipliers(levels, thresholds, scale[channels], least, most, times)
+        exists &= times * reach <= np.left_shift(np.int64(1), shift - 1)
         done = channels[exists]
-        fit.factor[done], fit.multiplier[done], fit.shift[done] = factor, multiplier[exists], shift[exists]
+        fit.factor[done], fit.multiplier[done], fit.shift[done] = times, multiplier[exists], shift[exists]
         channels, thresholds = channels[~exists], thresholds[:, ~exists]
         if not channels.size:
             return True

@@ -6,7 +6,9 @@ A factor is all that differs between kernels:
 
     QuantizedMultiplier    MultiplyByQuantizedMultiplier: the multiplier of a real scale, and two roundings
     Float64                round_half_away(double(x) scale): FULLY_CONNECTED of 8 bits
+    Float32                rint(float(x) scale) in float32: operators that the XNNPACK delegate takes
     FixedPoint             TOSA's RESCALE: x M / 2^s, rounded once or twice
+    Shortened              x / 2^s in int16, times a multiplier of 16 bits: the delegate's uint8 on Cortex-A53
 
 Sources: kernels/internal/common.cc, TOSA 1.0 specification, RESCALE;
 kernels/internal/reference/integer_ops/fully_connected.h.
@@ -27,7 +29,7 @@ from tflq.numerics.fixed_point import (
     rescale_i64,
     wide_multipliers,
 )
-from tflq.numerics.requantize.staircase import Staircase, float_thresholds, rescale_thresholds
+from tflq.numerics.requantize.staircase import NEVER, Staircase, float_thresholds, rescale_thresholds
 
 _EXACT: Final = 1 << 24
 """Integers below it in magnitude are clamped as they are, by a scale of 1."""
@@ -96,6 +98,11 @@ class Factor:
     def rises(self) -> bool:
         """Whether greater integers have greater results, or equal ones."""
         raise NotImplementedError
+
+    @property
+    def is_line(self) -> bool:
+        """Whether thresholds are those of a line of reals, `steps`, rounded up."""
+        return True
 
     @property
     def key(self) -> Hashable:
@@ -215,6 +222,100 @@ class Float64(Factor):
 
     def of_channels(self, channels: np.ndarray | slice) -> Float64:
         return Float64(self.scale[channels])
+
+
+class Float32(Factor):
+    """rint(float(x + before) scale + after) - zero_out: float32 [1 or C], positive; each step is rounded to float32,
+    halves to even. `after` is None where nothing is added; else it holds the zero point `zero_out`."""
+
+    __slots__ = ("after", "before", "scale", "zero_out")
+
+    def __init__(self, scale: np.ndarray, before: int = 0, after: np.float32 | None = None, zero_out: int = 0) -> None:
+        self.scale: Final = scale
+        self.before: Final = before
+        self.after: Final = after
+        self.zero_out: Final = zero_out
+
+    @property
+    def slope(self) -> np.ndarray:
+        return self.scale.astype(np.float64)
+
+    @property
+    def rises(self) -> bool:
+        return bool((np.isfinite(self.scale) & (self.scale > 0)).all())
+
+    @property
+    def is_line(self) -> bool:
+        return False
+
+    @property
+    def key(self) -> Hashable:
+        return self.scale.tobytes(), self.before, None if self.after is None else float(self.after), self.zero_out
+
+    @property
+    def steps(self) -> tuple[np.ndarray, np.ndarray]:
+        return 0.5 / self.slope, 1.0 / self.slope
+
+    def thresholds(self, levels: np.ndarray) -> np.ndarray:
+        """By bisection about the border in real numbers: float32 sums and products are off by 2^-22 of it at most."""
+        rows = levels[:, None] if levels.ndim == 1 else levels
+        moved = 0.0 if self.after is None else float(self.after) - self.zero_out
+        border = (rows - 0.5 - moved) / self.slope - self.before
+        reach = 2 + (np.abs(border) + abs(self.before) + np.abs(rows / self.slope)) * 2.0**-21
+        low = np.clip(np.floor(border - reach), -NEVER, NEVER).astype(np.int64)
+        high = np.clip(np.ceil(border + reach), -NEVER, NEVER).astype(np.int64)
+        for _ in range(int(high.max() - low.min()).bit_length() if low.size else 0):
+            if not (low < high).any():
+                break
+            middle = (low + high) >> 1
+            reached = self.apply(middle) >= rows
+            low, high = np.where(reached, low, np.minimum(middle + 1, high)), np.where(reached, middle, high)
+        return low
+
+    def apply(self, x: np.ndarray) -> np.ndarray:
+        product = (x + self.before).astype(np.float32) * self.scale
+        if self.after is None:
+            return np.rint(product).astype(np.float64)
+        return np.rint(product + self.after).astype(np.float64) - self.zero_out
+
+    def of_channels(self, channels: np.ndarray | slice) -> Float32:
+        return Float32(self.scale[channels], self.before, self.after, self.zero_out)
+
+
+class Shortened(Factor):
+    """A sum shifted right (or left, by fewer than 0 bits) into int16, then times multiplier / 2^15; both round half up.
+    right, multiplier: one number each, the latter of 15 bits."""
+
+    __slots__ = ("multiplier", "right")
+
+    def __init__(self, multiplier: int, right: int) -> None:
+        self.multiplier: Final = multiplier
+        self.right: Final = right
+
+    @property
+    def slope(self) -> np.ndarray:
+        return np.ldexp(np.asarray([self.multiplier], np.float64), -15 - self.right)
+
+    @property
+    def rises(self) -> bool:
+        return True
+
+    @property
+    def is_line(self) -> bool:
+        return False
+
+    @property
+    def key(self) -> Hashable:
+        return self.multiplier, self.right
+
+    def apply(self, x: np.ndarray) -> np.ndarray:
+        x = x.astype(np.int64)
+        x = (
+            (x + (1 << (self.right - 1))) >> self.right
+            if self.right > 0
+            else np.clip(x, -1 << 16, 1 << 16) << -self.right
+        )
+        return (np.clip(x, -1 << 15, (1 << 15) - 1) * self.multiplier + (1 << 14)) >> 15
 
 
 F = TypeVar("F", bound=Factor, covariant=True)

@@ -21,6 +21,7 @@ from tflq.formats.pipeline import form_of, narrowing, passes_of
 from tflq.formats.sources import Source, read
 from tflq.formats.tflite.writer import write
 from tflq.ir.core import Function, Location, Module, Op, Value
+from tflq.numerics.kernel_sets import DEFAULT as DEFAULT_SET
 from tflq.tools.verify.inputs import generated_inputs
 from tflq.tools.verify.interface import function_number, signature_of
 from tflq.tools.verify.layers import BUDGET, seen_as
@@ -216,6 +217,7 @@ def bisect(
     mac: Mac = "integer",
     fallback: Fallback = "float",
     semantics: Semantics = "interpreter",
+    kernel_set: str = DEFAULT_SET,
     state: State | None = None,
     signature: str | None = None,
     batch: int | None = None,
@@ -237,6 +239,7 @@ def bisect(
         mac: As in `tflq.convert`.
         fallback: As in `tflq.convert`.
         semantics: As in `tflq.convert`.
+        kernel_set: As in `tflq.convert`.
         state: As in `tflq.convert`.
         signature: As in `tflq.convert`.
         batch: As in `tflq.convert`.
@@ -278,6 +281,7 @@ def bisect(
         mac=mac,
         fallback=fallback,
         semantics=semantics,
+        kernel_set=kernel_set,
         state=state,
         signature=signature,
         batch=batch,

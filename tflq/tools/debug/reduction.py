@@ -45,6 +45,7 @@ from tflq.formats.tflite.reader import read
 from tflq.formats.tflite.writer import write
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import TensorType, UniformQuantizedPerAxisType, UniformQuantizedType
+from tflq.numerics.kernel_sets import DEFAULT as DEFAULT_SET
 from tflq.tools.samples.files import files_of
 from tflq.tools.samples.reading import check_data, samples_of
 from tflq.tools.verify.comparison import verify
@@ -402,6 +403,7 @@ def reduce(
     target: FilePath | None = None,
     mac: Mac = "integer",
     fallback: Fallback = "float",
+    kernel_set: str = DEFAULT_SET,
     inputs: Any = None,
     seeds: int = 2,
     timeout: float = 120.0,
@@ -419,6 +421,7 @@ def reduce(
         target: As in `tflq.convert`.
         mac: As in `tflq.convert`.
         fallback: As in `tflq.convert`.
+        kernel_set: As in `tflq.convert`.
         inputs: Samples, in any form of docs/data.md but images. By default the inputs of `tflq.verify`: `seeds` random
             sets, then edge values. The first one on which an entry fails is used.
         seeds: Number of sets of random inputs.
@@ -458,8 +461,8 @@ def reduce(
         path = "" if isinstance(model, bytes) else os.fspath(model)
         raise OptionError(Reason("only TFLite models can be reduced; this is a TOSA file", path, remedy=remedy))
     format = of_target(target, static=True).name
-    options_from_arguments(format, target, mac=mac, fallback=fallback)
-    options = {"target": target, "mac": mac, "fallback": fallback, "format": format}
+    options_from_arguments(format, target, mac=mac, fallback=fallback, kernel_set=kernel_set)
+    options = {"target": target, "mac": mac, "fallback": fallback, "kernel_set": kernel_set, "format": format}
     with ExitStack() as stack:
         failure_of = predicate or stack.enter_context(Conversion(options, timeout=timeout))
         reduction = _reduced(source, data, failure_of, start, seeds, inputs, timeout)

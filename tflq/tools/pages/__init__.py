@@ -19,7 +19,7 @@ from tflq.base.errors import MissingPackageError, TflqError
 from tflq.base.version import __version__
 from tflq.conversion.convert import integer_form
 from tflq.dialects.forms import is_tosa
-from tflq.dialects.quant import RescaleF64, Table2D, Table16Bit
+from tflq.dialects.quant import RescaleF32, RescaleF64, Table2D, Table16Bit
 from tflq.dialects.registry import description
 from tflq.dialects.tfl import convolution as tfl
 from tflq.dialects.tfl.arithmetic import Mul
@@ -206,6 +206,9 @@ def _special(op: Op, names: Mapping[Value, str]) -> str:
         case RescaleF64():
             scale = f"{op.scale[0]:.17g}" if op.scale.size == 1 else f"scale[c], {_span(op.scale)}"
             return f"saturate(round({x} · {scale}) in float64, half away from zero{_plus(op.output_zp)})"
+        case RescaleF32() if op.after is None and not op.before:
+            scale = f"{op.scale[0]:.9g}" if op.scale.size == 1 else f"scale[c], {_span(op.scale)}"
+            return f"saturate(rint({x} · {scale}) in float32{_plus(op.output_zp)})"
         case Conv2D() | Conv3D() | DepthwiseConv2D() | TransposeConv2D():
             return _convolution(op, x)
         case Table() | Table2D() | Table16Bit():

@@ -17,6 +17,8 @@ from tflq.base.files import FilePath
 from tflq.conversion.extensions import extension_of
 from tflq.formats.backend import Backend, backend, of_target
 from tflq.formats.options import Fallback, Mac, Prefer, Semantics, State, changed, options_from_arguments
+from tflq.numerics.kernel_sets import DEFAULT as DEFAULT_SET
+from tflq.numerics.kernel_sets import NEWEST
 from tflq.tools.sweep.baseline import Change, failing, options_of, read_entries
 from tflq.tools.sweep.driver import Driver, Observer, Silent, changes_since, task_for
 from tflq.tools.sweep.manifest import (
@@ -310,6 +312,7 @@ def run_sweep(
     prefer: Prefer = "speed",
     fallback: Fallback = "float",
     semantics: Semantics = "interpreter",
+    kernel_set: str = DEFAULT_SET,
     state: State | None = None,
     reset_signature: bool = False,
     rules: Sequence[FilePath] = (),
@@ -353,6 +356,7 @@ def run_sweep(
         prefer: As in `tflq.convert`, for all models and targets.
         fallback: As in `tflq.convert`, for all models and targets.
         semantics: As in `tflq.convert`, for all models and targets.
+        kernel_set: As in `tflq.convert`, for all models and targets.
         state: As in `tflq.convert`, for all models and targets.
         reset_signature: As in `tflq.convert`, for all models and targets.
         rules: Python files with an `EXTENSION`. An `Extension` itself cannot be sent to another process.
@@ -405,6 +409,7 @@ def run_sweep(
         prefer=prefer,
         fallback=fallback,
         semantics=semantics,
+        kernel_set=NEWEST.get(kernel_set, kernel_set),
         state=state,
         reset_signature=reset_signature,
         rules=[os.path.abspath(path) for path in rules],

@@ -18,6 +18,7 @@ from tflq.base.errors import (
     FileError,
     OptionError,
     Reason,
+    TflqError,
     check_choice,
     check_flags,
     check_number,
@@ -28,11 +29,13 @@ from tflq.base.errors import (
 from tflq.base.files import check_link, on_disk, reads_once
 from tflq.formats.backend import opening
 from tflq.formats.flatbuffer.structure import folder_error, refuse_foreign
+from tflq.numerics.kernel_sets import Exactness
 from tflq.tools.samples.files import Images, Level
 from tflq.tools.samples.reading import check_data
 from tflq.tools.verify.entries import comparable
 from tflq.tools.verify.inputs import Case, Cases, Options, Source
 from tflq.tools.verify.interface import Expectation, ReportLike, broken, reported
+from tflq.tools.verify.kernels import exactness_of, mismatch, resolver_for
 from tflq.tools.verify.layers import (
     AnyRunner,
     Cut,
@@ -140,7 +143,7 @@ class _Comparison:
     def run(self, path_a: str, path_b: str) -> None:
         reports = reported(self._options.report) if self._options.report is not None else {}
         a, b = self._opened(path_a, path_b)
-        if a is None or b is None:
+        if a is None or b is None or self._has_other_kernels(a):
             return
         self.result.interpreter = " and ".join(dict.fromkeys((a.interpreter, b.interpreter)))
         self.result.inexact = b.inexact if isinstance(b, FileRunner) else ""
@@ -179,6 +182,15 @@ class _Comparison:
         with suppress(RunError):  # what comes after the cut need not run
             openings[0].result().release()
         return self._get_original(self._pool.submit(self._open_cut, self._cut)), openings[1].result()
+
+    def _has_other_kernels(self, a: AnyRunner) -> bool:
+        """Whether the original runs on other kernels than the other model reproduces, which is noted."""
+        exactness = self._options.exactness
+        if exactness is None or not isinstance(a, TfliteRunner):
+            return False
+        why = mismatch(exactness, self._options.resolver, self._options.timeout, beside=a)
+        self.result.incomparable += [why] if why else []
+        return bool(why)
 
     def _open_cut(self, cut: Cut) -> AnyRunner:
         """The original up to a cut."""
@@ -535,7 +547,7 @@ def verify(
     layers: bool = False,
     batch: int | None = None,
     shapes: Mapping[str, Sequence[int]] | None = None,
-    resolver: Resolver = "reference",
+    resolver: Resolver | None = None,
     runtime: Runtime | None = None,
     interface: bool = True,
     max_lsb: float = 0,
@@ -570,7 +582,8 @@ def verify(
         batch: Size of the inputs' first dimension where the model leaves it open.
         shapes: Whole shapes of inputs, by name. Dimensions that stay open are run at two sizes, larger than any window
             of the model.
-        resolver: Which kernels to run: "reference", "optimized" (no delegate) or "default" (with delegates). Operators
+        resolver: Which kernels to run: "reference", "optimized" (no delegate) or "default" (with delegates). By default
+            those of the kernel set that `b`, a TFLite file, names in its metadata, else "reference". Operators
             without a reference kernel, or with one known to be wrong, run on the optimized ones in both models; the
             result lists them (`apart`).
         runtime: What runs `b`: an ONNX file "onnxruntime", which it is without this, or "openvino"; a TFLite file
@@ -613,12 +626,25 @@ def verify(
     check_number("rtol", rtol, 0, optional=True)
     check_number("batch", batch, 1, whole=True, optional=True)
     check_flags(layers=layers, interface=interface, time=time)
-    check_choice("resolver", resolver, get_args(Resolver))
+    check_choice("resolver", resolver, get_args(Resolver), optional=True)
     check_choice("runtime", runtime, get_args(Runtime), optional=True)
     check_shapes(shapes)
     check_data("inputs", inputs)
     tolerance = Tolerance.from_arguments(max_lsb, atol, rtol)
     options: dict[str, Any] = {"inputs": inputs, "seeds": seeds, "seed": seed, "layers": layers, "batch": batch}
-    options |= {"resolver": resolver, "runtime": runtime, "interface": interface, "report": report, "time": time}
+    exactness = None if resolver else _exactness(b)
+    options |= {"resolver": resolver or resolver_for(exactness), "exactness": exactness, "runtime": runtime}
+    options |= {"interface": interface, "report": report, "time": time}
     options |= {"images": Images.of(mean, scale), "timeout": timeout, **({"progress": progress} if progress else {})}
     return compare_models(a, b, Options(**options, shapes=shapes or {}, tolerance=tolerance))
+
+
+def _exactness(source: Source) -> Exactness | None:
+    """The kernel sets that a file names."""
+    if hasattr(source, "read"):
+        return None
+    try:
+        with _path(source) as path:
+            return exactness_of(path)
+    except TflqError:
+        return None  # the comparison says what is wrong with the file

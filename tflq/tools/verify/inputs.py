@@ -15,6 +15,7 @@ import numpy as np
 
 from tflq.base.errors import OptionError, Reason
 from tflq.base.files import FilePath
+from tflq.numerics.kernel_sets import Exactness
 from tflq.tools.samples.files import Images, Samples
 from tflq.tools.samples.inputs import Entry, Input
 from tflq.tools.samples.reading import samples_of
@@ -117,7 +118,8 @@ class Recorded(Protocol):
 
 @dataclass(frozen=True)
 class Options:
-    """Options of a comparison: those of `verify`, by the same names, and `recorded` outputs of the original.
+    """Options of a comparison: those of `verify`, by the same names, `recorded` outputs of the original, and the
+    kernel sets that the other model names, if these say which kernels run it.
 
     Recorded outputs replace a run if nothing else of it is needed.
     """
@@ -130,6 +132,7 @@ class Options:
     batch: int | None = None
     shapes: Mapping[str, Sequence[int]] = field(default_factory=dict)
     resolver: Resolver = "reference"
+    exactness: Exactness | None = None
     runtime: Runtime | None = None
     interface: bool = True
     tolerance: Tolerance = EXACT

@@ -14,6 +14,7 @@ from tflq.base.documents import DocumentError, checked, exactly, read_json
 from tflq.base.errors import OptionError, Reason, not_expected
 from tflq.base.files import FilePath
 from tflq.ir.core import Module, Signature
+from tflq.numerics.kernel_sets import IN_FILE
 from tflq.tools.verify.model_file import Entry, Graph, ModelFile, Operator, Tensor, entry_of
 from tflq.tools.verify.runner import FileRunner, Names
 from tflq.tools.verify.tflite_runner import TfliteRunner
@@ -40,11 +41,13 @@ def interface_differences(a: ModelFile, b: ModelFile) -> list[str]:
 
 def _metadata(a: Mapping[str, bytes], b: Mapping[str, bytes]) -> Iterator[str]:
     for name in a:
+        if name == IN_FILE:
+            continue
         if name not in b:
             yield f"metadata '{name}' is missing"
         elif name != RUNTIME and a[name] != b[name]:
             yield f"metadata '{name}' is {_short(b[name])} instead of {_short(a[name])}"
-    yield from (f"metadata '{name}' is new" for name in b if name not in a and name != RUNTIME)
+    yield from (f"metadata '{name}' is new" for name in b if name not in a and name not in (RUNTIME, IN_FILE))
 
 
 def _entries(a: ModelFile, b: ModelFile, before: Entry, after: Entry) -> Iterator[str]:

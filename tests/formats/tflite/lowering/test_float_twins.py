@@ -18,8 +18,8 @@ from tflq.formats.tflite.lowering.engine import CheckLegality, Select
 from tflq.formats.tflite.writer import write
 from tflq.ir.core import Function, Module, Value
 from tflq.ir.types import ScalarType, TensorType, f32, i8, i32, ui8
-from tflq.numerics.convolution import integer_steps, rational_steps
 from tflq.numerics.fixed_point import quantize_multipliers
+from tflq.numerics.resize import integer_steps, rational_steps
 from tflq.transforms.canonicalize import CommonSubexpressionElimination, DeadCodeElimination
 from tflq.transforms.pass_manager import Pipeline
 

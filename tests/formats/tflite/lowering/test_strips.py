@@ -20,8 +20,8 @@ from tflq.formats.tflite.lowering.strips import SplitRows
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, i8, i32
 from tflq.ir.verifier import verify
-from tflq.numerics.convolution import integer_steps
 from tflq.numerics.fixed_point import Multiplier
+from tflq.numerics.resize import integer_steps
 
 HALF = Multiplier(1 << 30, -6)
 IMAGE = (2, 24, 90, 3)

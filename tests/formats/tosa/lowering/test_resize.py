@@ -10,7 +10,7 @@ from support.on_tosa import assert_exact, assert_near_kernel
 from tflq.dialects.builder import Builder
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, TensorType, f32, i8, i16, i32, i64, ui8
-from tflq.numerics.convolution import Steps, integer_steps, nearest_steps, rational_steps
+from tflq.numerics.resize import Steps, integer_steps, nearest_steps, rational_steps
 
 FLAGS = [(False, False), (True, False), (False, True)]
 SIZES = [

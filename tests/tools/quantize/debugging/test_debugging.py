@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import math
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -42,13 +41,13 @@ def spoiled(path: Path, tensor: str, what: str) -> Path:
     if what == "weights":
         weights = op.operand(1).type.element
         assert isinstance(weights, UniformQuantizedPerAxisType)
-        wrong: Any = replace(weights, scales=weights.scales * np.float32(1.5))
+        wrong: Any = weights.replace(scales=weights.scales * np.float32(1.5))
         op.operand(1).type = op.operand(1).type.with_element(wrong)
     else:
         element = op.result.type.element
         assert isinstance(element, UniformQuantizedType)
         place = -128 if element.zero_point > 0 else 127
-        wrong = replace(element, scale=element.scale / 10) if what == "range" else replace(element, zero_point=place)
+        wrong = element.replace(scale=element.scale / 10) if what == "range" else element.replace(zero_point=place)
         op.result.type = op.result.type.with_element(wrong)
     return written(path.parent, module, f"{what}.tflite")
 

@@ -147,8 +147,8 @@ def quantize(op: Qcast, k: Kernels) -> Value:
             raise Refused(f"no kernel quantizes to {storage}", "store it in i32")
         return k.emit(Cast, [saturated_sum(k, y, zero, low, high)], result)
     whole = k.cast(y, i32)
-    shift = np.where(zero == 0, 1, zero)
-    shifted = k.cast(k.add(whole, shift), f32)
+    shift = np.where(zero == 0, 1, zero) if op.rounding else np.zeros_like(zero)  # without a rounding, it saturates
+    shifted = k.cast(k.add(whole, shift) if op.rounding else whole, f32)
     top = (high + shift - zero).astype(np.float32)
     over = k.sub(top[()] if (top == high).all() else top, shifted, "RELU")
     above_low = k.cast(k.sub(high - low, over, "RELU"), i32)

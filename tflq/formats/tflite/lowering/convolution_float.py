@@ -21,7 +21,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from tflq.dialects.quant import RescaleF64
+from tflq.dialects.quant import RescaleF32, RescaleF64
 from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D
 from tflq.dialects.tosa.convolution import Convolution
 from tflq.dialects.tosa.elementwise import Clamp
@@ -112,7 +112,7 @@ def _requantized(
 ) -> Value | None:
     """`filters` float32, summed over `axes`."""
     storage, rescaling = x.type.storage, k.only_user(op.output, Op)
-    if storage.bits != 8 or not bias.is_constant or not isinstance(rescaling, (Rescale, RescaleF64)):
+    if storage.bits != 8 or not bias.is_constant or not isinstance(rescaling, (Rescale, RescaleF64, RescaleF32)):
         return None
     if not bias.array.size or (isinstance(rescaling, Rescale) and rescaling.input_zp):
         return None

@@ -19,7 +19,7 @@ import numpy as np
 
 from tflq.analysis.evaluate.registry import evaluate_op
 from tflq.base import sized
-from tflq.dialects.quant import Dcast, Qcast, RescaleF64, Scast, Table2D, Table16Bit
+from tflq.dialects.quant import Dcast, Qcast, RescaleF32, RescaleF64, RescaleFloat, Scast, Table2D, Table16Bit
 from tflq.dialects.tfl import arithmetic
 from tflq.dialects.tfl import movement as tfl
 from tflq.dialects.tfl import pooling as tfl_reduction
@@ -105,7 +105,7 @@ def _clamp(op: Clamp, k: Kernels) -> Value | None:
 # Requantizations.
 
 
-def _rescale(op: Rescale | RescaleF64, k: Kernels) -> Value | None:
+def _rescale(op: Rescale | RescaleFloat, k: Kernels) -> Value | None:
     x = _whole(k, op)
     if x is not None:
         fit = float_rescale(op, k, Bounds.of(*input_range(op, k)))
@@ -152,7 +152,7 @@ def _word(k: Kernels, x: Value, zero: int) -> Value | None:
     return k.sub(k.cast(x, i32), zero) if zero else k.cast(x, i32)
 
 
-def _rescaled_entries(op: Rescale | RescaleF64, k: Kernels) -> Value:
+def _rescaled_entries(op: Rescale | RescaleFloat, k: Kernels) -> Value:
     """A table of the result of each 8-bit number, by channel, where no line is proven."""
     x = k.value(op.input)
     channels = op.multiplier.size if isinstance(op, Rescale) else np.size(op.scale)
@@ -165,7 +165,7 @@ def _rescaled_entries(op: Rescale | RescaleF64, k: Kernels) -> Value:
     return _entries(k, entries.T.reshape(-1), index, op.output.type.storage)
 
 
-def _whole(k: Kernels, op: Rescale | RescaleF64) -> Value | None:
+def _whole(k: Kernels, op: Rescale | RescaleFloat) -> Value | None:
     """The operand less its zero point in float32; None if that is not exact."""
     x, zero = k.value(op.input), op.input_zp if isinstance(op, Rescale) else 0
     if x.type.storage in BYTES:
@@ -452,6 +452,7 @@ FORMS: Final[dict[type[Op], Portable]] = {
     ReduceSum: _sum,
     Rescale: _rescale,
     RescaleF64: _rescale,
+    RescaleF32: _rescale,
     Resize: movement.resize,
     Dcast: edges.dequantize,
     Dequantize: _half,

@@ -39,8 +39,8 @@ from tflq.formats.tflite.lowering.movement import joined
 from tflq.formats.tflite.lowering.resize import interpolated, resized_dims
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, Shape, f32, i1, i8, i16, i32
-from tflq.numerics.convolution import float_nearest_index, nearest_index
 from tflq.numerics.float_basics import EXACT
+from tflq.numerics.resize import float_nearest_index, nearest_index
 
 Change = Callable[[Value], Value]
 
@@ -59,8 +59,8 @@ def moved_elements(op: tfl.Moved | Gather, k: Kernels) -> Value | None:
     if twin is None or any(v is not None and not v.is_constant for v in others):
         return None
     result, attributes = Value(op.result.type.with_element(f32)), dict(op.attributes)
-    if isinstance(op, tfl.Reshape) and op.shape is not None:
-        attributes["new_shape"] = op.shape.array  # tf2onnx reads it
+    if isinstance(op, tfl.Reshape) and op.dims is not None:
+        attributes["new_shape"] = op.dims.array  # tf2onnx reads it
     k.ops.append(Op(op.name, [twin.value, *others], [result], attributes, op.location))
     return integers_of(k, Twin(result, twin.offset), op.result.type.storage)
 
@@ -99,11 +99,11 @@ _ANY: Final = (i1, i8, i16, i32)
 
 def reshape(op: tfl.Reshape, k: Kernels) -> Value | None:
     """By the operand, which is as it is if it is constant; else by what is known of it, or the option."""
-    if op.shape is not None and op.shape.is_constant:
+    if op.dims is not None and op.dims.is_constant:
         return moved_elements(op, k)
     dims = op.result.type.shape
-    if op.shape is not None:
-        known = _known(k, op.shape)
+    if op.dims is not None:
+        known = _known(k, op.dims)
         dims = None if known is None else tuple(None if d is None or d < 0 else d for d in known.elements())
     if dims is None or dims.count(None) > 1:
         return None

@@ -20,7 +20,7 @@ from typing import Final, TypeAlias, TypeVar
 import numpy as np
 
 from tflq.dialects.builder import squeezed
-from tflq.dialects.quant import RescaleF64, RescaleI64, RoundingDivideByPot
+from tflq.dialects.quant import RescaleFloat, RescaleI64, RoundingDivideByPot
 from tflq.dialects.tfl.arithmetic import Sign
 from tflq.dialects.tosa.convolution import Conv2D, DepthwiseConv2D
 from tflq.dialects.tosa.elementwise import Clamp
@@ -120,7 +120,7 @@ def _climbs(scalings: list[Scaling[FixedPoint]], k: Kernels) -> list[_Climb]:
 
 
 def scaling_of(
-    op: Rescale | RescaleF64, factor: Kind, k: Kernels, accumulator: Bounds | None = None
+    op: Rescale | RescaleFloat, factor: Kind, k: Kernels, accumulator: Bounds | None = None
 ) -> tuple[Scaling[Kind], Clamp | None]:
     """The scaling of an op by its factor, and the clamp that is part of it, if the only reader is a clamp."""
     storage = op.output.type.storage
@@ -131,7 +131,7 @@ def scaling_of(
     return Scaling(factor, zero, op.output_zp, bounds, Range(*ends)), clamp
 
 
-def input_range(op: Rescale | RescaleF64, k: Kernels) -> tuple[int, int]:
+def input_range(op: Rescale | RescaleFloat, k: Kernels) -> tuple[int, int]:
     """Bounds of the operand less its zero point: those noted on the op (`input_range`), else those that follow."""
     zero = op.input_zp if isinstance(op, Rescale) else 0
     if op.input_range:

@@ -31,7 +31,7 @@ from typing import Final
 
 import numpy as np
 
-from tflq.dialects.quant import RescaleF64, Table2D
+from tflq.dialects.quant import RescaleFloat, Table2D
 from tflq.dialects.tosa import convolution as tosa
 from tflq.dialects.tosa.elementwise import Clamp
 from tflq.dialects.tosa.movement import Rescale, Table
@@ -46,6 +46,7 @@ from tflq.numerics.requantize.climb import Climb, climbs_of, table_climb
 from tflq.numerics.requantize.distance import Distance
 from tflq.numerics.requantize.falling import Falling
 from tflq.numerics.requantize.float_forms import FloatForm
+from tflq.numerics.requantize.rounded import Fallen, Rounded
 from tflq.numerics.requantize.scaling import Bounds
 from tflq.numerics.requantize.split import Split
 
@@ -72,7 +73,7 @@ class FloatRescale:
     """A RESCALE, with the clamp that is part of it, in float32; the result is a whole number, `offset` less than the
     stored one."""
 
-    op: Rescale | RescaleF64
+    op: Rescale | RescaleFloat
     clamp: Clamp | None
     form: FloatForm
     offset: int
@@ -95,7 +96,7 @@ class FloatRescale:
         return result
 
 
-def float_rescale(op: Rescale | RescaleF64, k: Kernels, accumulator: Bounds) -> FloatRescale | None:
+def float_rescale(op: Rescale | RescaleFloat, k: Kernels, accumulator: Bounds) -> FloatRescale | None:
     """A RESCALE of accumulators within bounds in float32; None without a proof."""
     s, clamp = scaling_of(op, op.factor, k, accumulator)
     low, high = accumulator.range
@@ -105,11 +106,15 @@ def float_rescale(op: Rescale | RescaleF64, k: Kernels, accumulator: Bounds) -> 
         return None
     if not s.factor.rises:
         return None
+    if k.sums != "any" and (fallen := Fallen.of(s)) is not None:
+        return FloatRescale(op, clamp, fallen, fallen.offset(s.levels.low) + s.zero_out)
     forms = MOVABLE if k.sums == "any" else FLOAT32
     for climb in climbs_of(s):
         form = fitted(k, climb, forms)
         if form is not None:
             return FloatRescale(op, clamp, form, form.offset(climb.bottom) + s.zero_out)
+    if (rounded := Rounded.of(s)) is not None:
+        return FloatRescale(op, clamp, rounded, rounded.offset(s.levels.low) + s.zero_out)
     return None
 
 

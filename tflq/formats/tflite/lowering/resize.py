@@ -7,7 +7,7 @@ A dim in which every output is one element is one GATHER, or nothing, if that is
 the batch. NEAREST_NEIGHBOR is the builtin with the flags that agree, if any do, else GATHERs.
 
 Where 8 bits are there as float32, RESIZE_BILINEAR is the builtin, if its positions are exact
-(`tflq.numerics.convolution.float_kernel`):
+(`tflq.numerics.resize.float_kernel`):
 
     ADD of 1/2, RESIZE_BILINEAR, FLOOR     where a half is rounded up: weights add up to 1
     RESIZE_BILINEAR, MUL, ADD, FLOOR       away from zero: a factor a little above 1 takes halves to the other side
@@ -33,8 +33,8 @@ from tflq.dialects.traits import Tabulable
 from tflq.formats.tflite.lowering.lowering import Kernels, Twin, integers_of, lowering, moved
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, TensorType, f32, i32
-from tflq.numerics.convolution import Steps, float_kernel, float_nearest_index, is_copy, nearest_index, steps_of, taps
 from tflq.numerics.float_basics import multiply_add
+from tflq.numerics.resize import Steps, float_kernel, float_nearest_index, is_copy, nearest_index, steps_of, taps
 
 
 @lowering(Resize)

@@ -21,7 +21,7 @@ import numpy as np
 
 from tflq.base.errors import Reason, UnsupportedError
 from tflq.dialects.builder import Operand
-from tflq.dialects.quant import RescaleF64, RescaleI64
+from tflq.dialects.quant import RescaleF32, RescaleF64, RescaleI64
 from tflq.dialects.tosa.convolution import Convolution, MatMul
 from tflq.dialects.tosa.movement import Rescale
 from tflq.formats.tflite.lowering.lowering import BROADCAST_DIMS, KernelBuilder, Kernels
@@ -187,7 +187,7 @@ class WeightedSum:
 def fits_int32(k: Kernels, op: Convolution | MatMul) -> bool:
     """Whether the one reader of an accumulator says that it stays within int32."""
     user = k.only_user(op.output, Op)
-    if not isinstance(user, (Rescale, RescaleF64, RescaleI64)) or user.input_range is None:
+    if not isinstance(user, (Rescale, RescaleF64, RescaleF32, RescaleI64)) or user.input_range is None:
         return False
     low, high = user.input_range
     return low >= i32.minimum and high <= i32.maximum

@@ -181,7 +181,7 @@ def _is_windowed(op: Op) -> bool:
 def _is_resized_in_integers(op: Op) -> bool:
     if not isinstance(op, Resize):
         return False
-    from tflq.numerics.convolution import float_kernel, steps_of
+    from tflq.numerics.resize import float_kernel, steps_of
 
     sizes = (v.type.dims[1:3] for v in (op.input, op.output))
     return float_kernel(steps_of(op.scale, op.offset), *sizes) is None
@@ -300,7 +300,7 @@ def _window(op: _Windowed, rows: _Rows) -> tuple[_Rows, Mapping[str, object]]:
 
 
 def _resized(op: Resize, rows: _Rows, height: int) -> tuple[_Rows, Mapping[str, object]]:
-    from tflq.numerics.convolution import steps_of
+    from tflq.numerics.resize import steps_of
 
     steps = steps_of(op.scale, op.offset)[0]
     first, last = (at * steps.d + steps.offset for at in (rows.begin, rows.end - 1))

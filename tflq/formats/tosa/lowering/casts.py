@@ -190,7 +190,7 @@ def quantize(op: Qcast, t: Tosa) -> Value:
         raise Refused("quantization to i32 rounds half_away only")
     if storage is i32:
         return saturated_sum(t, rounded_half_away(t, close_quotient(t, x, scale)), zero, low, high)
-    x = _within_int32(t, x, scale, zero, rounding)
+    x = _within_int32(t, x, scale, zero, rounding) if op.rounding else x
     powers = (np.frexp(scale)[0] == 0.5) & (scale >= 2.0**-126) & (scale <= 2.0**126)
     if rounding == "half_away" and powers.all():
         whole = rounded_half_away(t, t.mul(x, t.constant(1 / scale, f32)))

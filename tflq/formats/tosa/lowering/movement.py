@@ -225,12 +225,12 @@ def reshape(op: TflReshape, t: Tosa) -> Value:
 def _target_shape(op: TflReshape, source: Shape) -> Shape:
     """The result's dims, as far as anything says them."""
     result = op.result.type.shape
-    if op.shape is None:
+    if op.dims is None:
         return result
-    known = known_elements(op.shape)
+    known = known_elements(op.dims)
     counted = source is None or None in source
     if known is None or (not counted and int(known.flags.sum()) > 1):
-        what = f"its shape '{op.shape.name}' is computed when the model runs"
+        what = f"its shape '{op.dims.name}' is computed when the model runs"
         raise Refused(f"{what}, and TOSA 1.0 has no run-time shapes")
     dims = [None if d is None or d < 0 else d for d in known.elements()]
     if dims.count(None) > 1 and result is not None and len(result) == len(dims):

@@ -26,7 +26,7 @@ from typing import Final
 import numpy as np
 
 from tflq.base.errors import Refused
-from tflq.dialects.quant import RescaleF64, RoundingDivideByPot
+from tflq.dialects.quant import RescaleF32, RescaleF64, RescaleFloat, RoundingDivideByPot
 from tflq.dialects.tfl.pooling import ResizeBilinear, ResizeNearestNeighbor
 from tflq.dialects.tosa.elementwise import Abs, BitwiseNot
 from tflq.dialects.tosa.movement import Resize
@@ -35,7 +35,11 @@ from tflq.formats.tosa.lowering.floats import need_float
 from tflq.formats.tosa.lowering.rescale import constant_row, emit_rescale, limited, operand_range, saturated
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, i8, i16, i32, i64
-from tflq.numerics.convolution import (
+from tflq.numerics.fixed_point import Multiplier
+from tflq.numerics.requantize.rescale_fit import fit_rescale, saturation_bounds
+from tflq.numerics.requantize.scaling import Factor, Float32, Float64
+from tflq.numerics.requantize.threshold_line import ThresholdLine, fit_threshold_line
+from tflq.numerics.resize import (
     Steps,
     float_nearest_index,
     float_taps,
@@ -46,9 +50,6 @@ from tflq.numerics.convolution import (
     taps,
     within_tosa,
 )
-from tflq.numerics.fixed_point import Multiplier
-from tflq.numerics.requantize.rescale_fit import fit_rescale, saturation_bounds
-from tflq.numerics.requantize.threshold_line import ThresholdLine, fit_threshold_line
 
 _STILL = Steps(1, 1, 0)
 """Each element as it is."""
@@ -209,27 +210,33 @@ def _mixed(
 _I31 = (1 << 31) - 1
 
 
-@lowering(RescaleF64)
-def rescale_f64(op: RescaleF64, t: Tosa) -> Value:
+@lowering(RescaleF64, RescaleF32)
+def rescale_float(op: RescaleFloat, t: Tosa) -> Value:
     """saturate(round_half_away(acc * scale) + output_zp). 48-bit sums have the shape of the matrix product."""
     scaled = _scaled(op, t)
     shape = op.result.type.shape
     return scaled if shape is None or scaled.type.shape == shape else t.reshape(scaled, shape)
 
 
-def _scaled(op: RescaleF64, t: Tosa) -> Value:
+def _scaled(op: RescaleFloat, t: Tosa) -> Value:
     to, zero = t.storage(op.result), t.zero_point(op.result, op.output_zp)
-    scale = np.atleast_1d(np.asarray(op.scale, np.float64))
+    factor: Factor = op.factor
     least, most = operand_range(op.input, op.input_range, t)
     x = t.value(op.input)
     if x.type.storage == i64:
-        x, scale, least, most = _coarse(x, scale, least, most, t)
+        x, scale, least, most = _coarse(x, factor.slope, least, most, t)
+        factor = Float64(scale)
     lows, highs = to.minimum - zero, to.maximum - zero
-    if to == i8 or float(scale.max()) >= 0.5:
-        rescaled = _by_rescale(x, scale, lows, highs, least, most, t, to, zero)
+    if to == i8 or float(factor.slope.max()) >= 0.5 or isinstance(factor, Float32):
+        rescaled = _by_rescale(x, factor, lows, highs, least, most, t, to, zero)
         if rescaled is not None:
             return rescaled
-    return _by_comparison(x, scale, max(-lows, highs), least, most, t, to, zero)
+    if not isinstance(factor, Float64):
+        raise Refused(
+            "no RESCALE is proven equal to a product in float32",
+            "convert it for another kernel set, or to TFLite or ONNX",
+        )
+    return _by_comparison(x, factor.scale, max(-lows, highs), least, most, t, to, zero)
 
 
 def _coarse(x: Value, scale: np.ndarray, least: int, most: int, t: Tosa) -> tuple[Value, np.ndarray, int, int]:
@@ -251,7 +258,7 @@ _THRESHOLDS_A_UNIT: Final = 18
 
 def _by_rescale(
     x: Value,
-    scale: np.ndarray,
+    factor: Factor,
     lows: int,
     highs: int,
     least: int,
@@ -262,15 +269,15 @@ def _by_rescale(
 ) -> Value | None:
     """RESCALE, after a factor if need be and, where that is not enough, after a clamp to the bounds beyond which all
     results are equal."""
-    units = (highs - lows) * scale.size >> _THRESHOLDS_A_UNIT
-    fit = t.searched(units, fit_rescale, scale, lows, highs, least, most)
+    units = (highs - lows) * factor.slope.size >> _THRESHOLDS_A_UNIT
+    fit = t.searched(units, fit_rescale, factor, lows, highs, least, most)
     if fit is None:
-        low, high = saturation_bounds(scale, lows, highs)
+        low, high = saturation_bounds(factor, lows, highs)
         low, high = min(low, 0), max(high, 0)
         nearer = min(max(least, low), high), min(max(most, low), high)
         if nearer == (least, most):
             return None
-        fit = t.searched(units, fit_rescale, scale, lows, highs, *nearer)
+        fit = t.searched(units, fit_rescale, factor, lows, highs, *nearer)
         if fit is None:
             return None
         x = limited(x, t, low if least < low else None, high if most > high else None)

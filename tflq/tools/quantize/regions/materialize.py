@@ -5,7 +5,7 @@ kernels of a target (quant-materialize).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, Final, Literal
 
 import numpy as np
@@ -194,7 +194,7 @@ def of_tflite(module: Module) -> bool:
             element = value.type.element
             if same_value(value).is_constant and is_quantized(element) and is_narrowed(element):
                 low, high = element.storage.minimum, element.storage.maximum
-                value.type = value.type.with_element(replace(element, storage_min=low, storage_max=high))
+                value.type = value.type.with_element(element.replace(storage_min=low, storage_max=high))
                 modified = True
         for place, op in enumerate(function.ops):
             if isinstance(op, (Qcast, Dcast)):

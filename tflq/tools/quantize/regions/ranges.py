@@ -128,10 +128,10 @@ def other_sign(kind: QuantizedType) -> QuantizedType:
     if storage is None or isinstance(kind, UniformQuantizedSubChannelType):
         return kind
     shift = storage.minimum - kind.storage.minimum
-    moved = replace(kind, storage=storage, storage_min=kind.storage_min + shift, storage_max=kind.storage_max + shift)
+    moved = kind.replace(storage=storage, storage_min=kind.storage_min + shift, storage_max=kind.storage_max + shift)
     if isinstance(moved, UniformQuantizedType):
-        return replace(moved, zero_point=moved.zero_point + shift)
-    return replace(moved, zero_points=moved.zero_points + shift)
+        return moved.replace(zero_point=moved.zero_point + shift)
+    return moved.replace(zero_points=moved.zero_points + shift)
 
 
 def storages(kernels: Kernels) -> frozenset[ScalarType | None]:

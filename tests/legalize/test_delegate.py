@@ -1,0 +1,149 @@
+"""Nodes that the XNNPACK delegate takes, and what its kernels give: equal to the default interpreter, bit for bit."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from support.harness import argument, const, interpret, one_op
+from support.reference import evaluated
+
+import tflq
+from tflq.formats.tflite.reader import read
+from tflq.ir.types import ScalarType, UniformQuantizedType, i8, i16, i32, ui8
+from tflq.legalize.deciding import Policy
+from tflq.legalize.delegate import is_delegated
+from tflq.legalize.differing import Queries
+from tflq.legalize.engine import legalize
+from tflq.numerics.kernel_sets import IN_FILE, NAMES, REFERENCE, kernel_set
+
+XNNPACK = kernel_set("xnnpack-2.3")
+PAIRS = [np.repeat(np.arange(256), 256).reshape(1, -1), np.tile(np.arange(256), 256).reshape(1, -1)]
+
+
+def of(storage: ScalarType, scale: float, zero_point: int = 0) -> UniformQuantizedType:
+    return UniformQuantizedType.of(storage, scale, zero_point)
+
+
+def of_two(name: str, storage: ScalarType, scales: tuple[float, float, float], activation: str = "NONE") -> bytes:
+    zeros = (3, -9, 5) if storage.signed else (130, 119, 128)
+    elements = [of(storage, *v) for v in zip(scales, zeros, strict=True)]
+    values = [argument((1, 1 << 16), e, n) for e, n in zip(elements, "xyz", strict=True)]
+    options: dict[str, Any] = {"fused_activation_function": activation}
+    options |= {} if name == "tfl.mul" else {"pot_scale_int16": False}
+    return one_op(name, values[:2], values[2:], options)
+
+
+def of_one(name: str, storage: ScalarType, scales: tuple[float, float], **options: Any) -> bytes:
+    zeros = (3, -9) if storage.signed else (130, 119)
+    x, y = (argument((1, 256), of(storage, *v), n) for v, n in zip(zip(scales, zeros, strict=True), "xy", strict=True))
+    return one_op(name, [x], [y], options)
+
+
+def assert_equals_interpreter(model: bytes, inputs: list[np.ndarray]) -> None:
+    form = legalize(read(model), Policy(fallback=False, kernel_set=XNNPACK))[0]
+    (want,), (got,) = interpret(model, [inputs], "AUTO")[0], evaluated(form, [inputs])[0]
+    np.testing.assert_array_equal(got, want)
+
+
+def pairs(storage: ScalarType) -> list[np.ndarray]:
+    return [(v + storage.minimum).astype(storage.dtype) for v in PAIRS]
+
+
+@pytest.mark.parametrize("storage", [i8, ui8])
+@pytest.mark.parametrize("name", ["tfl.add", "tfl.sub", "tfl.mul"])
+@pytest.mark.parametrize("scales", [(0.02, 0.5, 0.25), (0.5, 0.5, 0.75), (0.0371, 0.0371, 0.0213)])
+@pytest.mark.parametrize("activation", ["NONE", "RELU6"])
+def test_arithmetic_of_two(name: str, storage: ScalarType, scales: tuple[float, float, float], activation: str) -> None:
+    assert_equals_interpreter(of_two(name, storage, scales, activation), pairs(storage))
+
+
+@pytest.mark.parametrize("storage", [i8, ui8])
+@pytest.mark.parametrize(
+    ("name", "scales", "options"),
+    [
+        ("tfl.leaky_relu", (0.5, 0.25), {"alpha": 0.3}),
+        ("tfl.leaky_relu", (0.031, 0.05), {"alpha": -0.125}),
+        ("tfl.quantize", (0.5, 0.75), {}),
+        ("tfl.tanh", (0.02, 0.0078125), {}),
+    ],
+)
+def test_functions_of_one(name: str, storage: ScalarType, scales: tuple[float, float], options: dict[str, Any]) -> None:
+    stored = np.arange(storage.minimum, storage.maximum + 1).astype(storage.dtype)[None]
+    assert_equals_interpreter(of_one(name, storage, scales, **options), [stored])
+
+
+def convolution(storage: ScalarType, zero_point: int = 0) -> bytes:
+    rng = np.random.default_rng(0)
+    weights = const(rng.integers(0, 100, (4, 3, 3, 2)), of(storage, 0.5, zero_point), "w")
+    bias = const(rng.integers(-900, 900, 4), of(i32, 0.125), "b")
+    x, y = argument((1, 9, 9, 2), of(storage, 0.25, 2)), argument((1, 9, 9, 4), of(storage, 32.0, 1), "y")
+    options = {"padding": "SAME", "stride_h": 1, "stride_w": 1, "fused_activation_function": "RELU"}
+    return one_op("tfl.conv_2d", [x, weights, bias], [y], {**options, "dilation_h_factor": 1, "dilation_w_factor": 1})
+
+
+@pytest.mark.parametrize("storage", [i8, ui8])
+@pytest.mark.parametrize("form", [{}, {"mac": "float32"}, {"target": "portable"}])
+def test_a_convolution_whose_sums_are_ties(storage: ScalarType, form: dict[str, Any]) -> None:
+    model, rng = convolution(storage), np.random.default_rng(1)
+    inputs = [rng.integers(storage.minimum, storage.maximum + 1, (1, 9, 9, 2)).astype(storage.dtype)]
+    converted = tflq.convert(model, kernel_set="xnnpack", **form).data
+    (want,) = interpret(model, [inputs], "AUTO")[0]
+    for resolver in ("BUILTIN_REF", "AUTO"):
+        np.testing.assert_array_equal(interpret(converted, [inputs], resolver)[0][0], want)
+    assert tflq.inspect(model).against("xnnpack-2.3") == [(0, 0, "CONV_2D")]
+
+
+def test_the_delegate_leaves_what_its_kernels_do_not_hold() -> None:
+    for model, taken in (
+        (of_two("tfl.add", i8, (0.5, 0.5, 0.5)), True),
+        (of_two("tfl.add", i8, (0.0001, 0.5, 0.5)), False),
+        (of_two("tfl.mul", i8, (0.001, 0.001, 0.5)), False),
+        (convolution(i8), True),
+        (convolution(i8, 3), False),
+        (of_one("tfl.abs", i8, (0.5, 0.25)), False),
+    ):
+        op = read(model).main.ops[0]
+        assert is_delegated(op) == taken
+        assert (XNNPACK.of(delegated=taken) is XNNPACK.delegated) == taken
+        assert REFERENCE.of(delegated=taken) is REFERENCE
+
+
+def test_kernels_of_unknown_arithmetic_are_announced() -> None:
+    x, y, z = (argument((1, 5), of(i16, s), n) for s, n in ((0.5, "x"), (0.25, "y"), (0.5, "z")))
+    model = one_op("tfl.add", [x, y], [z], {"fused_activation_function": "NONE", "pot_scale_int16": False})
+    queries = Queries(XNNPACK)
+    queries.begin(read(model).main.ops[0])
+    assert queries.unknown() == "ADD of i16"
+    (row,) = tflq.convert(model, kernel_set="xnnpack-2.3").report.rows
+    assert "ADD of i16 under xnnpack-2.3" in row.warning
+    assert row.differs_under == NAMES[4:]
+    (row,) = tflq.convert(model).report.rows
+    assert not row.warning
+    assert row.differs_under == NAMES[4:]
+
+
+def document(converted: bytes) -> Any:
+    (metadata,) = (m for m in read(converted).metadata or () if m.name == IN_FILE)
+    return json.loads(metadata.buffer.data.tobytes())
+
+
+def test_a_file_names_the_kernel_sets_that_it_is_exact_for() -> None:
+    model = convolution(i8)
+    of_default = {"name": "reference-2.3", "exact_for": list(NAMES[:4]), "differing": dict.fromkeys(NAMES[4:], 1)}
+    conversion = tflq.convert(model)
+    assert document(conversion.data) == of_default == conversion.report.to_json()["kernel_set"]
+    converted = bytes(tflq.convert(model, kernel_set="xnnpack").data)
+    of_xnnpack = {"name": "xnnpack-2.3", "exact_for": list(NAMES[4:]), "differing": dict.fromkeys(NAMES[:4], 1)}
+    assert document(converted) == of_xnnpack
+    assert document(tflq.convert(converted).data) == of_xnnpack  # nothing is left to lower
+    assert tflq.verify(model, converted).resolver == "default"
+    assert tflq.verify(model, converted)
+    assert not tflq.verify(model, converted, resolver="reference").interface
+
+
+def test_a_name_that_is_not_known() -> None:
+    with pytest.raises(tflq.OptionError, match=r"xnnpack-9.*known are"):
+        tflq.convert(convolution(i8), kernel_set="xnnpack-9")

@@ -1,0 +1,172 @@
+"""Nodes that the XNNPACK delegate takes from TFLite's interpreter, and the words by which kernel sets name an operator.
+
+The delegate takes operators on 8 bits with one scale and a zero point within the type, whose constants are static, and
+whose ratios of scales are within its kernels' bounds. It looks at each node alone. What it leaves runs TFLite's
+optimized kernels. Source: tflite/delegates/xnnpack/xnnpack_delegate.cc, in the conditions of VisitNode.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from tflq.dialects.tfl.activation import Elu, LeakyRelu, Logistic, Tanh
+from tflq.dialects.tfl.arithmetic import Add, Mul, Sub
+from tflq.dialects.tfl.casts import Quantize
+from tflq.dialects.tfl.convolution import BatchMatMul, Conv2D, DepthwiseConv2D, FullyConnected, TransposeConv
+from tflq.dialects.tfl.pooling import Mean, ReduceMax, ReduceMin, ResizeBilinear, Sum
+from tflq.ir.core import Op, Value
+from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedType, f32, i8, i16, i32, ui8
+from tflq.numerics.fixed_point import checked_log2
+
+
+def is_delegated(op: Op) -> bool:
+    """Whether the delegate takes an operator."""
+    takes = _TAKES.get(type(op))
+    return takes is not None and takes(op)
+
+
+def words_of(op: Op) -> list[str]:
+    """An operator with its types, as `KernelSet.inexact` names it."""
+    name, operands = op.name.removeprefix("tfl.").upper(), op.present_operands
+    if not operands or not op.results:
+        return []
+    x, y = operands[0].type.storage, op.results[0].type.storage
+    words = [f"{name} of {x}", f"{name} of {x} to {y}"]
+    if isinstance(op, FullyConnected):
+        element = op.weights.type.element
+        zero = isinstance(element, UniformQuantizedType) and element.zero_point != 0
+        words += [f"{name} of {x} by weights with a zero point"] if zero else []
+        words += [f"{name} of {x} without a bias"] if op.bias is None else []
+    if isinstance(op, (Logistic, Tanh)) and isinstance(op.input.type.element, UniformQuantizedType):
+        power = checked_log2(op.input.type.element.scale) is not None
+        words += [f"{name} of {x} with a scale of a power of two"] if power else []
+    if isinstance(op, Add) and op.pot_scale_int16:
+        return [word for word in words if x is not i16]
+    return words
+
+
+def _byte(value: Value) -> UniformQuantizedType | None:
+    """The type of a tensor of 8 bits with one scale; None of others."""
+    element = value.type.element
+    if not isinstance(element, UniformQuantizedType) or _axis_of_one_scale(value):
+        return None
+    return element if element.storage in (i8, ui8) else None
+
+
+def _axis_of_one_scale(value: Value) -> int:
+    """The `quantized_dimension` of a tensor with one scale, which no other kernel reads."""
+    return int(value.info.get("quantized_dimension", value.info.get("axis_of_one_scale", 0)))
+
+
+def _bytes(*values: Value) -> list[UniformQuantizedType]:
+    """The types of tensors, if all are of 8 bits with one scale and of one storage type; else none."""
+    elements = [e for e in map(_byte, values) if e is not None]
+    return elements if len(elements) == len(values) and len({e.storage for e in elements}) == 1 else []
+
+
+def _ratio(x: UniformQuantizedType, y: UniformQuantizedType) -> float:
+    with np.errstate(all="ignore"):
+        return float(np.float32(x.scale) / np.float32(y.scale))
+
+
+def _sums_products(op: Conv2D | DepthwiseConv2D | FullyConnected | TransposeConv) -> bool:
+    weights = op.weights if isinstance(op, FullyConnected) else op.filter
+    bias, types = op.bias, _bytes(op.input, op.result)
+    if not types or not weights.is_constant or "sparsity" in weights.info:
+        return False
+    if isinstance(op, TransposeConv) and not op.output_shape.is_constant:
+        return False
+    if bias is None:
+        if isinstance(op, (Conv2D, DepthwiseConv2D)):
+            return False
+    elif not bias.is_constant or bias.type.storage is not i32 or not bias.type.quantized:
+        return False
+    return _weights_fit(op, weights, *types)
+
+
+def _weights_fit(op: Op, weights: Value, x: UniformQuantizedType, y: UniformQuantizedType) -> bool:
+    element = weights.type.element
+    if isinstance(element, UniformQuantizedPerAxisType):
+        axis = 3 if isinstance(op, DepthwiseConv2D) else 0
+        if element.storage is not i8 or (element.scales.size > 1 and element.axis != axis):
+            return False
+        scales = element.scales
+    elif isinstance(element, UniformQuantizedType):
+        if element.storage is ui8 and _axis_of_one_scale(weights):
+            return False
+        scales = np.asarray([element.scale], np.float32)
+        if element.storage is i8 and element.zero_point and not isinstance(op, TransposeConv):
+            return False
+    else:
+        return False
+    if element.storage not in (i8, ui8) or (element.storage is ui8) != (x.storage is ui8):
+        return False
+    if isinstance(op, FullyConnected) and weights.type.rank != 2:
+        return False
+    with np.errstate(all="ignore"):
+        return bool((np.float32(x.scale) * scales / np.float32(y.scale) < 256).all())
+
+
+def _adds(op: Add | Sub) -> bool:
+    types = _bytes(op.lhs, op.rhs, op.result)
+    return bool(types) and all(2.0**-10 <= _ratio(x, types[2]) < 256 for x in types[:2])
+
+
+def _multiplies(op: Mul) -> bool:
+    types = _bytes(op.lhs, op.rhs, op.result)
+    if not types:
+        return False
+    x, y, result = (np.float32(e.scale) for e in types)
+    with np.errstate(all="ignore"):
+        return bool(2.0**-16 <= x * y / result < 256)
+
+
+def _leaks(op: LeakyRelu) -> bool:
+    types = _bytes(op.input, op.result)
+    if not types:
+        return False
+    above = _ratio(*types)
+    below = float(np.float32(above) * np.float32(op.alpha))
+    return 2.0**-8 <= above <= 128 and -127.99609375 <= below <= 128 and abs(below) >= 2.0**-8
+
+
+def _quantizes(op: Quantize) -> bool:
+    if op.input.type.storage is f32:
+        return _byte(op.result) is not None
+    types = _bytes(op.input, op.result)
+    return bool(types) and 2.0**-8 <= _ratio(*types) <= 128
+
+
+def _reduces(op: Mean | Sum | ReduceMax | ReduceMin) -> bool:
+    return bool(_bytes(op.input, op.result)) and op.axes.is_constant
+
+
+def _resizes(op: ResizeBilinear) -> bool:
+    return _byte(op.input) is not None and op.size.is_constant
+
+
+def _looks_up(op: Logistic | Tanh | Elu) -> bool:
+    types = _bytes(op.input, op.result)
+    return bool(types) and (not isinstance(op, Elu) or types[0].storage is i8)
+
+
+def _multiplies_matrices(op: BatchMatMul) -> bool:
+    types = _bytes(op.lhs, op.rhs, op.result)
+    return bool(types) and types[0].storage is i8 and types[1].zero_point == 0
+
+
+_TAKES: Final[Mapping[type[Op], Callable[[Any], bool]]] = {
+    **dict.fromkeys((Conv2D, DepthwiseConv2D, FullyConnected, TransposeConv), _sums_products),
+    **dict.fromkeys((Add, Sub), _adds),
+    Mul: _multiplies,
+    LeakyRelu: _leaks,
+    Quantize: _quantizes,
+    **dict.fromkeys((Mean, Sum, ReduceMax, ReduceMin), _reduces),
+    ResizeBilinear: _resizes,
+    **dict.fromkeys((Logistic, Tanh, Elu), _looks_up),
+    BatchMatMul: _multiplies_matrices,
+}
+"""Whether the delegate takes a node. Movers of elements compute the same in both."""

@@ -1,0 +1,106 @@
+"""The kernel sets under which an operator is computed otherwise.
+
+A rule is a function of an operator and of the numbers that it asks its kernel set for. So an operator is the same under
+two sets if these answer alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import cache
+from typing import Any, Final
+
+import numpy as np
+
+from tflq.ir.core import Op
+from tflq.legalize.delegate import is_delegated, words_of
+from tflq.numerics.kernel_sets import NAMES, KernelSet, kernel_set
+from tflq.numerics.requantize.scaling import Factor
+
+
+class Queries(KernelSet):
+    """The kernels of a set for one operator after another, and what rules ask of them: `kernels`."""
+
+    def __init__(self, kernels: KernelSet) -> None:
+        self._chosen = kernels
+        self._others: Mapping[str, KernelSet] = {n: kernel_set(n) for n in NAMES if n != kernels.name}
+        self._queries: list[tuple[str, tuple[Any, ...], dict[str, Any], object]] = []
+        self.kernels = kernels
+
+    def begin(self, op: Op) -> None:
+        """Turns to the kernels of an operator."""
+        self._queries.clear()
+        self._words = words_of(op)
+        self._delegated = is_delegated(op)
+        self.kernels = self._chosen.of(delegated=self._delegated)
+
+    def unknown(self) -> str:
+        """The operator and its types, if the arithmetic of its kernel is not known here; else empty."""
+        return min(self.kernels.inexact.intersection(self._words), default="")
+
+    def differing(self) -> tuple[str, ...]:
+        """The sets whose kernels answer otherwise, or compute the operator in a way that is not known."""
+        same: dict[int, bool] = {}  # sets have kernels in common
+        names = [self._chosen.name] if self.unknown() else []
+        for name, other in self._others.items():
+            kernels = other.of(delegated=self._delegated)
+            if id(kernels) not in same:
+                same[id(kernels)] = not kernels.inexact.intersection(self._words) and self._answers_alike(kernels)
+            if not same[id(kernels)]:
+                names.append(name)
+        return tuple(names)
+
+    def _answers_alike(self, kernels: KernelSet) -> bool:
+        """Whether kernels answer each query as those in use did."""
+        changed = _changed(kernels) | _changed(self.kernels)
+        return all(
+            name not in changed or _answer(getattr(kernels, name), arguments, options)[1] == key
+            for name, arguments, options, key in self._queries
+        )
+
+    def answer(self, name: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        """The answer of the kernels in use, which is noted."""
+        result, key = _answer(getattr(self.kernels, name), arguments, options)
+        self._queries.append((name, arguments, options, key))
+        if isinstance(result, ValueError):
+            raise result
+        return result
+
+
+def _answer(method: Callable[..., Any], arguments: Sequence[Any], options: Mapping[str, Any]) -> tuple[Any, Hashable]:
+    """An answer, or the exception in its place, and a key that is equal for equal ones."""
+    try:
+        result = method(*arguments, **options)
+    except ValueError as error:
+        return error, ValueError
+    return result, _key(result)
+
+
+def _key(answer: object) -> Hashable:
+    if isinstance(answer, Factor):
+        return type(answer), answer.key
+    if isinstance(answer, np.ndarray):
+        return answer.tobytes()
+    if isinstance(answer, tuple):
+        return type(answer), tuple(map(_key, answer))
+    assert isinstance(answer, Hashable)
+    return answer  # None, or a number
+
+
+@cache
+def _changed(kernels: KernelSet) -> frozenset[str]:
+    """The methods in which a set differs from the reference kernels: its own, and those that call them."""
+    overridden = {name for name in _METHODS if getattr(type(kernels), name) is not getattr(KernelSet, name)}
+    return frozenset(name for name in _METHODS if overridden & {name, *getattr(KernelSet, name).__code__.co_names})
+
+
+def _recording(name: str) -> Callable[..., Any]:
+    def method(self: Queries, *arguments: Any, **options: Any) -> Any:
+        return self.answer(name, arguments, options)
+
+    return method
+
+
+_METHODS: Final = tuple(n for n, member in vars(KernelSet).items() if callable(member) and n[0] != "_" and n != "of")
+for _name in _METHODS:
+    setattr(Queries, _name, _recording(_name))
