@@ -125,7 +125,7 @@ class Conversion:
         """
         return {
             key + ending: b"".join(pieces)
-            for key, at in _entries(self.module, self.format)
+            for key, at in entries_of(self.module, self.format)
             for ending, pieces in self.files_of(at)
         }
 
@@ -180,7 +180,7 @@ class Conversion:
         from tflq.conversion.cost import Cost
 
         bytes_in, arena_in, slower, instead = self._of_source
-        entries = () if self._module is None else (at for _, at in _entries(self.module, self.format))
+        entries = () if self._module is None else (at for _, at in entries_of(self.module, self.format))
         bytes_out = sum(map(self._size, entries)) or sum(map(len, self.files.values()))
         return Cost(bytes_in, bytes_out, arena_in, self.arena, slower, instead)
 
@@ -417,7 +417,7 @@ def _lowered(module: Module, options: Options, form: Form, format: str, dump_ir:
     return Conversion(module, report_of(module, options), format, options.target, timings, options)
 
 
-def _entries(module: Module, format: str) -> Iterator[tuple[str, int]]:
+def entries_of(module: Module, format: str) -> Iterator[tuple[str, int]]:
     """Key and function of each file: one for each function that a signature names, or one in all."""
     functions = {s.function: s.key or "" for s in module.signatures or ()}
     if not backend(format).one_entry:
@@ -434,7 +434,7 @@ Destinations: TypeAlias = Sequence[tuple[str, int]]
 
 def destinations(module: Module, format: str, path: FilePath) -> Destinations:
     """Where the file of each entry of a converted module goes. FileError if two would have the same place."""
-    entries = list(_entries(module, format))
+    entries = list(entries_of(module, format))
     stem, suffix = os.path.splitext(path := tidy(path))
     if len(entries) == 1:
         return [(path, entries[0][1])]
