@@ -55,7 +55,7 @@ KEYWORDS = {
     ],
     "convert": [
         *("format", "target", "mac", "prefer", "fallback", "semantics", "kernel_set", "state", "reset_signature"),
-        *("batch", "shapes", "signature", "cut", "cut_before_custom", "rules", "cache", "force"),
+        *("batch", "shapes", "signature", "cut", "cut_before_custom", "rules", "cache", "choices", "force"),
     ],
     "calibrate": [
         *("signature", "samples", "seed", "histogram", "ignore_nonfinite", "mean", "scale", "workers", "resume"),
@@ -122,12 +122,13 @@ KEYWORDS = {
 }
 OF_COMMANDS = {
     "bisect": {"json"},
-    "convert": {"output-dir", "skip-existing", "workers", "report", "dump-ir", "timings", "json"},
+    "convert": {"output-dir", "skip-existing", "workers", "report", "dump-ir", "timings", "json", "data", "name"},
     "inspect": {"ir", "why", "tensors", "format", "json", "against"},
     "reduce": {"output", "json"},
-    "verify": {"html", "force", "json"},
+    "verify": {"html", "force", "json", "cc"},
 }
-"""Options that say where something goes or what is printed: these are attributes of what a call returns."""
+"""Options that say where something goes or what is printed: these are attributes of what a call returns. `data` and
+`name` are `choices` of a format, `cc` is CC of the environment."""
 HEAVY = ("numpy", "flatbuffers", "tflite", "rich", "tflq.ir", "tflq.conversion")
 
 

@@ -16,7 +16,7 @@ from tflq.base.files import Output, check_outputs, files_to_place
 from tflq.base.tables import Cell
 from tflq.cli import output
 from tflq.cli.main import SectionedCommand
-from tflq.cli.options import FORMAT, FORMS, PARTS, TARGETS, conversion_options, json_option, target_option
+from tflq.cli.options import CHOICES, FORMAT, FORMS, PARTS, TARGETS, conversion_options, json_option, target_option
 from tflq.cli.output import MODEL, is_stream
 from tflq.conversion.report_text import details, verdict_lines
 from tflq.formats.backend import DEFAULT, backend
@@ -37,7 +37,7 @@ class _Convert(SectionedCommand):
         *("report_path", "as_json"),
     )
     sections: ClassVar = {
-        "What the result is": ("target", "format", *FORMS),
+        "What the result is": ("target", "format", *FORMS, *CHOICES),
         "Which part of the model, and which shapes": PARTS,
         "Where it goes, and what is said": ("folder", "workers", "force", "skip", "report_path", "as_json"),
         "What happens inside": ("cache", "dump_ir", "timings"),
@@ -125,6 +125,8 @@ def convert(
     as_json: bool,
     **options: Any,
 ) -> None:
+    choices = {name: value for name in CHOICES if (value := options.pop(name)) is not None}
+    options |= {"choices": choices} if choices else {}
     if folder is not None:
         if dump_ir is not None or timings:
             raise click.UsageError("--dump-ir and --timings are for one model.")
@@ -141,6 +143,7 @@ def convert(
     _check(source, destination, report_path, dump_ir, options, force=force, as_json=as_json)
     from tflq import convert
     from tflq.conversion.convert import convert_with_dump, destinations, report_file
+    from tflq.conversion.convert import written as files_of
 
     place = None if is_stream(destination) else destination
     with output.progress(f"converting {output.name_of(source)}", silent=as_json):
@@ -158,7 +161,7 @@ def convert(
         with files_to_place(report_file(conversion, report_path), force=force):
             _write(conversion)
     else:
-        written = [path for path, _ in destinations(conversion.module, conversion.format, place)]
+        written = files_of(conversion, destinations(conversion.module, conversion.format, place))
     if as_json:
         document = document_of(source, destination, written, options, conversion.report, conversion.cost, seconds)
         if timings:
@@ -239,6 +242,9 @@ def _check(
         if as_json:
             what = "--json and OUT '-' both go to standard output"
             raise OptionError(Reason(what, value="-", remedy="name a file, or write the report with --report FILE"))
+        if backend(options["format"] or DEFAULT).endings:
+            what = "this format has several files, and a stream takes one"
+            raise OptionError(Reason(what, value="-", remedy="name a file"))
         output.check_output(text=backend(options["format"] or DEFAULT).text)
 
 

@@ -192,7 +192,7 @@ def _run(jobs: Sequence[_Job], workers: int) -> Iterator[tuple[int, _Outcome]]:
 
 def _convert(job: _Job) -> _Outcome:
     """One model: its outcome, whatever happens."""
-    from tflq.conversion.convert import convert, destinations, write
+    from tflq.conversion.convert import convert, destinations, write, written
 
     start = time.perf_counter()
     options = {**job.many.options, "format": job.many.format}
@@ -202,7 +202,7 @@ def _convert(job: _Job) -> _Outcome:
         with output.spoken(job.verbosity):
             conversion = convert(job.content, **options)
             places = destinations(conversion.module, conversion.format, job.destination)
-            files = tuple(place for place, _ in places)
+            files = tuple(written(conversion, places))
             missing = [(place, at) for place, at in places if not (job.many.skip and os.path.isfile(place))]
             with file_errors(job.destination):
                 job.destination.parent.mkdir(parents=True, exist_ok=True)

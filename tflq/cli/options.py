@@ -219,6 +219,15 @@ _OPTIONS: Final[Mapping[str, _Option]] = {
         type=output.Place(exists=True, dir_okay=False),
         help="A Python file with rules of your own for operators (its EXTENSION); they are tried before those of tflq.",
     ),
+    "data": click.option(
+        "--data",
+        type=click.Choice(["inline", "separate", "blob"]),
+        help="Where constants of a .c file are: in it, in a second source, or in a file of bytes to which the program "
+        "takes a pointer, as by default above 1 MB.",
+    ),
+    "name": click.option(
+        "--name", metavar="NAME", help="What the names of a .c file begin with; by default the name of the file."
+    ),
     "batch": click.option(
         "--batch",
         type=click.IntRange(1),
@@ -244,6 +253,8 @@ _OPTIONS: Final[Mapping[str, _Option]] = {
 
 FORMS: Final = ("mac", "prefer", "fallback", "semantics", "kernel_set", "state", "reset_signature", "rules")
 """Options that change the result, apart from the target."""
+CHOICES: Final = ("data", "name")
+"""Options of a format's own."""
 PARTS: Final = ("signature", "cut", "cut_before_custom", "batch", "shapes")
 """Options for the part of a model that is converted, and its shapes."""
 OF_ONE_MODEL: Final = ("signature", "cut", "shapes")

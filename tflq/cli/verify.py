@@ -5,6 +5,7 @@ that changed a result.
 from __future__ import annotations
 
 import math
+import os
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,7 +45,8 @@ SHOWN = 10
 
 @click.command(
     help="""Run models A and B and compare them: TFLite files in the interpreter, TOSA files on the TOSA reference
-    model, ONNX files in ONNX Runtime.
+    model, ONNX files in ONNX Runtime. A source of C that tflq has written is compiled and executed, whatever is in it:
+    verify none that you would not run.
 
     Both get the same inputs: random ones, then all minimum, all maximum and all zero point. Compared are outputs,
     names, shapes, types, quantization, signatures and metadata. Exit code 5 if anything differs by more than is
@@ -101,9 +103,14 @@ SHOWN = 10
     is_flag=True,
     help="Measure what a run takes in each: in turns, with the default kernels and delegate, on one thread.",
 )
+@click.option(
+    "--cc", metavar="COMMAND", help="The compiler of C, with flags if need be; by default CC of the environment, or cc."
+)
 @timeout_option(600.0)
 @json_option()
-def verify(a: Path, b: Path, *, as_json: bool, page: Path | None, force: bool, **options: Any) -> None:
+def verify(a: Path, b: Path, *, as_json: bool, page: Path | None, force: bool, cc: str | None, **options: Any) -> None:
+    if cc is not None:
+        os.environ["CC"] = cc
     if page is not None and not options["layers"]:
         raise click.UsageError("--html shows operator results: give it with --layers.")
     if page is not None:

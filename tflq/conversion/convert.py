@@ -16,7 +16,7 @@ from tflq.base.logs import WARNING, log, stage
 from tflq.conversion.remarks import of_model, of_rules, of_target
 from tflq.conversion.report import Report
 from tflq.dialects.tfl.state import Custom
-from tflq.formats.backend import DEFAULT, backend, named_by, suffixes
+from tflq.formats.backend import DEFAULT, Writing, backend, named_by, suffixes
 from tflq.formats.options import (
     Fallback,
     Mac,
@@ -28,7 +28,7 @@ from tflq.formats.options import (
     options_from_arguments,
 )
 from tflq.formats.pipeline import form_of, narrowing, passes_of, to_integer_form
-from tflq.formats.sources import Source, read, reusable_source, size_of
+from tflq.formats.sources import Source, digest_of, read, reusable_source, size_of
 from tflq.ir.core import Module
 from tflq.numerics.kernel_sets import DEFAULT as DEFAULT_SET
 from tflq.transforms.pass_manager import Decisions, Dump, Pipeline, Step, check_folder, forget
@@ -97,6 +97,7 @@ class Conversion:
         self.timings = tuple(timings)
         self._options = options
         self._bytes_in = 0
+        self._digest = ""
         self._sizes: dict[int, int] = {}
 
     @property
@@ -120,14 +121,34 @@ class Conversion:
     @cached_property
     def files(self) -> dict[str, bytes]:
         """The bytes of each file by signature key, written when first asked for. A model with a single entry has the
-        key "".
+        key "". Where an entry has several files, what their names end with follows: ".c", ".h".
         """
-        return {key: self._file(at) for key, at in _entries(self.module, self.format)}
+        return {
+            key + ending: b"".join(pieces)
+            for key, at in entries_of(self.module, self.format)
+            for ending, pieces in self.files_of(at)
+        }
 
-    def _file(self, function: int) -> bytes:
-        data = b"".join(backend(self.format).pieces(self.module, function, self.target))
-        self._sizes[function] = len(data)
-        return data
+    def files_of(self, function: int, stem: str = "") -> list[tuple[str, Pieces]]:
+        """Serialize the files of one entry piece by piece, without copying constants.
+
+        Args:
+            function: The index of the entry's function in the module.
+            stem: The name of the first file without its suffix, where files name each other.
+
+        Returns:
+            For each file what its name ends with, "" for a single one, and its pieces in order.
+        """
+        options = self._options or Options()
+        writing = Writing(stem, self._digest, options.choices, options.kernel_set)
+        files = backend(self.format).files(self.module, function, self.target, writing)
+        self._sizes[function] = 0
+        return [(ending, self._counted(function, pieces)) for ending, pieces in files]
+
+    def _counted(self, function: int, pieces: Pieces) -> Pieces:
+        for piece in pieces:
+            self._sizes[function] += memoryview(piece).nbytes
+            yield piece
 
     def pieces(self, function: int) -> Pieces:
         """Serialize one entry piece by piece, without copying constants.
@@ -136,13 +157,9 @@ class Conversion:
             function: The index of the entry's function in the module.
 
         Returns:
-            The pieces of the file, in order.
+            The pieces of the file, in order; of several, those of the first.
         """
-        size = 0
-        for piece in backend(self.format).pieces(self.module, function, self.target):
-            size += memoryview(piece).nbytes
-            yield piece
-        self._sizes[function] = size
+        yield from self.files_of(function)[0][1]
 
     @cached_property
     def arena(self) -> Arena | None:
@@ -163,14 +180,15 @@ class Conversion:
         from tflq.conversion.cost import Cost
 
         bytes_in, arena_in, slower, instead = self._of_source
-        entries = () if self._module is None else (at for _, at in _entries(self.module, self.format))
+        entries = () if self._module is None else (at for _, at in entries_of(self.module, self.format))
         bytes_out = sum(map(self._size, entries)) or sum(map(len, self.files.values()))
         return Cost(bytes_in, bytes_out, arena_in, self.arena, slower, instead)
 
     def _size(self, function: int) -> int:
         """Bytes of the file of one entry, which is made if it was not made before."""
         if function not in self._sizes:
-            deque(self.pieces(function), maxlen=0)
+            for _, pieces in self.files_of(function):
+                deque(pieces, maxlen=0)
         return self._sizes[function]
 
     @cached_property
@@ -230,6 +248,7 @@ def convert(
     cut_before_custom: bool = False,
     rules: Sequence[Extension | FilePath] = (),
     cache: FilePath | None = None,
+    choices: Mapping[str, Any] | None = None,
     force: bool = False,
 ) -> Conversion:
     """Convert a TFLite or TOSA model, and write the result to `destination` if there is one.
@@ -239,8 +258,9 @@ def convert(
     Args:
         source: The model: a path, bytes or a binary file object.
         destination: Where to write the result. Without it, the result is only returned.
-        format: "tflite", "tosa" (flatbuffer), "mlir" (text of the tosa dialect), "onnx", or "qdq" (ONNX with each
-            quantized operator between DequantizeLinear and QuantizeLinear, which is not exact). By default the suffix
+        format: "tflite", "tosa" (flatbuffer), "mlir" (text of the tosa dialect), "onnx", "qdq" (ONNX with each
+            quantized operator between DequantizeLinear and QuantizeLinear, which is not exact), or "c" (C99: a source
+            and a header beside it). By default the suffix
             of the destination decides, or "tflite" without one. A suffix that says otherwise is an error.
         target: What the result may contain. For TFLite: "integer" (builtins on plain integer tensors), "kernels" (also
             the quantized kernels that the interpreter computes correctly: rules/kernels.toml), "int8", "int16x8" or
@@ -283,6 +303,9 @@ def convert(
         cache: Folder for proofs, created if missing: what was proven once is read from there. It holds at most 256 MiB,
             processes may share it, and you may delete it at any time. Entries are checked for damage, not for who
             wrote them: a folder that others can write to is refused. For TFLite.
+        choices: Options of the format's own, by name. For "c": "name", what C's names begin with, by default the name
+            of the file; "data", where constants are: "inline", "separate" (a file OUT_data.c) or "blob" (a file OUT.bin
+            that the program is given a pointer to; by default above 1 MB).
         force: Replace existing files, but never the source, the target's file or a file of rules.
 
     Returns:
@@ -320,6 +343,7 @@ def convert(
         cut_before_custom=cut_before_custom,
         rules=rules,
         cache=cache,
+        choices=choices,
     )
 
 
@@ -368,6 +392,8 @@ def convert_with_dump(
         options = options.replace(size_limit=MOST_GROWTH * bytes_in)
     conversion = _lowered(module, options, form, format, dump_ir)
     conversion._bytes_in = bytes_in
+    if options.backend.names_source:
+        conversion._digest = digest_of(source)
     for text in dict.fromkeys(conversion.report.warnings):
         log(WARNING, "%s: %s", module.source or "a model", text)
     try:
@@ -391,7 +417,7 @@ def _lowered(module: Module, options: Options, form: Form, format: str, dump_ir:
     return Conversion(module, report_of(module, options), format, options.target, timings, options)
 
 
-def _entries(module: Module, format: str) -> Iterator[tuple[str, int]]:
+def entries_of(module: Module, format: str) -> Iterator[tuple[str, int]]:
     """Key and function of each file: one for each function that a signature names, or one in all."""
     functions = {s.function: s.key or "" for s in module.signatures or ()}
     if not backend(format).one_entry:
@@ -408,7 +434,7 @@ Destinations: TypeAlias = Sequence[tuple[str, int]]
 
 def destinations(module: Module, format: str, path: FilePath) -> Destinations:
     """Where the file of each entry of a converted module goes. FileError if two would have the same place."""
-    entries = list(_entries(module, format))
+    entries = list(entries_of(module, format))
     stem, suffix = os.path.splitext(path := tidy(path))
     if len(entries) == 1:
         return [(path, entries[0][1])]
@@ -439,11 +465,23 @@ def write(
     report: FilePath | None = None,
 ) -> None:
     """Writes the files of a conversion, and its report if there is a place for it: all or none."""
-    outputs = [*(("a signature's file", place) for place, _ in places), ("--report", report)]
+    files = [file for place, function in places for file in _placed(conversion, place, function)]
+    outputs = [*(("a signature's file", place) for place, _ in files), ("--report", report)]
     check_outputs(outputs, inputs=inputs, force=force)
-    files = [(place, conversion.pieces(function)) for place, function in places]
     with stage(f"writing {', '.join(place for place, _ in places)}"):
         replace_files([*files, *report_file(conversion, report)], force=force)
+
+
+def _placed(conversion: Conversion, place: str, function: int) -> list[tuple[str, Pieces]]:
+    """The files of an entry, the first in its place and others beside it."""
+    stem = os.path.splitext(place)[0]
+    files = conversion.files_of(function, os.path.basename(stem))
+    return [(place if at == 0 else stem + ending, pieces) for at, (ending, pieces) in enumerate(files)]
+
+
+def written(conversion: Conversion, places: Destinations) -> list[str]:
+    """The paths of all files that `write` puts at and beside these places."""
+    return [path for place, function in places for path, _ in _placed(conversion, place, function)]
 
 
 def report_file(conversion: Conversion, place: FilePath | None) -> Sequence[tuple[FilePath, Pieces]]:

@@ -7,10 +7,11 @@ called. An installed package adds one by an entry point in the group `tflq.backe
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 from tflq.base.errors import OptionError, Reason, check_choice
 from tflq.base.files import FilePath, Pieces
@@ -30,8 +31,20 @@ _BACKENDS: Final = {
     "mlir": ("tosa", "TosaText"),
     "onnx": ("onnx", "Onnx"),
     "qdq": ("onnx", "Qdq"),
+    "c": ("c", "C"),
 }
 """The folder of each format of tflq's own, and its class in `backend.py` there."""
+
+
+class Writing(NamedTuple):
+    """The facts that files of a result may name, beside the module. stem: the first file's name without its suffix, ""
+    if it has none. digest: the SHA-256 of the source in hexadecimal digits, for a format that `names_source`. choices:
+    options of the format's own, by name. kernel_set: the kernels that the result is exact for, "" where nobody says."""
+
+    stem: str = ""
+    digest: str = ""
+    choices: Mapping[str, Any] = MappingProxyType({})
+    kernel_set: str = ""
 
 
 class Backend:
@@ -50,6 +63,10 @@ class Backend:
         close: Whether it asks how close the bounds of a sum are, beyond what TOSA's RESCALE needs to know.
         one_entry: Whether a file has one entry, so that each signature becomes a file.
         text: Whether files are text.
+        usual_batch: The batch of an input whose first dim is open, where nobody gives one. None: it is an error.
+        endings: What the names of an entry's files end with, where it has several; that of the first comes first.
+        choices: The names of options of its own, as `tflq.convert` takes them in `choices`.
+        names_source: Whether files have the digest of the source.
         requires: What runs a file: modules of which one must be installed, the package that has it, and tflq's extra
             that installs it.
         runner: The class that runs a file for `tflq verify`, as "module:Class": a `FileRunner` of
@@ -66,6 +83,10 @@ class Backend:
     close: ClassVar[bool] = True
     one_entry: ClassVar[bool] = True
     text: ClassVar[bool] = False
+    usual_batch: ClassVar[int | None] = None
+    endings: ClassVar[tuple[str, ...]] = ()
+    choices: ClassVar[tuple[str, ...]] = ()
+    names_source: ClassVar[bool] = False
     requires: ClassVar[tuple[tuple[str, ...], str, str] | None] = None
     runner: ClassVar[str] = ""
 
@@ -97,6 +118,14 @@ class Backend:
                 what = f"{shown} is for TFLite files; {file} has no use for it"
                 raise OptionError(Reason(what, value=value if isinstance(value, (bool, str)) else str(value)))
 
+    def check_choices(self, choices: Mapping[str, Any]) -> None:
+        """OptionError for an option of another format, or a value that it cannot have."""
+        for name in choices:
+            if name not in self.choices:
+                listed = ", ".join(f"'{each}'" for each in self.choices) or "none"
+                what = f"a .{self.suffixes[0]} file has no option '{name}'"
+                raise OptionError(Reason(what, value=name, remedy=f"its options of its own: {listed}"))
+
     def passes(self, options: Any, form: str) -> Sequence[Pass]:
         """The passes from the integer form to the result, and its check. form: that of the source."""
         raise NotImplementedError
@@ -108,6 +137,11 @@ class Backend:
     def pieces(self, module: Module, function: int, target: Any) -> Pieces:
         """The file of an entry, in pieces. function: the entry's index in the module."""
         raise NotImplementedError
+
+    def files(self, module: Module, function: int, target: Any, writing: Writing) -> Sequence[tuple[str, Pieces]]:
+        """The files of an entry: for each what its name ends with behind the stem, one of `endings`, and its pieces.
+        A single file has the ending ""."""
+        return [("", self.pieces(module, function, target))]
 
     def reads(self, path: str) -> bool:
         """Whether `tflq verify` should run this file as one of the format."""

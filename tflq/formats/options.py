@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from types import NoneType
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from tflq.base.errors import (
@@ -43,7 +44,8 @@ class Options:
     backend: the format of the result. kernels: the target of a TFLite file. target: the target of another format.
     size_limit: bytes of the result up to which tables of two operands are used; None for no limit. fallback: an
     operator without an integer rule is computed in float. kernel_set: the full name of the kernels that the result is
-    exact for. cache: a folder of proofs, "" for none. rules: those of a user (`tflq.Extension`).
+    exact for. cache: a folder of proofs, "" for none. choices: options of the format's own, by name. rules: those of
+    a user (`tflq.Extension`).
     """
 
     def __init__(
@@ -65,6 +67,7 @@ class Options:
         cut: Sequence[str] = (),
         cut_before_custom: bool = False,
         cache: str = "",
+        choices: Mapping[str, Any] | None = None,
         rules: Mapping[str | type[Op], Sequence[Rule]] | None = None,
     ) -> None:
         self.backend: Final = backend_named(DEFAULT) if backend is None else backend
@@ -84,6 +87,7 @@ class Options:
         self.cut: Final = cut
         self.cut_before_custom: Final = cut_before_custom
         self.cache: Final = cache
+        self.choices: Final = choices or {}
         self.rules: Final = rules or {}
 
     def replace(self, **changes: Any) -> Options:
@@ -108,6 +112,7 @@ def options_from_arguments(
     cut: Sequence[str] = (),
     cut_before_custom: bool = False,
     cache: FilePath | None = None,
+    choices: Mapping[str, Any] | None = None,
 ) -> Options:
     """The options of a conversion, as `tflq.convert` takes them. OptionError for values that are not known, and for
     options that do nothing in this format."""
@@ -127,6 +132,9 @@ def options_from_arguments(
     chosen = backend_named(format)
     allowed = chosen.target(target)
     chosen.check_options(mac=mac, prefer=prefer, state=state, reset_signature=reset_signature, cache=cache)
+    if not isinstance(choices, (Mapping, NoneType)):
+        raise not_expected("choices", choices, "a mapping of options of the format")
+    chosen.check_choices(choices or {})
     if chosen.builtins:
         _check_mac(mac, allowed)
     return Options(
@@ -147,6 +155,7 @@ def options_from_arguments(
         cut=items("cut", cut, (str,), "tensor names"),
         cut_before_custom=cut_before_custom,
         cache="" if cache is None else os.fspath(cache),
+        choices=dict(choices or {}),
     )
 
 

@@ -3,8 +3,10 @@
     TFLite → TFLite    part, shapes → legalize → simplify → tabulate → select → name → check
     TFLite → TOSA      part, shapes → legalize → simplify → tabulate → lower → check
     TFLite → ONNX      part, shapes → legalize → simplify → tabulate → lower
+    TFLite → C         part, shapes → legalize → simplify → tabulate → lower → plan
     TOSA → TFLite      check → raise → simplify → tabulate → select → name → check
     TOSA → ONNX        check → raise → simplify → tabulate → lower
+    TOSA → C           plan
     TOSA → TOSA        check
 
 Pipelines are made from `Options`; no pass sees them. What follows the integer form is the list of the format's backend.
@@ -45,7 +47,7 @@ def narrowing(options: Options, form: Form) -> list[Pass]:
     if options.batch is not None or options.shapes or options.backend.static:
         from tflq.transforms.shape_binding import BindShapes
 
-        passes.append(BindShapes(options.batch, options.shapes))
+        passes.append(BindShapes(options.batch, options.shapes, options.backend.usual_batch))
     return passes
 
 

@@ -130,6 +130,16 @@ def size_of(source: Source) -> int:
     return memoryview(source.data if isinstance(source, _Named) else source).nbytes  # type: ignore[arg-type]
 
 
+def digest_of(source: Source) -> str:
+    """The SHA-256 of a source from `reusable_source`, in hexadecimal digits."""
+    import hashlib
+
+    if isinstance(source, (str, os.PathLike)):
+        with file_errors(source), open(source, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    return hashlib.sha256(source.data if isinstance(source, _Named) else source).hexdigest()  # type: ignore[arg-type]
+
+
 class _Named(io.BytesIO):
     """The content of a file object, under its name."""
 

@@ -33,21 +33,29 @@ from tflq.transforms.shape_inference import (
 
 class BindShapes(Pass):
     """Binds open dims of the inputs, and gives every tensor the shape that follows. `batch`: the first dim where it is
-    open; `shapes`: whole shapes of inputs by name. Without both, a model with open inputs is left as it is."""
+    open; `shapes`: whole shapes of inputs by name. Without both, a model with open inputs is left as it is, or has the
+    `usual` batch."""
 
     name: ClassVar[str] = "bind-shapes"
     title: ClassVar[str] = "binding of shapes"
     takes: ClassVar[Form] = "tfl"
 
-    def __init__(self, batch: int | None = None, shapes: Mapping[str, Sequence[int]] | None = None) -> None:
+    def __init__(
+        self, batch: int | None = None, shapes: Mapping[str, Sequence[int]] | None = None, usual: int | None = None
+    ) -> None:
         self.batch: Final = batch
         self.shapes: Final[Mapping[str, Sequence[int]]] = {} if shapes is None else shapes
+        self.usual: Final = usual
 
     def run(self, module: Module) -> PassResult:
-        requested = self.batch is not None or bool(self.shapes)
-        if not requested and not all(v.type.is_static or is_handle(v) for f in module.functions for v in f.inputs):
+        inputs = [v for f in module.functions for v in f.inputs]
+        batch = self.batch
+        if batch is None and any(v.type.shape and v.type.shape[0] is None for v in inputs):
+            batch = self.usual
+        requested = batch is not None or bool(self.shapes)
+        if not requested and not all(v.type.is_static or is_handle(v) for v in inputs):
             return PassResult(module, modified=False)
-        return PassResult(module, _bind(module, self.batch, self.shapes))
+        return PassResult(module, _bind(module, batch, self.shapes))
 
 
 def bind_batch(module: Module, n: int | None = None, dims: Mapping[str, Sequence[int]] | None = None) -> Module:

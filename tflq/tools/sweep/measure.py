@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from tflq.base.errors import InvalidModelError, Reason, TflqError, VerificationError, plain_numbers
 from tflq.base.processes import die_with_parent
-from tflq.conversion.convert import Conversion, convert
+from tflq.conversion.convert import Conversion, convert, entries_of
 from tflq.conversion.report import Report
 from tflq.formats.backend import backend, of_target
 from tflq.formats.sources import Source, read, reusable_source
@@ -352,11 +352,14 @@ def _convert(task: Task, source: Source, batch: int | None) -> Conversion:
 
 
 def _write(conversion: Conversion, folder: Path) -> dict[str, Path]:
-    """The converted files, by the key of their signature."""
-    places = {}
-    for i, (key, data) in enumerate(conversion.files.items()):
-        places[key] = folder / f"converted{f'-{i}' if i else ''}.{backend(conversion.format).suffixes[0]}"
-        places[key].write_bytes(data)
+    """The converted files, by the key of their signature; of an entry with several files the first."""
+    places: dict[str, Path] = {}
+    for i, (key, function) in enumerate(entries_of(conversion.module, conversion.format)):
+        stem = f"converted{f'-{i}' if i else ''}"
+        for ending, pieces in conversion.files_of(function, stem):
+            place = folder / f"{stem}{ending or f'.{backend(conversion.format).suffixes[0]}'}"
+            place.write_bytes(b"".join(pieces))
+            places.setdefault(key, place)
     return places
 
 

@@ -1,0 +1,133 @@
+"""Files of C: all or none, names that the user or the model gives, the header, and what is refused."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+from pathlib import Path
+from typing import Final
+
+import pytest
+from support.harness import argument, one_op
+from support.on_c import COMPILER, assert_passes, compiled, need_compiler
+
+import tflq
+from tflq.cli import main
+from tflq.formats.c.memory import Plan
+from tflq.formats.c.names import comment, identifier
+from tflq.formats.c.program import Program
+from tflq.ir.types import UniformQuantizedType, i8
+
+MODELS: Final = Path(__file__).parents[3] / "models"
+MODEL: Final = MODELS / "cnn_int8.tflite"
+HOSTILE: Final = ("*/ int x; /*", "a\\", "??/", "\n#error", '"', "é*/", "\x00", "%2A/", "//", "@", "x" * 5000)
+WORDS: Final = ("int", "9x", "a b", "a-b", "", "é", "x" * 65, "_x", "class", "int8_t", "a;b")
+
+
+@need_compiler
+@pytest.mark.parametrize("name", ["cnn_int8", "cnn_uint8", "cnn_int16x8", "arg_min", "log_softmax", "l2_normalization"])
+def test_a_model_tests_itself(name: str, tmp_path: Path) -> None:
+    tflq.convert(MODELS / f"{name}.tflite", tmp_path / "net.c")
+    assert_passes(tmp_path / "net.c")
+    header = subprocess.run(
+        [COMPILER, "-x", "c++", "-std=c++17", "-Wall", "-Wextra", "-pedantic", "-fsyntax-only", tmp_path / "net.h"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert "error" not in header.stderr
+
+
+def test_files_are_written_together_and_replaced_with_force_alone(tmp_path: Path) -> None:
+    (tmp_path / "net.h").write_text("mine")
+    with pytest.raises(tflq.FileError, match=r"net\.h: it exists already"):
+        tflq.convert(MODEL, tmp_path / "net.c")
+    assert not (tmp_path / "net.c").exists()
+    assert (tmp_path / "net.h").read_text() == "mine"
+    tflq.convert(MODEL, tmp_path / "net.c", force=True)
+    first = (tmp_path / "net.c").read_bytes()
+    conversion = tflq.convert(MODEL, tmp_path / "net.c", force=True)
+    assert (tmp_path / "net.c").read_bytes() == first
+    assert (tmp_path / "net.h").read_text().startswith("/*\n * net: cnn_int8.tflite, written by tflq ")
+    assert hashlib.sha256(MODEL.read_bytes()).hexdigest() in first.decode()
+    assert list(conversion.files) == [".c", ".h"]
+    assert conversion.cost.bytes_out == sum(map(len, conversion.files.values()))
+
+
+def test_the_command_takes_options_and_no_stream(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert (
+        main.run(["convert", *map(str, (MODEL, tmp_path / "a.c")), "--data", "separate", "--name", "net", "--json"])
+        == 0
+    )
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.c", "a.h", "a_data.c"]
+    assert f"{tmp_path / 'a_data.c'}" in capfd.readouterr().out
+    assert "int net_run(" in (tmp_path / "a.h").read_text()
+    assert main.run(["convert", str(MODEL), "-", "--format", "c"]) == 2
+    assert "this format has several files, and a stream takes one" in capfd.readouterr().err
+    assert main.run(["convert", str(MODEL), str(tmp_path / "b.tosa"), "--name", "net"]) == 2
+    assert "a .tosa file has no option 'name'" in capfd.readouterr().err
+
+
+def test_a_folder_gets_both_files_of_each_model(tmp_path: Path) -> None:
+    models = [str(MODEL), str(MODELS / "pad.tflite")]
+    assert main.run(["convert", *models, "-o", str(tmp_path / "out"), "--format", "c", "--workers", "1"]) == 0
+    names = sorted(path.name for path in (tmp_path / "out").iterdir())
+    assert names == ["cnn_int8.c", "cnn_int8.h", "pad.c", "pad.h"]
+
+
+def test_signatures_are_files_with_names_of_their_own(tmp_path: Path) -> None:
+    tflq.convert(MODELS / "two_signatures.tflite", tmp_path / "net.c", choices={"name": "net"})
+    sources = sorted(tmp_path.glob("*.c"))
+    names = {line for s in sources for line in s.with_suffix(".h").read_text().splitlines() if line.startswith("int ")}
+    assert len(sources) == len(names) == 2
+
+
+def test_tosa_is_a_source_too(tmp_path: Path) -> None:
+    tosa, direct = tmp_path / "net.tosa", tmp_path / "net.c"
+    tflq.convert(MODEL, tosa)
+    tflq.convert(tosa, direct)
+    assert "int net_run(const int8_t in0[1728], int8_t out0[10], uint8_t *arena);" in (tmp_path / "net.h").read_text()
+
+
+@need_compiler
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_name_of_a_tensor_stays_in_its_comment(name: str, tmp_path: Path) -> None:
+    element = UniformQuantizedType.of(i8, 0.5, 0)
+    values = [argument((2, 3), element, name) for _ in range(2)]
+    model = one_op("tfl.relu", values[:1], values[1:], {})
+    tflq.convert(model, tmp_path / "net.c")
+    compiled(tmp_path / "net.c")
+    text = (tmp_path / "net.h").read_text()
+    assert text.isascii()
+    assert set(comment(name, None)) <= set(comment("".join(map(chr, range(32, 127))), None))
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_a_word_of_c_is_no_name(word: str) -> None:
+    with pytest.raises(tflq.OptionError, match="cannot begin the names of C's functions"):
+        identifier(word)
+    made = identifier(None, word)
+    assert made.isidentifier()
+    assert made.isascii()
+    assert made not in WORDS
+
+
+@pytest.mark.parametrize("name", ["cnn_int8", "cnn_uint8", "cnn_int16x8"])
+def test_the_arena_is_nearly_the_least_that_there_is(name: str) -> None:
+    module = tflq.convert(MODELS / f"{name}.tflite", format="c").module
+    plan: Plan = Program(module, 0).plan
+    spans = [*plan.spans.values(), *(span for row in plan.scratch for span in row)]
+    last = max(span.last for span in spans)
+    live = [sum(span.size for span in spans if span.first <= at <= span.last) for at in range(last + 1)]
+    assert plan.size <= 1.05 * max(live) + 64
+    for one in spans:
+        for other in spans:
+            apart = one.at + one.size <= other.at or other.at + other.size <= one.at
+            assert one is other or apart or one.last < other.first or other.last < one.first
+
+
+def test_an_open_batch_is_one(tmp_path: Path) -> None:
+    element = UniformQuantizedType.of(i8, 0.5, 0)
+    model = one_op("tfl.relu", [argument((None, 3), element)], [argument((None, 3), element, "y")], {})
+    tflq.convert(model, tmp_path / "net.c")
+    assert "const int8_t in0[3]" in (tmp_path / "net.h").read_text()
+    tflq.convert(model, tmp_path / "net.c", batch=4, force=True)
+    assert "const int8_t in0[12]" in (tmp_path / "net.h").read_text()

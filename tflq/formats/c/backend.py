@@ -1,0 +1,77 @@
+"""C99 as a result: a source and a header that need a compiler and nothing else.
+
+The source is TOSA's form: its tables have 513 entries at most, and it computes without doubles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from tflq.base.errors import OptionError, Reason, check_choice
+from tflq.base.files import FilePath, Pieces
+from tflq.formats.backend import Backend, Writing
+
+if TYPE_CHECKING:
+    from tflq.ir.core import Module
+    from tflq.transforms.pass_manager import Pass
+
+
+class C(Backend):
+    """C99: a source and a header, and with `--data` a file of constants."""
+
+    name = "c"
+    form = "tosa"
+    targets = ("c",)
+    static = True
+    close = False
+    text = True
+    usual_batch = 1
+    names_source = True
+    choices: ClassVar = ("data", "name")
+    endings: ClassVar = (".c", ".h", "_data.c", ".bin")
+    runner = "tflq.tools.verify.compiled:CompiledRunner"
+
+    def target(self, name: FilePath | None) -> Any:
+        """TOSA's rules without the limits of a device."""
+        super().target(name)
+        from tflq.formats.tosa.rules import load_target
+
+        return load_target(None)
+
+    def check_choices(self, choices: Mapping[str, Any]) -> None:
+        from tflq.formats.c.names import identifier
+        from tflq.formats.c.write import DATA
+
+        super().check_choices(choices)
+        check_choice("data", choices.get("data"), DATA, optional=True)
+        name = choices.get("name")
+        if name is not None and not isinstance(name, str):
+            raise OptionError(Reason("the name of C's functions is a text", value=str(name)))
+        identifier(name)
+
+    def passes(self, options: Any, form: str) -> Sequence[Pass]:
+        from tflq.formats.c.check_program import CheckC
+        from tflq.formats.tosa.backend import to_tosa
+
+        return [*([] if form == "tosa" else to_tosa(options)), CheckC()]
+
+    def notes(self, module: Module, options: Any) -> tuple[Sequence[Any], Any]:
+        from tflq.transforms.pass_manager import Notes
+
+        return Notes.of(module, real=options.semantics == "real"), None
+
+    def files(self, module: Module, function: int, target: Any, writing: Writing) -> Sequence[tuple[str, Pieces]]:
+        from tflq.formats.c.check_program import programs
+        from tflq.formats.c.names import identifier
+        from tflq.formats.c.write import Writer
+
+        planned = programs(module)
+        name = identifier(writing.choices.get("name"), writing.stem)
+        if len(planned) > 1 and "name" in writing.choices:
+            key = next((s.key for s in module.signatures or () if s.function == function), None)
+            name = identifier(None, f"{name}_{key}")
+        return Writer(planned[function], module, name, writing).files()
+
+    def pieces(self, module: Module, function: int, target: Any) -> Pieces:
+        return self.files(module, function, target, Writing())[0][1]

@@ -1,0 +1,112 @@
+"""The self-test of a program: inputs that are drawn alike here and in C, and a checksum of what comes out.
+
+Element i of input n is of the bits of a hash of i and n. A checksum adds up the elements, each times a hash of its
+place. Only programs whose evaluation takes a moment have one, and none of which a result may differ.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from tflq.formats.c.names import c_type, count
+from tflq.formats.c.program import NAME, Program
+from tflq.formats.c.unit import indented
+from tflq.ir.core import Module, Value
+
+DRAWN: Final = ("i1", "i8", "ui8", "i16", "i32", "f32")
+"""Element types of inputs that can be drawn."""
+_MOST: Final = 4_000_000
+"""Multiplications up to which a program has a test."""
+_STEPS: Final = 2
+
+
+def _hash(index: np.ndarray, seed: int) -> np.ndarray:
+    """32 bits for each index."""
+    with np.errstate(over="ignore"):
+        h = (index.astype(np.uint32) + np.uint32(seed)) * np.uint32(2654435761)
+        h ^= h >> np.uint32(15)
+        h *= np.uint32(2246822519)
+        return np.asarray(h ^ (h >> np.uint32(13)))
+
+
+def drawn(value: Value, seed: int) -> np.ndarray:
+    """The elements of an input; integers of 32 bits are small, and floats within 2 of 0."""
+    h, name = _hash(np.arange(count(value)), seed), value.type.storage.name
+    bits = {"i1": 1, "i16": 16, "i32": 2}.get(name, 8)
+    top: np.ndarray = (h >> np.uint32(32 - bits)).astype(np.int64)
+    if name in ("i8", "i16", "f32"):
+        top = top - ((top >> (bits - 1)) << bits)
+    return (top / 64 if name == "f32" else top).astype(value.type.storage.dtype).reshape(value.type.sizes)
+
+
+def checksum(arrays: list[np.ndarray]) -> int:
+    total = 0
+    for at, array in enumerate(arrays):
+        flat = array.reshape(-1).astype(np.int64)
+        total += int((flat.astype(np.uint32) * _hash(np.arange(flat.size), at)).sum(dtype=np.uint64))
+    return total % (1 << 32)
+
+
+def expected(program: Program, module: Module) -> int | None:
+    """The checksum of tflq's evaluator; None if it says nothing, or takes long."""
+    function = program.function
+    if program.products > _MOST or any(v.type.storage.is_float for v in function.outputs) or program.inexact:
+        return None
+    from tflq.analysis.evaluate.registry import Run, array_of, evaluate_function
+
+    run = Run(module)
+    run.variables.update({name: value.array for name, (_, value) in program.state.items()})
+    outputs: list[np.ndarray] = []
+    try:
+        for step in range(_STEPS):
+            inputs = {v: drawn(v, 97 * step + at) for at, v in enumerate(function.inputs)}
+            env = evaluate_function(function, inputs, run)
+            outputs += [env[v] if v in env else array_of(v) for v in function.outputs]
+    except (NotImplementedError, ArithmeticError, IndexError, ValueError, TypeError):
+        return None
+    return checksum(outputs)
+
+
+def main(program: Program, module: Module, *, blob: bool) -> str:
+    """The text of the test; "" if there is none."""
+    total = None if blob else expected(program, module)
+    if total is None:
+        return ""
+    inputs, outputs = program.function.inputs, program.function.outputs
+    lines = [f"static {c_type(v)} in{at}[{max(count(v), 1)}];" for at, v in enumerate(inputs)]
+    lines += [f"static {c_type(v)} out{at}[{max(count(v), 1)}];" for at, v in enumerate(outputs)]
+    lines += [f"static union {{ uint64_t align; uint8_t bytes[{NAME}_ARENA_BYTES]; }} arena;"]
+    lines += [f"static {NAME}_state state;", f"{NAME}_init(&state);"] if program.state else []
+    lines += ["uint32_t total = 0;", f"for (uint32_t step = 0; step < {_STEPS}U; step++) {{"]
+    for at, value in enumerate(inputs):
+        lines += [
+            f"for (uint32_t i = 0; i < {count(value)}U; i++) {{",
+            f"const uint32_t h = hash(i + 97U * step + {at}U);",
+        ]
+        lines += [f"in{at}[i] = {_element(value)};", "}"]
+    names = [*(f"in{at}" for at in range(len(inputs))), *(f"out{at}" for at in range(len(outputs)))]
+    names += ["&state"] * bool(program.state)
+    lines += [f"if ({NAME}_run({', '.join([*names, 'arena.bytes'])}) != 0) {{", "return 2;", "}"]
+    for at, value in enumerate(outputs):
+        lines.append(f"for (uint32_t i = 0; i < {count(value)}U; i++) {{")
+        lines += [f"total += (uint32_t)out{at}[i] * hash(i + (step * {len(outputs)}U + {at}U));", "}"]
+    lines += [
+        "}",
+        f'printf("{NAME}: %s\\n", total == {total}U ? "pass" : "fail");',
+        f"return total == {total}U ? 0 : 1;",
+    ]
+    hash_text = (
+        "static uint32_t hash(uint32_t i) {\n  uint32_t h = i * 2654435761U;\n  h ^= h >> 15;\n  h *= 2246822519U;\n"
+        "  return h ^ (h >> 13);\n}\n"
+    )
+    head = f"\n#ifdef {NAME}_MAIN\n#include <stdio.h>\n\n{hash_text}\n"
+    return f"{head}int main(void) {{\n{indented(lines)}}}\n#endif\n"
+
+
+def _element(value: Value) -> str:
+    name = value.type.storage.name
+    if name == "f32":
+        return "(float)(int8_t)(h >> 24) / 64.0f"
+    return f"({c_type(value)})(h >> {32 - {'i1': 1, 'i16': 16, 'i32': 2}.get(name, 8)})"

@@ -1,0 +1,321 @@
+"""Elementwise operators as expressions of C, at one point of a loop.
+
+Integers are int32_t, those of 64 bits int64_t, truth values 0 and 1, floats float. Sums, differences and products wrap
+by way of unsigned integers. What is called a point says how operands are indexed there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from tflq.analysis.known import Ranges
+from tflq.base.errors import Refused
+from tflq.dialects.tosa import elementwise as ew
+from tflq.dialects.tosa import movement as move
+from tflq.formats.c.fusion import Fusion, is_table
+from tflq.formats.c.names import c_type, count, dims_of, literal, plus
+from tflq.formats.c.unit import Unit
+from tflq.ir.core import Op, Value
+from tflq.ir.types import f32, i1, i8, i32, i64
+
+
+class Point(NamedTuple):
+    """A point of a loop over `dims`: the index of an element, the channel, and whether i0, i1, ... are all indices."""
+
+    dims: tuple[int, ...]
+    flat: str
+    channel: str | None = None
+    axes: bool = False
+
+
+class NeedsMoreError(Exception):
+    """The point does not say an index that an operand needs."""
+
+
+_BINARY: Final[dict[type[Op], tuple[str, str, str]]] = {
+    ew.Add: ("add32({}, {})", "{} + {}", "{} + {}"),
+    ew.Sub: ("sub32({}, {})", "{} - {}", "{} - {}"),
+    ew.Mul: ("mul32({}, {})", "{} * {}", "{} * {}"),
+    ew.Maximum: ("max32({}, {})", "max64({}, {})", "maxf32({}, {})"),
+    ew.Minimum: ("min32({}, {})", "min64({}, {})", "minf32({}, {})"),
+    ew.IntDiv: ("div32({}, {})", "", ""),
+    ew.Pow: ("", "", "(float)pow({}, {})"),
+    ew.BitwiseAnd: ("{} & {}", "", ""),
+    ew.BitwiseOr: ("{} | {}", "", ""),
+    ew.BitwiseXor: ("{} ^ {}", "", ""),
+    ew.LogicalAnd: ("{} & {}", "", ""),
+    ew.LogicalOr: ("{} | {}", "", ""),
+    ew.LogicalXor: ("{} ^ {}", "", ""),
+    ew.LogicalLeftShift: ("shl32({}, {})", "", ""),
+    ew.LogicalRightShift: ("shr32({}, {})", "", ""),
+    ew.Equal: ("{} == {}", "{} == {}", "{} == {}"),
+    ew.Greater: ("{} > {}", "{} > {}", "{} > {}"),
+    ew.GreaterEqual: ("{} >= {}", "{} >= {}", "{} >= {}"),
+}
+"""By operator: the expression of int32, of int64, and of floats."""
+_FUNCTIONS: Final[dict[type[Op], str]] = {
+    ew.Ceil: "ceilf32({0})",
+    ew.Floor: "floorf32({0})",
+    ew.Cos: "(float)cos((double){0})",
+    ew.Erf: "(float)erf((double){0})",
+    ew.Exp: "(float)exp((double){0})",
+    ew.Log: "(float)log((double){0})",
+    ew.Sin: "(float)sin((double){0})",
+    ew.Tanh: "(float)tanh((double){0})",
+    ew.Rsqrt: "(float)(1.0 / sqrt((double){0}))",
+    ew.Reciprocal: "1.0f / {0}",
+    ew.Sigmoid: "sigmoid({0})",
+}
+
+
+def declared_type(value: Value) -> str:
+    """The type of a variable that holds an element of a tensor."""
+    storage = value.type.storage
+    return "float" if storage == f32 else "int64_t" if storage == i64 else "int32_t"
+
+
+class Expressions:
+    """The statements of one function's loops. `leaves`: the tensors that it reads, its parameters p0, p1, ..."""
+
+    def __init__(self, unit: Unit, fusion: Fusion, ranges: Ranges) -> None:
+        self.unit = unit
+        self.fusion = fusion
+        self.ranges = ranges
+        self.leaves: list[Value] = []
+        self.bounds: dict[Value, int] = {}
+        """The greatest magnitude of sums that a kernel knows better than `ranges`."""
+        self._at = Point((), "0")
+        self._known: dict[Value, str] = {}
+        self._lines: list[str] = []
+
+    def leaf(self, value: Value) -> str:
+        """The parameter that points to a tensor."""
+        if value not in self.leaves:
+            self.leaves.append(value)
+        return f"p{self.leaves.index(value)}"
+
+    def stored(self, point: Point, root: Value, known: dict[Value, str] | None = None) -> tuple[list[str], str]:
+        """Statements, and the expression of a root after them. known: values that the loop has computed."""
+        self._at, self._known, self._lines = point, dict(known or {}), []
+        if root in self._known:
+            return self._lines, self._known[root]
+        assert root.producer is not None
+        text = self._compute(root.producer)
+        return self._lines, text
+
+    def operand(self, point: Point, value: Value) -> tuple[list[str], str]:
+        """Statements, and the expression of a tensor that is read."""
+        self._at, self._known, self._lines = point, {}, []
+        text = self._read(value)
+        return self._lines, text
+
+    def _read(self, value: Value) -> str:
+        """The expression of an operand."""
+        root = self.fusion.root(value)
+        if root in self._known:
+            return self._known[root]
+        if root.is_constant:
+            return self._constant(root, value)
+        if root not in self.fusion.inside or root in self.fusion.raw:
+            return f"{self.leaf(root)}[{self._index(value)}]"
+        assert root.producer is not None
+        text = self._compute(root.producer)
+        name = f"t{len(self._known)}"
+        self._lines.append(f"const {declared_type(root)} {name} = {text};")
+        self._known[root] = name
+        return name
+
+    def _constant(self, root: Value, value: Value) -> str:
+        array = root.array
+        if array.size == 1:
+            return literal(array.reshape(-1)[0].item())
+        if (array == array.reshape(-1)[0]).all() and array.size:
+            return literal(array.reshape(-1)[0].item())
+        return f"{self.unit.constant(array, root.type.storage)}[{self._index(value)}]"
+
+    def _index(self, value: Value) -> str:
+        dims, size, there = dims_of(value), count(value), self._at.dims
+        if size == np.prod(there, dtype=np.int64):
+            return self._at.flat
+        if size == 1:
+            return "0"
+        if dims[-1] == size == there[-1] and self._at.channel is not None:
+            return self._at.channel
+        if not self._at.axes:
+            raise NeedsMoreError
+        terms, step = [], 1
+        for at, dim in zip(range(len(there) - 1, -1, -1), reversed(dims), strict=False):
+            if dim != 1:
+                terms.append(f"i{at} * {step}" if step > 1 else f"i{at}")
+            step *= dim
+        return " + ".join(reversed(terms))
+
+    def _channel(self) -> str:
+        if self._at.channel is not None:
+            return self._at.channel
+        if not self._at.axes:
+            raise NeedsMoreError
+        return f"i{len(self._at.dims) - 1}"
+
+    # Operators.
+
+    def _compute(self, op: Op) -> str:
+        if is_table(op):
+            return self._lookup(op)
+        kind = type(op)
+        if kind in _OPERATORS:
+            return _OPERATORS[kind](self, op)
+        operands = [self._read(v) for v in op.present_operands]
+        if kind in _FUNCTIONS:
+            return _FUNCTIONS[kind].format(*operands)
+        storage = op.present_operands[0].type.storage
+        text = _BINARY[kind][2 if storage.is_float else 1 if storage == i64 else 0] if kind in _BINARY else ""
+        if not text:
+            raise Refused(f"{op.name} of {storage} is not written in C")
+        if isinstance(op, (ew.Add, ew.Sub, ew.Mul)) and storage == i32 and self._fits(op):
+            text = _BINARY[kind][1]
+        return text.format(*operands)
+
+    def _fits(self, op: ew.Add | ew.Sub | ew.Mul) -> bool:
+        """Whether a sum, difference or product is within int32, so that it needs not wrap."""
+        (a, b), (c, d) = (self._range(v) for v in (op.input1, op.input2))
+        if isinstance(op, ew.Mul):
+            ends = [x * y for x in (a, b) for y in (c, d)]
+        else:
+            ends = [a + c, b + d] if isinstance(op, ew.Add) else [a - d, b - c]
+        return i32.minimum <= min(ends) and max(ends) <= i32.maximum
+
+    def _range(self, value: Value) -> tuple[int, int]:
+        root = self.fusion.root(value)
+        bound = self.bounds.get(root)
+        low, high = self.ranges.of(root)
+        return (low, high) if bound is None else (max(low, -bound), min(high, bound))
+
+    def _multiplied(self, op: ew.Mul) -> str:
+        a, b = self._read(op.input1), self._read(op.input2)
+        if op.shift:
+            return f"mul_shift({a}, {b}, {op.shift})"
+        storage = op.result.type.storage
+        fits = storage == i32 and self._fits(op)
+        return _BINARY[ew.Mul][2 if storage.is_float else 1 if storage == i64 or fits else 0].format(a, b)
+
+    def _lookup(self, op: Op) -> str:
+        """An entry of a constant row. An index that may be outside takes the nearest entry."""
+        assert isinstance(op, move.Gather)
+        index, size = self._read(op.indices), count(op.values)
+        low, high = self._range(op.indices)
+        if low < 0 or high >= size:
+            index = f"clamp32({index}, 0, {size - 1})"
+        return f"{self.unit.constant(op.values.array, op.values.type.storage)}[{index}]"
+
+    def _table(self, op: move.Table) -> str:
+        x, least = self._read(op.input), op.input.type.storage.minimum
+        entries = self.unit.constant(op.table.array, op.table.type.storage)
+        if op.input.type.storage.bits == 16:
+            return f"interpolated({entries}, {x})"
+        return f"{entries}[{plus(x, -least)}]"
+
+    def _clamped(self, op: ew.Clamp) -> str:
+        x, storage = self._read(op.input), op.input.type.storage
+        low, high = (literal(float(v) if storage.is_float else int(v)) for v in (op.min_val, op.max_val))
+        if storage == i64:
+            return f"min64(max64({x}, {low}), {high})"
+        return f"clamp{'f32' if storage.is_float else '32'}({x}, {low}, {high})"
+
+    def _absolute(self, op: ew.Abs) -> str:
+        x = self._read(op.input1)
+        return f"{x} < 0.0f ? -{x} : {x} + 0.0f" if op.input1.type.storage.is_float else f"abs32({x})"
+
+    def _negated(self, op: ew.Negate) -> str:
+        x, storage = self._read(op.input1), op.result.type.storage
+        if storage.is_float:
+            return f"-{x}"
+        low, high = literal(storage.minimum), literal(storage.maximum)
+        return f"clamp64({op.input1_zp + op.output_zp} - (int64_t){x}, {low}, {high})"
+
+    def _shifted(self, op: ew.ArithmeticRightShift) -> str:
+        a, b = self._read(op.input1), self._read(op.input2)
+        return f"sar_round({a}, {b})" if op.round else f"{a} >> {b}"
+
+    def _chosen(self, op: ew.Select) -> str:
+        return "{} ? {} : {}".format(*(self._read(v) for v in (op.condition, op.on_true, op.on_false)))
+
+    def _cast(self, op: move.Cast) -> str:
+        x, source, target = self._read(op.input), op.input.type.storage, op.result.type.storage
+        if target.is_float:
+            return x if source.is_float else f"(float){x}"
+        if target == i1:
+            return f"{x} != 0"
+        if source.is_float:
+            low, high = literal(target.minimum), literal(target.maximum)
+            return f"to_int32({x})" if target == i32 else f"clamp32(to_int32({x}), {low}, {high})"
+        least, most = self._range(op.input)
+        if target.minimum <= least and most <= target.maximum:
+            return f"(int32_t){x}" if source == i64 and target != i64 else x
+        return f"({c_type(op.result)}){x}"
+
+    def _rescaled(self, op: move.Rescale) -> str:
+        """With one multiplier and shift, or with those of a channel."""
+        x, storage = self._read(op.input), op.result.type.storage
+        low, high = self._range(op.input)
+        low, high = low - op.input_zp, high - op.input_zp
+        x = plus(x, -op.input_zp)
+        multiplier, shift = op.multiplier.astype(np.int64), op.shift.astype(np.int64)
+        reach = max(-low, high)
+        most = max((reach * m >> s) + 1 for m, s in zip(np.abs(multiplier).tolist(), shift.tolist(), strict=True))
+        safe = reach < (1 << 31) - (1 << 24) and most + abs(op.output_zp) < 1 << 31
+        if safe and len(shift) == 1 and multiplier[0] == 1 << 30 and shift[0] <= 30:
+            text = f"({x})" if op.input_zp else x
+            text = text if shift[0] == 30 else f"{text} * {1 << (30 - int(shift[0]))}"
+        else:
+            text = self._scaled(op, x, reach, safe=safe)
+        text = plus(text, op.output_zp)
+        ends = f"{literal(storage.minimum)}, {literal(storage.maximum)})"
+        if not safe:
+            return f"clamp64({text}, {ends}"
+        within = storage.minimum <= op.output_zp - most and most + op.output_zp <= storage.maximum
+        return text if storage == i32 or within else f"clamp32({text}, {ends}"
+
+    def _scaled(self, op: move.Rescale, x: str, reach: int, *, safe: bool) -> str:
+        """The product and its rounding. A division by 2^30 of what is below 2^29 is 0, as one by more would be."""
+        multiplier, shift = op.multiplier.astype(np.int64), op.shift.astype(np.int64)
+        two = op.rounding_mode == "DOUBLE_ROUND" and op.scale32 and op.input.type.storage != i64
+        if not two or bool((shift <= 31).all()):
+            m, s = self._per_channel(multiplier), self._per_channel(shift)
+            return f"scale_one{'' if safe else '64'}({x}, {m}, {s})"
+        small = reach < 1 << 29
+        if not safe or not (small or int(shift.max()) <= 31 + 24):
+            text = f"scale_two64({x}, {self._per_channel(multiplier)}, {self._per_channel(shift)})"
+            return f"(int32_t){text}" if safe else text
+        shift = np.minimum(shift, 31 + 30) if small else shift
+        m = self._per_channel(multiplier)
+        if bool((shift > 31).all()):
+            return f"scale_two({x}, {m}, {self._per_channel(shift - 31)})"
+        return f"scale_each({x}, {m}, {self._per_channel(shift)})"
+
+    def _per_channel(self, numbers: np.ndarray) -> str:
+        """One number, or that of the channel; shifts are bytes."""
+        if (numbers == numbers[0]).all():
+            return literal(int(numbers[0]))
+        storage = i8 if int(np.abs(numbers).max()) < 64 else i32
+        return f"{self.unit.constant(numbers, storage)}[{self._channel()}]"
+
+
+_OPERATORS: Final[dict[type[Op], Callable[[Expressions, Any], str]]] = {
+    ew.Mul: Expressions._multiplied,
+    ew.Clamp: Expressions._clamped,
+    ew.Abs: Expressions._absolute,
+    ew.Negate: Expressions._negated,
+    ew.BitwiseNot: lambda e, op: f"~{e._read(op.input)}",
+    ew.LogicalNot: lambda e, op: f"!{e._read(op.input)}",
+    ew.Clz: lambda e, op: f"clz32({e._read(op.input)})",
+    ew.ArithmeticRightShift: Expressions._shifted,
+    ew.Select: Expressions._chosen,
+    move.Cast: Expressions._cast,
+    move.Rescale: Expressions._rescaled,
+    move.Table: Expressions._table,
+}
+"""Operators whose expression is more than a pattern."""

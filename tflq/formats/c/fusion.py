@@ -1,0 +1,221 @@
+"""The choice of values that are computed inside of the loops of others.
+
+A kernel is a tree of elementwise operators with one root, whose result is stored, and at most one operator that makes
+rows: a convolution, product, pool or reduction. The rows' sums never leave the kernel. A reduction also takes the tree
+of its operand in.
+
+A value is inside where all that reads it is in the trees of one root, or where it is cheap to compute again. It must
+have as many elements as the root. Constants of a channel need its last dim, those that broadcast otherwise all dims.
+Of two convolutions in one tree the earlier is cut off, at the narrowest value on its way to the root.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+
+from tflq.dialects.tosa import convolution as conv
+from tflq.dialects.tosa import elementwise as ew
+from tflq.dialects.tosa import movement as move
+from tflq.formats.c.names import bytes_of, count, dims_of
+from tflq.ir.core import Function, Op, Value
+from tflq.ir.types import i8, ui8
+
+_ROWS: Final = (conv.Weighted, conv.MatMul, conv.Pool, move.Reduction)
+_ELEMENTWISE: Final = (
+    *(ew.FloatFunction, ew.Clamp, ew.Reciprocal, ew.Abs, ew.Add, ew.Sub, ew.IntDiv, ew.Maximum, ew.Minimum, ew.Mul),
+    *(ew.Negate, ew.Pow, ew._OfBits, ew._OfTruth, ew.BitwiseNot, ew.Clz, ew.LogicalNot, ew.Equal, ew._Ordered),
+    *(ew.Select, move.Cast, move.Rescale, move.Table),
+)
+_CHEAP: Final = (ew.Add, ew.Sub, ew.Clamp, ew.Minimum, ew.Maximum, move.Cast, move.Table)
+_ALIASES: Final = (move.Reshape, move.Identity)
+_SIGN: Final = (0, -128, 1 << 30, 30)
+
+
+def is_table(op: Op) -> bool:
+    """Whether a GATHER takes single elements of one constant row: a table."""
+    if not isinstance(op, move.Gather):
+        return False
+    batch, _, channels = dims_of(op.values)
+    return batch == channels == 1 and op.values.is_constant
+
+
+def makes_rows(op: Op) -> bool:
+    """Whether an operator computes a row of sums at a time."""
+    return isinstance(op, _ROWS) or (isinstance(op, move.Resize) and op.mode == "BILINEAR")
+
+
+def is_elementwise(op: Op) -> bool:
+    return isinstance(op, _ELEMENTWISE) or is_table(op)
+
+
+def reads(op: Op) -> list[Value]:
+    """The operands that an elementwise operator reads at the place of its result; a table's entries are not."""
+    if isinstance(op, move.Gather):
+        return [op.indices]
+    return [op.input] if isinstance(op, move.Table) else op.present_operands
+
+
+class Fusion:
+    """The kernels of a function."""
+
+    def __init__(self, function: Function) -> None:
+        self.function: Final = function
+        self._alias = {op.result: op.operands[0] for op in function.ops if isinstance(op, _ALIASES)}
+        self.outputs: Final = [self.root(v) for v in function.outputs]
+        self.views: Final[dict[Value, tuple[Value, int]]] = {}
+        self.raw: Final[dict[Value, Value]] = {}
+        self._users: dict[Value, list[Op]] = defaultdict(list)
+        for op in function.ops:
+            if not isinstance(op, _ALIASES):
+                for value in dict.fromkeys(self.root(v) for v in op.present_operands):
+                    self._users[value].append(op)
+        self.inside: Final[set[Value]] = set()
+        self._order = {v: at for at, op in enumerate(function.ops) for v in op.results}
+        self._decide()
+        self._cut()
+        self._look_through()
+
+    # What a value is.
+
+    def root(self, value: Value) -> Value:
+        """The value itself, behind operators that only change its shape."""
+        while (source := self._alias.get(value)) is not None:
+            value = source
+        return value
+
+    def base(self, value: Value) -> tuple[Value, int]:
+        """The value in whose memory another is, and the element at which it begins."""
+        value, at = self.root(value), 0
+        while value in self.views:
+            value, start = self.views[value]
+            at += start
+        return value, at
+
+    def users(self, value: Value) -> list[Op]:
+        return self._users.get(value, [])
+
+    def is_needed(self, op: Op) -> bool:
+        """Whether something reads a result, or the operator has an effect."""
+        return not op.results or any(self.users(v) or v in self.outputs for v in op.results)
+
+    def row_of(self, value: Value) -> Op | None:
+        """The operator of the tree of a root that makes rows."""
+        return next((op for op in self.tree(value) if makes_rows(op)), None)
+
+    def tree(self, value: Value) -> Iterator[Op]:
+        """The operators of the tree of a root, the root's first."""
+        seen, todo = {value}, [value]
+        while todo:
+            op = todo.pop().producer
+            if op is None:
+                continue
+            yield op
+            if makes_rows(op):
+                continue
+            for operand in map(self.root, reads(op)):
+                if operand in self.inside and operand not in seen:
+                    seen.add(operand)
+                    todo.append(operand)
+
+    # Choice of what is inside.
+
+    def _decide(self) -> None:
+        roots: dict[Value, set[Op]] = {}
+        for op in reversed(self.function.ops):
+            if isinstance(op, _ALIASES) or len(op.results) != 1:
+                continue
+            value, users = op.result, self.users(op.result)
+            targets: set[Op] = set()
+            for user in users:
+                inner = user.results and user.results[0] in self.inside and not makes_rows(user)
+                targets |= roots[user.results[0]] if inner else {user}
+            if value not in self.outputs and self._fits(op, users, targets):
+                self.inside.add(value)
+                roots[value] = targets
+
+    def _fits(self, op: Op, users: list[Op], targets: set[Op]) -> bool:
+        rows = makes_rows(op)
+        if not users or not (rows or is_elementwise(op)):
+            return False
+        if len(targets) > 1 and not isinstance(op, _CHEAP):
+            return False
+        for user in users:
+            if isinstance(user, move.Reduction):
+                if rows:
+                    return False
+            elif not is_elementwise(user) or op.result not in map(self.root, reads(user)):
+                return False
+        return all(self._fits_in(op, target) for target in targets)
+
+    def _fits_in(self, op: Op, target: Op) -> bool:
+        """Whether an operator's result can be computed at each element of what a root iterates over."""
+        reduced = isinstance(target, move.Reduction)
+        there = dims_of(target.operands[0] if reduced else target.result)  # type: ignore[arg-type]
+        dims, need = dims_of(op.result), self.need(op)
+        if count(op.result) != np.prod(there, dtype=np.int64) or (reduced and need > 0):
+            return False
+        if isinstance(op, move.Reduction) and _inner(op) != (there[-1:] or (1,))[0]:
+            return False
+        return need == 0 or dims[-1:] == there[-1:] if need < 2 else _stripped(dims) == _stripped(there)
+
+    def need(self, op: Op) -> int:
+        """The need of an operator in a loop: 0 a running index, 1 also the channel, 2 all indices."""
+        if makes_rows(op):
+            return 1
+        dims, need = dims_of(op.result), 0
+        if isinstance(op, move.Rescale) and op.multiplier.size > 1:
+            need = 1
+        for operand in reads(op):
+            size = count(operand)
+            if size not in (1, count(op.result)):
+                need = max(need, 1 if (*dims_of(operand)[-1:], size) == (dims[-1], dims[-1]) else 2)
+        return need
+
+    def _cut(self) -> None:
+        """Leaves one operator that makes rows in each tree, and none where it does not fit."""
+        for op in self.function.ops:
+            if not op.results or op.result in self.inside or not is_elementwise(op):
+                continue
+            while rows := [each for each in self.tree(op.result) if makes_rows(each)]:
+                wide = any(self.need(each) > 1 for each in self.tree(op.result))
+                first = min(rows, key=lambda each: self._order[each.result])
+                if len(rows) < 2 and not wide and dims_of(first.result)[-1:] == dims_of(op.result)[-1:]:
+                    break
+                self.inside.discard(self._narrowest(first.result, op))
+
+    def _narrowest(self, value: Value, root: Op) -> Value:
+        """The value with the fewest bytes from a value on to the first that several operators read."""
+        way = [value]
+        while len(users := self.users(way[-1])) == 1 and users[0] is not root and users[0].result in self.inside:
+            way.append(users[0].result)
+        return min(way, key=bytes_of)
+
+    def _look_through(self) -> None:
+        """Arguments of uint8 that only convolutions read, less 128, are read as they are."""
+        for op in self.function.ops:
+            if not isinstance(op, move.Rescale) or op.input.producer is not None or op.input.type.storage != ui8:
+                continue
+            numbers = (op.input_zp, op.output_zp, *op.multiplier.tolist(), *op.shift.tolist())
+            readers = [u for u in self.users(op.result) if isinstance(u, conv.Weighted)]
+            plain = op.result.type.storage == i8 and numbers == _SIGN and op.result not in self.outputs
+            if plain and readers == self.users(op.result) and all(u.input in self._same(op.result) for u in readers):
+                self.raw[op.result] = op.input
+                self.inside.add(op.result)
+
+    def _same(self, value: Value) -> set[Value]:
+        return {v for v in (*self._alias, value) if self.root(v) is value}
+
+
+def _inner(op: move.Reduction) -> int:
+    """The elements of a row of a reduction."""
+    dims = dims_of(op.input)
+    return int(np.prod(dims[op.axis % len(dims) + 1 :], dtype=np.int64))
+
+
+def _stripped(dims: tuple[int, ...]) -> tuple[int, ...]:
+    """Dims without those of 1 in front."""
+    return dims[next((at for at, dim in enumerate(dims) if dim != 1), len(dims)) :]

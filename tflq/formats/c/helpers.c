@@ -1,0 +1,183 @@
+/* Small functions that the kernels call; a file gets those that it uses. An empty line ends each.
+ * Shifts of negative numbers are arithmetic, and casts to narrower integers wrap: a file checks both. */
+
+static inline int32_t add32(int32_t a, int32_t b) {
+  return (int32_t)((uint32_t)a + (uint32_t)b);
+}
+
+static inline int32_t sub32(int32_t a, int32_t b) {
+  return (int32_t)((uint32_t)a - (uint32_t)b);
+}
+
+static inline int32_t mul32(int32_t a, int32_t b) {
+  return (int32_t)((uint32_t)a * (uint32_t)b);
+}
+
+static inline int32_t div32(int32_t a, int32_t b) {
+  return b == 0 ? 0 : b == -1 ? (int32_t)(0U - (uint32_t)a) : a / b;
+}
+
+static inline int32_t abs32(int32_t a) {
+  return a < 0 ? (int32_t)(0U - (uint32_t)a) : a;
+}
+
+static inline int32_t min32(int32_t a, int32_t b) {
+  return a < b ? a : b;
+}
+
+static inline int32_t max32(int32_t a, int32_t b) {
+  return a > b ? a : b;
+}
+
+static inline int64_t min64(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+
+static inline int64_t max64(int64_t a, int64_t b) {
+  return a > b ? a : b;
+}
+
+static inline int32_t clamp32(int32_t a, int32_t low, int32_t high) {
+  return a < low ? low : a > high ? high : a;
+}
+
+static inline int32_t clamp64(int64_t a, int32_t low, int32_t high) {
+  return a < low ? low : a > high ? high : (int32_t)a;
+}
+
+static inline float minf32(float a, float b) {
+  return a < b || a != a ? a : b;
+}
+
+static inline float maxf32(float a, float b) {
+  return a > b || a != a ? a : b;
+}
+
+static inline float clampf32(float a, float low, float high) {
+  return a < low ? low : a > high ? high : a;
+}
+
+static inline int32_t shl32(int32_t a, int32_t n) {
+  return (int32_t)((uint32_t)a << (uint32_t)n);
+}
+
+static inline int32_t shr32(int32_t a, int32_t n) {
+  return (int32_t)((uint32_t)a >> (uint32_t)n);
+}
+
+static inline int32_t sar_round(int32_t a, int32_t n) {
+  return n > 0 ? (int32_t)(((int64_t)a >> n) + (((int64_t)a >> (n - 1)) & 1)) : a;
+}
+
+static inline int32_t clz32(int32_t a) {
+  uint32_t u = (uint32_t)a;
+  int32_t n = 0;
+  if (u == 0U) {
+    return 32;
+  }
+  for (int32_t s = 16; s > 0; s >>= 1) {
+    if (u >> (32 - s) == 0U) {
+      n += s;
+      u <<= s;
+    }
+  }
+  return n;
+}
+
+static inline int32_t mul_shift(int32_t a, int32_t b, int32_t s) {
+  return (int32_t)(((int64_t)a * b + ((int64_t)1 << (s - 1))) >> s);
+}
+
+static inline int32_t scale_two(int32_t a, int32_t m, int32_t r) {
+  const int32_t h = (int32_t)(uint32_t)((uint64_t)((int64_t)a * m + (1 << 30)) >> 31);
+  return (h + ((1 << r) >> 1) - (h < 0)) >> r;
+}
+
+static inline int32_t scale_one(int64_t a, int32_t m, int32_t s) {
+  return (int32_t)((a * m + ((int64_t)1 << (s - 1))) >> s);
+}
+
+static inline int64_t scale_one64(int64_t a, int32_t m, int32_t s) {
+  return (a * m + ((int64_t)1 << (s - 1))) >> s;
+}
+
+static inline int64_t scale_two64(int32_t a, int32_t m, int32_t s) {
+  int64_t round = (int64_t)1 << (s - 1);
+  if (s > 31) {
+    round += a < 0 ? -(1 << 30) : (1 << 30);
+  }
+  return ((int64_t)a * m + round) >> s;
+}
+
+static inline int32_t scale_each(int32_t a, int32_t m, int32_t s) {
+  return s > 31 ? scale_two(a, m, s - 31) : scale_one(a, m, s);
+}
+
+static inline int32_t interpolated(const int16_t *table, int32_t a) {
+  const int32_t base = table[(a >> 7) + 256], next = table[(a >> 7) + 257];
+  return base * 128 + (next - base) * (a & 127);
+}
+
+static inline int32_t to_int32(float a) {
+  if (!(a > -2147483648.0f)) {
+    return a != a ? 0 : INT32_MIN;
+  }
+  if (a >= 2147483648.0f) {
+    return INT32_MAX;
+  }
+  const int32_t t = (int32_t)a;
+  const float d = a - (float)t;
+  if (d > 0.5f || (d == 0.5f && (t & 1) != 0)) {
+    return t + 1;
+  }
+  return d < -0.5f || (d == -0.5f && (t & 1) != 0) ? t - 1 : t;
+}
+
+static inline float floorf32(float a) {
+  if (!(a > -8388608.0f && a < 8388608.0f) || a == 0.0f) {
+    return a;
+  }
+  const float t = (float)(int32_t)a;
+  return t > a ? t - 1.0f : t;
+}
+
+static inline float ceilf32(float a) {
+  return -floorf32(-a);
+}
+
+static inline float sigmoid(float a) {
+  return (float)(1.0 / (1.0 + exp(-(double)a)));
+}
+
+static void dot22(const int16_t *x0, const int16_t *x1, const int8_t *w0, const int8_t *w1, int32_t n,
+                  int32_t *a0, int32_t *a1) {
+  int32_t s00 = 0, s01 = 0, s10 = 0, s11 = 0;
+  for (int32_t i = 0; i < n; i++) {
+    s00 += x0[i] * w0[i];
+    s01 += x0[i] * w1[i];
+    s10 += x1[i] * w0[i];
+    s11 += x1[i] * w1[i];
+  }
+  a0[0] += s00;
+  a0[1] += s01;
+  a1[0] += s10;
+  a1[1] += s11;
+}
+
+static void dot12(const int16_t *x, const int8_t *w0, const int8_t *w1, int32_t n, int32_t *a) {
+  int32_t s0 = 0, s1 = 0;
+  for (int32_t i = 0; i < n; i++) {
+    s0 += x[i] * w0[i];
+    s1 += x[i] * w1[i];
+  }
+  a[0] += s0;
+  a[1] += s1;
+}
+
+static void dot11(const int16_t *x, const int8_t *w, int32_t n, int32_t *a) {
+  int32_t s = 0;
+  for (int32_t i = 0; i < n; i++) {
+    s += x[i] * w[i];
+  }
+  a[0] += s;
+}

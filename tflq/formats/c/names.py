@@ -1,0 +1,123 @@
+"""Names and numbers in C: identifiers, comments, element types, literals.
+
+A name from a model reaches C in comments alone, through `comment`. Symbols are made of one identifier, which is the
+user's or follows from the name of the file.
+"""
+
+from __future__ import annotations
+
+import re
+from math import isfinite, isnan
+from typing import Final
+
+import numpy as np
+
+from tflq.base.errors import OptionError, Reason, Refused
+from tflq.ir.core import Value
+from tflq.ir.types import ScalarType
+
+_KEYWORDS: Final = frozenset(
+    "auto break case char const continue default do double else enum extern float for goto if inline int long register "
+    "restrict return short sizeof signed static struct switch typedef union unsigned void volatile while main asm bool "
+    "catch class delete explicit export false friend mutable namespace new operator private protected public template "
+    "this throw true try typeid typename using virtual and or not xor compl alignas alignof char16_t char32_t "
+    "constexpr decltype noexcept nullptr static_assert thread_local concept int8_t uint8_t int16_t uint16_t int32_t "
+    "uint32_t int64_t uint64_t memcpy memset memmove model_state printf".split()
+)
+"""Words that are no names in C, in C++, or in the files that are written."""
+_LONGEST: Final = 64
+_COMMENT: Final = re.compile(r"[^A-Za-z0-9_.:;,()=+/ \[\]-]")
+_TYPES: Final = {
+    "i1": "uint8_t",
+    "i4": "int8_t",
+    "i8": "int8_t",
+    "ui8": "uint8_t",
+    "i16": "int16_t",
+    "ui16": "uint16_t",
+    "i32": "int32_t",
+    "i64": "int64_t",
+    "f32": "float",
+}
+
+
+def identifier(name: str | None, stem: str = "") -> str:
+    """The identifier that all symbols begin with: a name of the user's, or one made of the stem of a file. OptionError
+    for a name that C or C++ has another use for."""
+    if name is not None:
+        if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) or name in _KEYWORDS or len(name) > _LONGEST:
+            what = f"'{comment(name)}' cannot begin the names of C's functions"
+            remedy = f"give letters, digits and _, a letter first, at most {_LONGEST}, and no word of C"
+            raise OptionError(Reason(what, value=name, remedy=remedy))
+        return name
+    word = re.sub(r"[^A-Za-z0-9]+", "_", stem).strip("_")[: _LONGEST - 6]
+    return word if word and word[0].isalpha() and word not in _KEYWORDS else f"model_{word}".rstrip("_")
+
+
+def comment(text: str, most: int | None = 120) -> str:
+    """A text of a model as it may stand in a comment: no character of it can end the comment or join lines. Others than
+    the plain ones are bytes after %, as in a URL."""
+    return _COMMENT.sub(lambda c: "".join(f"%{b:02X}" for b in c[0].encode("utf-8", "surrogatepass")), text)[:most]
+
+
+def c_type(value: Value) -> str:
+    """The type of a tensor's elements. Refused if C has none that is everywhere."""
+    storage = value.type.storage
+    if storage.name not in _TYPES:
+        raise Refused(f"'{value.name}' is {storage}, which C99 has no type for")
+    return _TYPES[storage.name]
+
+
+def described(value: Value) -> str:
+    """The type, dims and name of a tensor, for a comment that `tflq verify` reads."""
+    type = "bool" if value.type.storage.name == "i1" else c_type(value)
+    return f"{type}[{','.join(map(str, dims_of(value)))}] {comment(value.name, None)}"
+
+
+def bytes_of(value: Value) -> int:
+    """The bytes that a tensor takes in C."""
+    return count(value) * max(value.type.storage.bits // 8, 1)
+
+
+def dims_of(value: Value) -> tuple[int, ...]:
+    """The dims of a tensor. Refused if one is not known, or if an index does not fit int32."""
+    shape = value.type.shape
+    if shape is None or None in shape:
+        raise Refused(f"the shape of '{value.name}' is not known before a run")
+    dims = tuple(int(d) for d in value.type.sizes)
+    if np.prod(dims, dtype=np.float64) >= 1 << 28:
+        raise Refused(f"'{value.name}' has too many elements for an index of 32 bits")
+    return dims
+
+
+def count(value: Value) -> int:
+    return int(np.prod(dims_of(value), dtype=np.int64))
+
+
+def literal(number: int | float) -> str:
+    """A number in C, as a term that an operator can stand before."""
+    if isinstance(number, float):
+        if isnan(number):
+            return "NAN"
+        if not isfinite(number):
+            return "INFINITY" if number > 0 else "(-INFINITY)"
+        text = np.format_float_scientific(np.float32(number), unique=True, trim="0") + "f"
+        return text if number >= 0 else f"({text})"
+    if number in (-(1 << 31), -(1 << 63)):
+        return "INT32_MIN" if number == -(1 << 31) else "INT64_MIN"
+    text = str(number) if -(1 << 31) < number < 1 << 31 else f"INT64_C({abs(number)})"
+    return f"(-{text.lstrip('-')})" if number < 0 else text
+
+
+def plus(text: str, number: int) -> str:
+    """A term and a number, added."""
+    return text if not number else f"{text} + {number}" if number > 0 else f"{text} - {-number}"
+
+
+def elements(array: np.ndarray, storage: ScalarType) -> str:
+    """The elements of a constant, between braces."""
+    flat = np.ascontiguousarray(array).reshape(-1)
+    if storage.is_float and np.isfinite(flat).all():
+        return ",".join(["%.8ef"] * flat.size) % tuple(flat.tolist())  # nine digits give the number back
+    if not storage.is_float and flat.size and flat.min() > -(1 << 31) and flat.max() < 1 << 31:
+        return ",".join(map(str, flat.astype(np.int64).tolist()))
+    return ",".join(literal(number) for number in flat.tolist())

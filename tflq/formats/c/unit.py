@@ -1,0 +1,84 @@
+"""One C source on its way: its constants, and its kernels, of which equal ones are written once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from tflq.formats.c.names import _TYPES, comment
+from tflq.ir.core import Op, Value
+from tflq.ir.types import ScalarType
+
+
+class Scratch(NamedTuple):
+    """Memory that a kernel needs while it runs: element type, name of the parameter, bytes."""
+
+    type: str
+    name: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A call of a function of C. leaves: tensors that it reads. shares: those of them in whose memory the result may
+    be. result: None where only state is written."""
+
+    function: str
+    op: Op
+    leaves: Sequence[Value]
+    result: Value | None
+    scratch: Sequence[Scratch] = ()
+    shares: Sequence[Value] = ()
+
+
+@dataclass(slots=True)
+class Unit:
+    """name: what symbols begin with. `constants`: element type, name, number of elements and array of each."""
+
+    name: str
+    constants: dict[tuple[str, bytes], tuple[str, np.ndarray, ScalarType]] = field(default_factory=dict)
+    functions: dict[str, str] = field(default_factory=dict)
+    texts: list[str] = field(default_factory=list)
+
+    def constant(self, array: np.ndarray, storage: ScalarType) -> str:
+        """The name of a constant array; equal arrays share one."""
+        array = np.ascontiguousarray(array, storage.dtype).reshape(-1)
+        key = _TYPES[storage.name], array.tobytes()
+        if key not in self.constants:
+            self.constants[key] = f"{self.name}_c{len(self.constants)}", array, storage
+        return self.constants[key][0]
+
+    def function(self, op: Op, parameters: Iterable[str], lines: Iterable[str], shape: str) -> str:
+        """The name of a function with a body; equal functions share one, of the first operator."""
+        body = indented(lines)
+        parameters = ", ".join(parameters)
+        key = f"({parameters}) {{\n{body}}}\n"
+        if key not in self.functions:
+            word = comment(op.location.opcode if op.location else op.short_name).lower().replace(" ", "_")
+            word = "".join(c for c in word if c.isalnum() or c == "_") or "op"
+            name = self.functions[key] = f"{self.name}_{len(self.functions)}_{word}"
+            self.texts.append(f"/* {_heading(op)} -> {shape} */\nstatic void {name}{key}")
+        return self.functions[key]
+
+
+def _heading(op: Op) -> str:
+    if op.location is None:
+        return op.short_name.upper()
+    place = op.location
+    return f"{comment(place.opcode)} {place.operator}: {comment(place.tensor)}"
+
+
+_SPACES: Final = "  "
+
+
+def indented(lines: Iterable[str]) -> str:
+    """Statements, each in a line, inside of the braces of a function."""
+    depth, out = 1, []
+    for line in lines:
+        depth -= line.startswith("}")
+        out.append(f"{_SPACES * depth}{line}\n")
+        depth += line.endswith("{")
+    return "".join(out)

@@ -1,0 +1,231 @@
+"""Files of a program: `NAME.c` and `NAME.h`, and its constants in one of three ways.
+
+inline: in NAME.c. separate: in NAME_data.c. blob: in NAME.bin, little-endian, each constant at a multiple of 8, and the
+run takes a pointer to them. Files above 1 MB of constants are written as a blob by themselves.
+
+The header says what the program needs and promises. NAME_MAIN compiles a main that runs drawn inputs and compares a
+checksum of the outputs with that of tflq's evaluator.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import numpy as np
+
+from tflq.base.files import Pieces
+from tflq.base.version import __version__
+from tflq.formats.backend import Writing
+from tflq.formats.c.check import DRAWN, main
+from tflq.formats.c.helpers import helpers, needs_math
+from tflq.formats.c.memory import ALIGNMENT
+from tflq.formats.c.names import c_type, comment, count, described, dims_of, elements, literal
+from tflq.formats.c.program import NAME, Program
+from tflq.formats.c.unit import indented
+from tflq.ir.core import Module, Value
+
+LARGE: Final = 1 << 20
+"""Bytes of constants from which a program has them in a file of bytes, if nobody says otherwise."""
+DATA: Final = ("inline", "separate", "blob")
+_ROW: Final = 100
+
+
+class Writer:
+    """The files of one program. name: what symbols begin with. writing: the stem of the files, and what they say."""
+
+    def __init__(self, program: Program, module: Module, name: str, writing: Writing) -> None:
+        self._program = program
+        self._module = module
+        self._name = name
+        self._stem = comment(writing.stem or name)
+        self._calls = program.calls()
+        self._data = writing.choices.get("data") or ("blob" if program.constant_bytes >= LARGE else "inline")
+        self._digest = writing.digest
+        self._kernel_set = comment(writing.kernel_set)
+        self._macro = name.upper()
+
+    def files(self) -> list[tuple[str, Pieces]]:
+        """The ending of each file behind the stem, and its pieces; the source comes first."""
+        files: list[tuple[str, Pieces]] = [(".c", self._encoded(self._source())), (".h", self._encoded(self._header()))]
+        if self._data == "separate":
+            files.append(("_data.c", self._encoded(self._separate())))
+        if self._data == "blob":
+            files.append((".bin", self._blob()))
+        return files
+
+    def _encoded(self, texts: Iterable[str]) -> Iterator[bytes]:
+        """Texts with the name in the place of its mark: macros in capitals."""
+        for text in texts:
+            text = re.sub(f"{NAME}(?=[A-Z]|_[A-Z])", self._macro, text).replace(NAME, self._name)
+            yield text.encode("ascii", "replace")
+
+    # The interface.
+
+    def _parameters(self) -> str:
+        function = self._program.function
+        rows = [f"const {c_type(v)} in{at}[{max(count(v), 1)}]" for at, v in enumerate(function.inputs)]
+        rows += [f"{c_type(v)} out{at}[{max(count(v), 1)}]" for at, v in enumerate(function.outputs)]
+        rows += [f"{NAME}_state *state"] * bool(self._program.state)
+        rows += ["const uint8_t *constants"] * (self._data == "blob")
+        return ", ".join([*rows, "uint8_t *arena"])
+
+    def _header(self) -> Iterator[str]:
+        program = self._program
+        yield self._heading()
+        yield f"#ifndef {NAME}_H\n#define {NAME}_H\n\n#include <stdint.h>\n\n"
+        yield '#ifdef __cplusplus\nextern "C" {\n#endif\n\n'
+        yield f"#define {NAME}_ARENA_BYTES {max(program.plan.size, 1)}\n#define {NAME}_ARENA_ALIGNMENT {ALIGNMENT}\n"
+        yield f"#define {NAME}_STATE_BYTES {program.state_bytes}\n"
+        yield f"#define {NAME}_CONSTANT_BYTES {program.constant_bytes}\n"
+        for side, values in (("IN", program.function.inputs), ("OUT", program.function.outputs)):
+            for at, value in enumerate(values):
+                yield from _described(f"{NAME}_{side}{at}", value)
+        if program.state:
+            members = [f"  {c_type(v)} {name}[{max(count(v), 1)}];\n" for name, v in program.state.values()]
+            yield f"\ntypedef struct {{\n{''.join(members)}}} {NAME}_state;\n"
+            yield f"\n/* The state before the first run. */\nvoid {NAME}_init({NAME}_state *state);\n"
+        yield "\n/* 0; 1 if the arena is not aligned. Arrays do not overlap. The call keeps no pointer. */\n"
+        yield f"int {NAME}_run({self._parameters()});\n\n"
+        yield "#ifdef __cplusplus\n}\n#endif\n\n#endif\n"
+
+    def _heading(self) -> str:
+        program, source = self._program, comment(str(self._module.source or "a model").rpartition("/")[2])
+        lines = [
+            f"{self._name}: {source}, written by tflq {__version__}",
+            f"SHA-256 of the source: {self._digest or 'not known'}",
+            f"kernels: {self._kernel_set or 'not known'}",
+            f"arena {program.plan.size} bytes, state {program.state_bytes}, constants {program.constant_bytes}",
+            f"multiply-accumulates: {program.products}",
+            "The compiler must have two's complement, arithmetic right shifts and 8 bits a byte, which is checked.",
+            "-O3 pays; int8 sums become vectors with it. No function calls another than those of this file.",
+        ]
+        if program.has_floats:
+            lines.append("With floats: no -ffast-math, no contraction (-ffp-contract=off), FLT_EVAL_METHOD 0.")
+        if program.inexact:
+            lines.append("NOT bit-exact, since they compute with floats that libraries round as they like:")
+            lines += [f"  {text}" for text in program.inexact]
+        bound = [comment(v.name) for v in program.function.inputs if v.type.dims[:1] == (1,)]
+        if bound:
+            lines.append(f"Shapes are fixed; the first dim is 1 of {', '.join(bound)}.")
+        return "/*\n" + "".join(f" * {line}\n" for line in lines) + " */\n"
+
+    # The source.
+
+    def _source(self) -> Iterator[str]:
+        program = self._program
+        kernels = [self._with_constants(text) for text in program.unit.texts]
+        math = needs_math([*kernels, *helpers(kernels)])
+        yield self._heading()
+        yield f'#include "{self._stem}.h"\n\n{"#include <math.h>" + chr(10) if math else ""}#include <string.h>\n\n'
+        yield _CHECKS + (_FLOAT_CHECKS if program.has_floats else "")
+        yield f"#ifndef {NAME}_DATA\n#define {NAME}_DATA /* before each constant: a section, PROGMEM */\n#endif\n"
+        yield f"#ifndef {NAME}_LAYER\n#define {NAME}_LAYER(number, tensor, bytes) ((void)0)\n#endif\n\n"
+        yield from self._constants()
+        yield from (f"{text}\n\n" for text in helpers([*kernels, *self._calls]))
+        yield from (f"{text}\n" for text in kernels)
+        if program.state:
+            yield self._init()
+        unused = [] if "arena +" in "".join(self._calls) else ["(void)arena;"]
+        unused += ["(void)constants;"] if self._data == "blob" and not program.unit.constants else []
+        unused += [
+            f"(void)in{at};" for at in range(len(program.function.inputs)) if f"in{at}" not in "".join(self._calls)
+        ]
+        check = [f"if ((uintptr_t)arena % {NAME}_ARENA_ALIGNMENT != 0U) {{", "return 1;", "}"]
+        body = indented([*check, *unused, *map(self._call, self._calls), "return 0;"])
+        yield f"int {NAME}_run({self._parameters()}) {{\n{body}}}\n"
+        if all(v.type.storage.name in DRAWN for v in program.function.inputs):
+            yield main(program, self._module, blob=self._data == "blob")
+
+    def _init(self) -> str:
+        rows = []
+        for name, value in self._program.state.values():
+            if not value.array.any():
+                rows.append(f"memset(state->{name}, 0, sizeof(state->{name}));")
+            else:
+                rows.append(f"memcpy(state->{name}, {NAME}_{name}, sizeof(state->{name}));")
+        return f"void {NAME}_init({NAME}_state *state) {{\n{indented(rows)}}}\n\n"
+
+    def _with_constants(self, text: str) -> str:
+        """A kernel's text; as a blob, with a parameter for the constants where it reads some."""
+        if self._data != "blob" or f"{NAME}_c" not in text:
+            return text
+        return re.sub(r"(static void @_\w+\()", r"\1const uint8_t *constants, ", text, count=1)
+
+    def _call(self, text: str) -> str:
+        if self._data != "blob" or text.startswith((f"{NAME}_LAYER", "mem")):
+            return text
+        name = text.partition("(")[0]
+        key = next(key for key, known in self._program.unit.functions.items() if known == name)
+        return text.replace("(", "(constants, ", 1) if f"{NAME}_c" in key else text
+
+    def _constants(self) -> Iterator[str]:
+        rows = list(self._program.unit.constants.items())
+        if self._data == "blob":
+            at = 0
+            for (type, _), (name, array, _) in rows:
+                yield f"#define {name} ((const {type} *)(const void *)(constants + {at}))\n"
+                at += -(-array.nbytes // 8) * 8
+        elif self._data == "separate":
+            for (type, _), (name, array, _) in rows:
+                yield f"extern const {type} {name}[{max(array.size, 1)}];\n"
+        else:
+            yield from self._arrays("static ")
+        for name, value in self._program.state.values():
+            if value.array.any():
+                body = elements(value.array, value.type.storage)
+                yield f"static const {c_type(value)} {NAME}_{name}[] = {{{body}}};\n"
+        yield "\n"
+
+    def _arrays(self, storage: str) -> Iterator[str]:
+        for (type, _), (name, array, element) in self._program.unit.constants.items():
+            yield f"{storage}const {type} {name}[{max(array.size, 1)}] {NAME}_DATA = {{\n"
+            body = elements(array, element) or "0"
+            yield from _wrapped(body)
+            yield "};\n"
+
+    def _separate(self) -> Iterator[str]:
+        yield f'#include "{self._stem}.h"\n\n#ifndef {NAME}_DATA\n#define {NAME}_DATA\n#endif\n\n'
+        for (type, _), (name, array, _) in self._program.unit.constants.items():
+            yield f"extern const {type} {name}[{max(array.size, 1)}];\n"
+        yield from self._arrays("")
+
+    def _blob(self) -> Iterator[bytes]:
+        for _, array, _ in self._program.unit.constants.values():
+            data = array.astype(array.dtype.newbyteorder("<")).tobytes()
+            yield data + bytes(-len(data) % 8)
+
+
+def _wrapped(text: str) -> Iterator[str]:
+    """A long list, in lines."""
+    at = 0
+    while at < len(text):
+        end = text.find(",", at + _ROW)
+        end = len(text) if end < 0 else end + 1
+        yield f"{text[at:end]}\n"
+        at = end
+
+
+def _described(macro: str, value: Value) -> Iterator[str]:
+    """Macros of an input or an output: its size, shape and quantization, and its name in a comment."""
+    dims = dims_of(value)
+    yield f"\n/* {described(value)} */\n#define {macro}_SIZE {count(value)}\n"
+    yield f"#define {macro}_RANK {len(dims)}\n#define {macro}_SHAPE {{{', '.join(map(str, dims or (1,)))}}}\n"
+    element = value.info.get("quantized")
+    scale, zero = getattr(element, "scale", None), getattr(element, "zero_point", None)
+    if scale is not None and np.ndim(scale) == 0:
+        yield f"#define {macro}_SCALE {literal(float(scale))}\n#define {macro}_ZERO_POINT {literal(int(zero or 0))}\n"
+
+
+_CHECKS: Final = f"""typedef char {NAME}_is_supported[(-1 >> 1) == -1 && (-1 & 3) == 3 ? 1 : -1];
+
+"""
+_FLOAT_CHECKS: Final = """#if defined(__FAST_MATH__)
+#error "without -ffast-math"
+#endif
+#if defined(__FLT_EVAL_METHOD__) && __FLT_EVAL_METHOD__ != 0 && __FLT_EVAL_METHOD__ != 16
+#error "floats must be computed as floats: -msse2 -mfpmath=sse"
+#endif
+
+"""
