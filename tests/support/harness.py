@@ -52,11 +52,12 @@ def one_op(
     return bytes(write(Module([Function("main", inputs, list(results), [op])])))
 
 
-def edge_inputs(values: Sequence[Value], seed: int = 0) -> list[list[np.ndarray]]:
-    """Random, all-minimum, all-maximum and zero-point arrays for the inputs of a model; unknown dims are 1."""
+def edge_inputs(values: Sequence[Value], seed: int = 0, count: int = 2) -> list[list[np.ndarray]]:
+    """Random, all-minimum, all-maximum and zero-point arrays for the inputs of a model; unknown dims are 1. count: of
+    random ones."""
     rng = np.random.default_rng(seed)
     draws: list[list[np.ndarray]] = []
-    for kind in ("random", "random", "minimum", "maximum", "zero"):
+    for kind in (*["random"] * count, "minimum", "maximum", "zero"):
         arrays = []
         for value in values:
             shape, storage = [1 if d is None else d for d in value.type.shape or ()], value.type.storage
