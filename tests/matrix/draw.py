@@ -120,14 +120,14 @@ class Draw:
         """A scale mostly within a factor of 16 of another one, so that results fill their range. unit: what a kernel
         divides by the scale, such as a product of two scales, if it is another number.
 
-        In a third of the draws the scale is the unit (as float32) times a power of two, or a third of that. Numbers lie
+        In half of the draws the scale is the unit (as float32) times a power of two, or a third of that. Numbers lie
         on ties there: products in float32 and in double differ, and so do one rounding and two.
         """
         exponent = self.rng.uniform(-12, 12) if self.chance(0.15) else self.rng.uniform(-3, 3)
         part = exponent % 1  # of a draw that is there, so that the others stay the same
-        if part < 1 / 3:
+        if part < 1 / 2:
             self.on_tie = True
-            third = 3 if unit is None and part > 1 / 6 else 1  # a float32 and its double have the same half
+            third = 3 if unit is None and part > 1 / 4 else 1  # a float32 and its double have the same half
             unit = float(np.float32(scale if unit is None else unit)) / third
             scale, exponent = unit, round(exponent + math.log2(scale / unit))
         return float(np.clip(np.float32(scale * 2.0**exponent), 1e-30, 1e30))
