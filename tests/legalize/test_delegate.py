@@ -96,6 +96,39 @@ def test_a_convolution_whose_sums_are_ties(storage: ScalarType, form: dict[str, 
     assert tflq.inspect(model).against("xnnpack-2.3") == [(0, 0, "CONV_2D")]
 
 
+def transposed(kernel: int, stride: int, size: int, padding: str = "SAME") -> bytes:
+    """TRANSPOSE_CONV from two rows, whose sums of odd numbers are ties."""
+    rng = np.random.default_rng(0)
+    weights = const(2 * rng.integers(-9, 9, (3, kernel, kernel, 1)) + 1, of(i8, 0.5))
+    bias = const(np.zeros(3), of(i32, 0.25))
+    shape = const(np.asarray([1, size, size, 3]), i32)
+    x, y = argument((1, 2, 2, 1), of(i8, 0.5), "x"), argument((1, size, size, 3), of(i8, 0.5, 3), "y")
+    options = {"padding": padding, "stride_h": stride, "stride_w": stride, "fused_activation_function": "NONE"}
+    return one_op("tfl.transpose_conv", [shape, weights, x, bias], [y], options, 3)
+
+
+@pytest.mark.parametrize(
+    ("model", "taken"),
+    [
+        (transposed(3, 2, 4), True),
+        (transposed(2, 3, 6), False),
+        (transposed(2, 3, 5, "VALID"), True),
+        (transposed(2, 3, 6, "VALID"), True),
+    ],
+)
+def test_transposed_convolutions_by_their_paddings(model: bytes, taken: bool) -> None:
+    assert is_delegated(read(model).main.ops[0]) == taken
+    x = np.asarray([[1, 3], [-5, 7]], np.int8).reshape(1, 2, 2, 1)
+    assert_equals_interpreter(model, [x])
+
+
+def test_a_fused_activation_that_is_no_bound_is_left() -> None:
+    for name in ("tfl.add", "tfl.mul"):
+        model = of_two(name, i8, (0.5, 0.5, 0.75), "SIGN_BIT")
+        assert not is_delegated(read(model).main.ops[0])
+        assert_equals_interpreter(model, pairs(i8))
+
+
 def test_the_delegate_leaves_what_its_kernels_do_not_hold() -> None:
     for model, taken in (
         (of_two("tfl.add", i8, (0.5, 0.5, 0.5)), True),
