@@ -21,6 +21,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from itertools import combinations
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -133,18 +134,18 @@ def named(runs: Sequence[Sequence[np.ndarray]]) -> dict[str, np.ndarray]:
 def answer(python: Path, resolver: str, models: Sequence[Sample], folder: Path) -> Answer:
     """An interpreter's results on the models, beside those of the sets."""
     names, outputs = family(resolver), folder / "outputs.npz"
-    interpreter = Interpreter(str(python), LIMIT)
     ran, differing, new = 0, Counter(dict.fromkeys(names, 0)), Counter[str]()
-    for sample in models:
-        if interpreter.run(sample.model, sample.inputs, outputs, resolver, 1):
-            continue
-        ran += 1
-        known = {name: file for name in names if (file := sample.results[name]) is not None}
-        whys = {file: difference(file, outputs) for file in set(known.values())}
-        differing.update(name for name, file in known.items() if whys[file])
-        if len(known) == len(names) and all(whys.values()):
-            new[sample.operator] += 1
-            print(f"    {sample.name} ({sample.operator}), {resolver}: {next(iter(whys.values()))}")
+    with closing(Interpreter(str(python), LIMIT)) as interpreter:
+        for sample in models:
+            if interpreter.run(sample.model, sample.inputs, outputs, resolver, 1):
+                continue
+            ran += 1
+            known = {name: file for name in names if (file := sample.results[name]) is not None}
+            whys = {file: difference(file, outputs) for file in set(known.values())}
+            differing.update(name for name, file in known.items() if whys[file])
+            if len(known) == len(names) and all(whys.values()):
+                new[sample.operator] += 1
+                print(f"    {sample.name} ({sample.operator}), {resolver}: {next(iter(whys.values()))}")
     return Answer(ran, differing, new)
 
 

@@ -72,10 +72,15 @@ class Interpreter:
         except BrokenPipeError:
             line = ""
         if not line:
-            self._process.kill()
-            self._process.wait()
-            self._process = None
+            self.close()
         return line
+
+    def close(self) -> None:
+        """Ends the process, if there is one."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.communicate()
+            self._process = None
 
 
 def samples(model: Path, seeds: int) -> list[list[np.ndarray]]:
