@@ -11,7 +11,7 @@ import pytest
 from matrix.run import case_of
 
 from scripts import canary
-from tflq.numerics.kernel_sets import NAMES
+from tflq.numerics.kernel_sets import NAMES, NEWEST
 
 ROOT = Path(__file__).resolve().parents[1]
 NUMBERS = (5, 38)
@@ -32,7 +32,7 @@ def test_an_interpreter_is_the_sets_whose_results_it_gives(models: list[canary.S
         found = canary.answer(Path(sys.executable), resolver, models, tmp_path)
         assert found.ran == len(models)
         assert not found.new
-        assert canary.NEWEST[family] in found.sets
+        assert NEWEST[family] in found.sets
         assert canary.verdict("newest", resolver, found)[1]
     reference = canary.answer(Path(sys.executable), "reference", models, tmp_path)
     assert "reference-2.4-dev" not in reference.sets

@@ -158,6 +158,21 @@ def test_kernels_of_unknown_arithmetic_are_announced() -> None:
     assert row.differs_under == NAMES[4:]
 
 
+def test_undelegated_products_of_bytes_are_announced() -> None:
+    x, w, y = (
+        argument((2, 4), of(i8, 0.5), "x"),
+        argument((3, 4), of(i8, 0.25), "w"),
+        argument((2, 3), of(i8, 0.75), "y"),
+    )
+    options = {"fused_activation_function": "NONE", "weights_format": "DEFAULT", "keep_num_dims": False}
+    model = one_op("tfl.fully_connected", [x, w, None], [y], options, 4)
+    queries = Queries(XNNPACK)
+    queries.begin(read(model).main.ops[0])
+    assert queries.unknown() == "FULLY_CONNECTED of i8 by weights of i8"
+    queries.begin(read(convolution(i8)).main.ops[0])
+    assert not queries.unknown()
+
+
 def document(converted: bytes) -> Any:
     (metadata,) = (m for m in read(converted).metadata or () if m.name == IN_FILE)
     return json.loads(metadata.buffer.data.tobytes())

@@ -83,8 +83,8 @@ def _bias(
     reach = int(min(draw.one(size, size, 16 * size, most, 0), most))
     data = draw.rng.integers(-reach, reach, channels, endpoint=True)
     if draw.on_tie and reach:  # inputs of zero points then give sums on ties, or next to one
-        ties = np.rint((draw.rng.integers(-100, 100, channels) + 0.5) * y.scale / scales)
-        data = np.clip(ties, -most, most).astype(np.int64) + draw.rng.integers(-1, 1, channels, endpoint=True)
+        ties: np.ndarray = np.rint((draw.rng.integers(-100, 100, channels) + 0.5) * y.scale / scales)
+        data = np.rint(np.clip(ties, -most, most)).astype(np.int64) + draw.rng.integers(-1, 1, channels, endpoint=True)
     if scales.ndim:
         element: ElementType = UniformQuantizedPerAxisType.of(storage, 0, scales, 0)
     else:

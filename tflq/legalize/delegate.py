@@ -39,9 +39,7 @@ def words_of(op: Op) -> list[str]:
     x, y = operands[0].type.storage, op.results[0].type.storage
     words = [f"{name} of {x}", f"{name} of {x} to {y}"]
     if isinstance(op, FullyConnected):
-        element = op.weights.type.element
-        zero = isinstance(element, UniformQuantizedType) and element.zero_point != 0
-        words += [f"{name} of {x} by weights with a zero point"] if zero else []
+        words.append(f"{name} of {x} by weights of {op.weights.type.storage}")
         words += [f"{name} of {x} without a bias"] if op.bias is None else []
     if isinstance(op, (Logistic, Tanh)) and isinstance(op.input.type.element, UniformQuantizedType):
         power = checked_log2(op.input.type.element.scale) is not None
