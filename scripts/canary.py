@@ -52,8 +52,9 @@ INTERPRETERS: Final[Mapping[str, str]] = {**RELEASED, "nightly": "ai-edge-litert
 """The package of each."""
 FAMILIES: Final[Mapping[str, str]] = {"reference": "reference", "default": "xnnpack"}
 """The family of kernel sets of a resolver, as `NEWEST` names it."""
-KNOWN: Final[Mapping[tuple[str, str], Sequence[str]]] = {("oldest", "default"): ["BATCH_MATMUL"]}
-"""Operators of an interpreter that are left out: the delegate of 2.1 takes BATCH_MATMUL with zero points."""
+_DELEGATE_OF_2_1: Final = ("BATCH_MATMUL", "DEPTHWISE_CONV_2D")
+KNOWN: Final = {("oldest", "default"): _DELEGATE_OF_2_1, ("tensorflow", "default"): _DELEGATE_OF_2_1}
+"""Operators of an interpreter that are left out, since its delegate is older than that of xnnpack-2.3."""
 GENERATORS: Final = (
     "binary", "relu", "leaky_relu", "prelu", "hard_swish", "softmax", "logistic_tanh", "quantize", "division",
     "comparison", "conv_2d", "depthwise_conv_2d", "transpose_conv", "fully_connected", "batch_matmul", "pool", "reduce",
@@ -210,7 +211,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 lines.append((name, chosen[name], "", "skipped: it cannot be installed"))
                 continue
             for resolver in FAMILIES:
-                known = KNOWN.get((name, resolver), [])
+                known = KNOWN.get((name, resolver), ())
                 found = answer(python, resolver, [m for m in models if m.operator not in known], Path(place))
                 text, expected = verdict(name, resolver, found)
                 text += f" but {', '.join(known)}" if known else ""

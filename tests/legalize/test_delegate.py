@@ -96,13 +96,13 @@ def test_a_convolution_whose_sums_are_ties(storage: ScalarType, form: dict[str, 
     assert tflq.inspect(model).against("xnnpack-2.3") == [(0, 0, "CONV_2D")]
 
 
-def transposed(kernel: int, stride: int, size: int, padding: str = "SAME") -> bytes:
+def transposed(kernel: int, stride: int, size: int, padding: str = "SAME", storage: ScalarType = i8) -> bytes:
     """TRANSPOSE_CONV from two rows, whose sums of odd numbers are ties."""
     rng = np.random.default_rng(0)
-    weights = const(2 * rng.integers(-9, 9, (3, kernel, kernel, 1)) + 1, of(i8, 0.5))
+    weights = const(2 * rng.integers(-9 if storage.signed else 0, 9, (3, kernel, kernel, 1)) + 1, of(storage, 0.5))
     bias = const(np.zeros(3), of(i32, 0.25))
     shape = const(np.asarray([1, size, size, 3]), i32)
-    x, y = argument((1, 2, 2, 1), of(i8, 0.5), "x"), argument((1, size, size, 3), of(i8, 0.5, 3), "y")
+    x, y = argument((1, 2, 2, 1), of(storage, 0.5), "x"), argument((1, size, size, 3), of(storage, 0.5, 3), "y")
     options = {"padding": padding, "stride_h": stride, "stride_w": stride, "fused_activation_function": "NONE"}
     return one_op("tfl.transpose_conv", [shape, weights, x, bias], [y], options, 3)
 
@@ -171,6 +171,8 @@ def test_undelegated_products_of_bytes_are_announced() -> None:
     assert queries.unknown() == "FULLY_CONNECTED of i8 by weights of i8"
     queries.begin(read(convolution(i8)).main.ops[0])
     assert not queries.unknown()
+    queries.begin(read(transposed(2, 3, 6, storage=ui8)).main.ops[0])
+    assert queries.unknown() == "TRANSPOSE_CONV of ui8"
 
 
 def document(converted: bytes) -> Any:

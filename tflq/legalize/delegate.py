@@ -36,7 +36,8 @@ def words_of(op: Op) -> list[str]:
     name, operands = op.name.removeprefix("tfl.").upper(), op.present_operands
     if not operands or not op.results:
         return []
-    x, y = operands[0].type.storage, op.results[0].type.storage
+    first = op.input if isinstance(op, TransposeConv) else operands[0]
+    x, y = first.type.storage, op.results[0].type.storage
     words = [f"{name} of {x}", f"{name} of {x} to {y}"]
     if isinstance(op, FullyConnected):
         words.append(f"{name} of {x} by weights of {op.weights.type.storage}")
