@@ -5,10 +5,11 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 JOBS ?= auto
 CASES ?= 50
+SEED ?= 0
 TENSORFLOW ?= python3
 DEMO := models/cnn_int8
 
-.PHONY: help demo test test-slow check quick lint types imports tests oldest without-products new-op index data docs golden site matrix drop-ins unreasonable threads bench bench-networks downstream format models clean
+.PHONY: help demo test test-slow check quick lint types imports tests oldest without-products new-op index data docs golden site matrix canary drop-ins unreasonable threads bench bench-networks downstream format models clean
 
 help:
 	@echo "make demo     convert a quantized network and verify it in the interpreter"
@@ -25,6 +26,7 @@ help:
 	@echo "make golden   write tests/golden again: what an operator of each family becomes"
 	@echo "make site     the documentation as pages, in build/site"
 	@echo "make matrix   random models of all operators, whole: CASES of each kind; the tests run a part of them"
+	@echo "make canary   which kernel set each release of the interpreter is, or which operators agree with none (SEED: other models)"
 	@echo "make drop-ins  200 random graphs with computed sizes: every input resized, both sides compared; the tests run a few"
 	@echo "make unreasonable  20,000 models with unreasonable parameters, an hour on two cores; the tests run a few"
 	@echo "make threads  200 processes with threads against one thread, and 15 minutes of memory with a plot"
@@ -111,6 +113,9 @@ site: $(VENV)/.dev
 
 matrix: $(VENV)/.dev
 	$(BIN)/python scripts/matrix.py --count $(CASES)
+
+canary: $(VENV)/.dev
+	$(BIN)/python scripts/canary.py --seed $(SEED)
 
 drop-ins: $(VENV)/.dev
 	$(BIN)/python scripts/drop_ins.py

@@ -54,15 +54,33 @@ class Interpreter:
     def run(self, model: Path, inputs: Path, outputs: Path, resolver: str, threads: int) -> str:
         """Empty, or the reason why not."""
         job = {"model": str(model), "inputs": str(inputs), "outputs": str(outputs), "resolver": resolver}
-        if self._process is None or self._process.poll() is not None:
+        text = json.dumps({**job, "threads": threads}) + "\n"
+        line = self._answer(text) or self._answer(text)  # a process may die of the model before, when it frees it
+        return line.strip() if line else "the interpreter died"
+
+    def _answer(self, text: str) -> str:
+        """A line, or nothing if the process dies."""
+        if self._process is None:
             pipe = subprocess.PIPE
             self._process = subprocess.Popen(self._words, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True)
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps({**job, "threads": threads}) + "\n")
-        self._process.stdin.flush()
-        line = self._process.stdout.readline()
-        return line.strip() if line else "the interpreter died"
+        try:
+            self._process.stdin.write(text)
+            self._process.stdin.flush()
+            line = self._process.stdout.readline()
+        except BrokenPipeError:
+            line = ""
+        if not line:
+            self.close()
+        return line
+
+    def close(self) -> None:
+        """Ends the process, if there is one."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.communicate()
+            self._process = None
 
 
 def samples(model: Path, seeds: int) -> list[list[np.ndarray]]:

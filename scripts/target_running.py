@@ -56,20 +56,24 @@ def packages(tool: str) -> Sequence[str]:
 
 
 def environment(tool: str, folder: Path = ENVIRONMENTS) -> Path | None:
-    """The Python of a tool's environment, made if it is not there; None, said aloud, if its packages cannot be had."""
-    place = folder / tool
-    python = place / "bin" / "python"
-    stamp, wanted = place / "packages.txt", "\n".join(packages(tool))
-    if stamp.exists() and stamp.read_text() == wanted:
+    """The Python of a tool's environment, as `installed` returns it."""
+    return installed(folder / tool, packages(tool))
+
+
+def installed(place: Path, wanted: Sequence[str]) -> Path | None:
+    """The Python of an environment that has these packages, created if it is not there; None, with a message, if they
+    cannot be installed."""
+    python, stamp, text = place / "bin" / "python", place / "packages.txt", "\n".join(wanted)
+    if stamp.exists() and stamp.read_text() == text:
         return python
     venv.create(place, clear=True, with_pip=True)
-    command = [str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check", *packages(tool)]
+    command = [str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check", *wanted]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     if done.returncode:
-        said = (done.stderr.strip().splitlines() or ["pip says nothing"])[-1]
-        print(f"SKIPPED {tool}: {' '.join(packages(tool))} cannot be installed here: {said}", file=sys.stderr)
+        reason = (done.stderr.strip().splitlines() or ["pip says nothing"])[-1]
+        print(f"SKIPPED {place.name}: {' '.join(wanted)} cannot be installed here: {reason}", file=sys.stderr)
         return None
-    stamp.write_text(wanted)
+    stamp.write_text(text)
     return python
 
 

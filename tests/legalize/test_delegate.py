@@ -96,6 +96,39 @@ def test_a_convolution_whose_sums_are_ties(storage: ScalarType, form: dict[str, 
     assert tflq.inspect(model).against("xnnpack-2.3") == [(0, 0, "CONV_2D")]
 
 
+def transposed(kernel: int, stride: int, size: int, padding: str = "SAME", storage: ScalarType = i8) -> bytes:
+    """TRANSPOSE_CONV from two rows, whose sums of odd numbers are ties."""
+    rng = np.random.default_rng(0)
+    weights = const(2 * rng.integers(-9 if storage.signed else 0, 9, (3, kernel, kernel, 1)) + 1, of(storage, 0.5))
+    bias = const(np.zeros(3), of(i32, 0.25))
+    shape = const(np.asarray([1, size, size, 3]), i32)
+    x, y = argument((1, 2, 2, 1), of(storage, 0.5), "x"), argument((1, size, size, 3), of(storage, 0.5, 3), "y")
+    options = {"padding": padding, "stride_h": stride, "stride_w": stride, "fused_activation_function": "NONE"}
+    return one_op("tfl.transpose_conv", [shape, weights, x, bias], [y], options, 3)
+
+
+@pytest.mark.parametrize(
+    ("model", "taken"),
+    [
+        (transposed(3, 2, 4), True),
+        (transposed(2, 3, 6), False),
+        (transposed(2, 3, 5, "VALID"), True),
+        (transposed(2, 3, 6, "VALID"), True),
+    ],
+)
+def test_transposed_convolutions_by_their_paddings(model: bytes, taken: bool) -> None:
+    assert is_delegated(read(model).main.ops[0]) == taken
+    x = np.asarray([[1, 3], [-5, 7]], np.int8).reshape(1, 2, 2, 1)
+    assert_equals_interpreter(model, [x])
+
+
+def test_a_fused_activation_that_is_no_bound_is_left() -> None:
+    for name in ("tfl.add", "tfl.mul"):
+        model = of_two(name, i8, (0.5, 0.5, 0.75), "SIGN_BIT")
+        assert not is_delegated(read(model).main.ops[0])
+        assert_equals_interpreter(model, pairs(i8))
+
+
 def test_the_delegate_leaves_what_its_kernels_do_not_hold() -> None:
     for model, taken in (
         (of_two("tfl.add", i8, (0.5, 0.5, 0.5)), True),
@@ -123,6 +156,23 @@ def test_kernels_of_unknown_arithmetic_are_announced() -> None:
     (row,) = tflq.convert(model).report.rows
     assert not row.warning
     assert row.differs_under == NAMES[4:]
+
+
+def test_undelegated_products_of_bytes_are_announced() -> None:
+    x, w, y = (
+        argument((2, 4), of(i8, 0.5), "x"),
+        argument((3, 4), of(i8, 0.25), "w"),
+        argument((2, 3), of(i8, 0.75), "y"),
+    )
+    options = {"fused_activation_function": "NONE", "weights_format": "DEFAULT", "keep_num_dims": False}
+    model = one_op("tfl.fully_connected", [x, w, None], [y], options, 4)
+    queries = Queries(XNNPACK)
+    queries.begin(read(model).main.ops[0])
+    assert queries.unknown() == "FULLY_CONNECTED of i8 by weights of i8"
+    queries.begin(read(convolution(i8)).main.ops[0])
+    assert not queries.unknown()
+    queries.begin(read(transposed(2, 3, 6, storage=ui8)).main.ops[0])
+    assert queries.unknown() == "TRANSPOSE_CONV of ui8"
 
 
 def document(converted: bytes) -> Any:

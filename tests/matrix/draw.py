@@ -61,6 +61,8 @@ class Draw:
 
     def __init__(self, seed: Sequence[int]) -> None:
         self.rng = np.random.default_rng(list(seed))
+        self.on_tie = False
+        """Whether a scale is such that numbers lie on ties. A case has more random inputs then, since few meet one."""
 
     def chance(self, probability: float) -> bool:
         return bool(self.rng.random() < probability)
@@ -114,10 +116,21 @@ class Draw:
             return self.one("TANH", "SIGN_BIT")  # which the quantized kernels disregard
         return self.one("NONE", "NONE", "RELU", "RELU6", "RELU_N1_TO_1")
 
-    def near(self, scale: float) -> float:
-        """A scale mostly within a factor of 16 of another one, so that results fill their range."""
-        factor = self.rng.uniform(-12, 12) if self.chance(0.15) else self.rng.uniform(-3, 3)
-        return float(np.clip(np.float32(scale * 2.0**factor), 1e-30, 1e30))
+    def near(self, scale: float, unit: float | None = None) -> float:
+        """A scale mostly within a factor of 16 of another one, so that results fill their range. unit: what a kernel
+        divides by the scale, such as a product of two scales, if it is another number.
+
+        In half of the draws the scale is the unit (as float32) times a power of two, or a third of that. Numbers lie
+        on ties there: products in float32 and in double differ, and so do one rounding and two.
+        """
+        exponent = self.rng.uniform(-12, 12) if self.chance(0.15) else self.rng.uniform(-3, 3)
+        part = exponent % 1  # of a draw that is there, so that the others stay the same
+        if part < 1 / 2:
+            self.on_tie = True
+            third = 3 if unit is None and part > 1 / 4 else 1  # a float32 and its double have the same half
+            unit = float(np.float32(scale if unit is None else unit)) / third
+            scale, exponent = unit, round(exponent + math.log2(scale / unit))
+        return float(np.clip(np.float32(scale * 2.0**exponent), 1e-30, 1e30))
 
     def mac(self) -> dict[str, Any]:
         return {"mac": self.one("integer", "integer", "float32")}
@@ -183,7 +196,7 @@ def single(
         result.name = f"out{i}"
     model = one_op("tfl." + name, operands, results, attributes, version)
     text = f"{name}({', '.join(map(describe, operands))}) -> {', '.join(map(describe, results))} {attributes}"
-    case = Case(model, edge_inputs(inputs, draw.whole(0, 1 << 30)), text, **more)
+    case = Case(model, edge_inputs(inputs, draw.whole(0, 1 << 30), 24 if draw.on_tie else 2), text, **more)
     if open_ended:
         stated = [argument(whole[v], v.type.element) for v in inputs]
         larger = [argument((*sizes, *whole[v][len(sizes) :]), v.type.element) for v in inputs]

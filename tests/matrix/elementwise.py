@@ -50,7 +50,8 @@ def binary(draw: Draw) -> Case:
     if draw.chance(0.1):
         b = a
     if name == "mul":
-        y = draw.quantized(storage, draw.near(a.scale * b.scale * (storage.maximum - storage.minimum) / 4))
+        unit = a.scale * b.scale
+        y = draw.quantized(storage, draw.near(unit * (storage.maximum - storage.minimum) / 4, unit))
     else:
         options["pot_scale_int16"] = False
         y = draw.quantized(storage, draw.near(max(a.scale, b.scale) * 1.5))

@@ -68,7 +68,8 @@ def batch_matmul(draw: Draw) -> Case:
     n, k, m = draw.dims(3, 1, 9)
     batch = draw.dims(draw.whole(0, 2), 1, 3)
     x, y = draw.quantized(storage, draw.scale(-8, -3)), draw.quantized(storage, draw.scale(-8, -3))
-    z = draw.quantized(storage, draw.near(x.scale * y.scale * 2 ** (storage.bits - 2) * k**0.5))
+    unit = x.scale * y.scale
+    z = draw.quantized(storage, draw.near(unit * 2 ** (storage.bits - 2) * k**0.5, unit))
     adjoint = draw.chance(0.4), draw.chance(0.4)
     left = argument((*batch, k, n) if adjoint[0] else (*batch, n, k), x)
     right = operand_of(draw, (*batch, m, k) if adjoint[1] else (*batch, k, m), y, draw.chance(0.3))

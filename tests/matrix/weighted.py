@@ -82,6 +82,9 @@ def _bias(
     most = min((1 << 30) / float(scales.max()) * y.scale, 1 << (30 if storage == i32 else wide))
     reach = int(min(draw.one(size, size, 16 * size, most, 0), most))
     data = draw.rng.integers(-reach, reach, channels, endpoint=True)
+    if draw.on_tie and reach:  # inputs of zero points then give sums on ties, or next to one
+        ties: np.ndarray = np.rint((draw.rng.integers(-100, 100, channels) + 0.5) * y.scale / scales)
+        data = np.rint(np.clip(ties, -most, most)).astype(np.int64) + draw.rng.integers(-1, 1, channels, endpoint=True)
     if scales.ndim:
         element: ElementType = UniformQuantizedPerAxisType.of(storage, 0, scales, 0)
     else:
@@ -93,7 +96,8 @@ def _result(
     draw: Draw, x: UniformQuantizedType, w: ElementType, depth: int, storage: ScalarType
 ) -> UniformQuantizedType:
     reach = (x.storage.maximum - x.storage.minimum) / 4 * 64 * math.sqrt(depth)
-    scale = draw.near(x.scale * _mean_scale(w) * reach / (storage.maximum - storage.minimum) * 2)
+    unit = x.scale * _mean_scale(w)
+    scale = draw.near(unit * reach / (storage.maximum - storage.minimum) * 2, unit)
     largest = float(np.max(getattr(w, "scales", getattr(w, "scale", 0))))
     if w.storage == i16:  # type: ignore[union-attr]
         scale = max(scale, x.scale * largest * depth * 2.0**2)  # the kernel drops what 32 bits do not hold

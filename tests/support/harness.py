@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pytest
@@ -17,6 +18,8 @@ from tflq.ir.core import Buffer, Function, Module, Op, Value
 from tflq.ir.types import ElementType, ScalarType, TensorType, UniformQuantizedType, element_storage, parameters
 
 _CONTEXT = multiprocessing.get_context("spawn")
+TENSORFLOW: Final = os.environ.get("TFLQ_TENSORFLOW", "0") not in ("", "0")
+"""Whether models run in TensorFlow's interpreter instead of ai-edge-litert."""
 
 
 def argument(shape: Sequence[int | None], element: ElementType, name: str = "x") -> Value:
@@ -52,11 +55,12 @@ def one_op(
     return bytes(write(Module([Function("main", inputs, list(results), [op])])))
 
 
-def edge_inputs(values: Sequence[Value], seed: int = 0) -> list[list[np.ndarray]]:
-    """Random, all-minimum, all-maximum and zero-point arrays for the inputs of a model; unknown dims are 1."""
+def edge_inputs(values: Sequence[Value], seed: int = 0, count: int = 2) -> list[list[np.ndarray]]:
+    """Random, all-minimum, all-maximum and zero-point arrays for the inputs of a model; unknown dims are 1. count: of
+    random ones."""
     rng = np.random.default_rng(seed)
     draws: list[list[np.ndarray]] = []
-    for kind in ("random", "random", "minimum", "maximum", "zero"):
+    for kind in (*["random"] * count, "minimum", "maximum", "zero"):
         arrays = []
         for value in values:
             shape, storage = [1 if d is None else d for d in value.type.shape or ()], value.type.storage
@@ -82,11 +86,15 @@ def edge_inputs(values: Sequence[Value], seed: int = 0) -> list[list[np.ndarray]
 def _run(
     model: bytes, batches: list[list[np.ndarray]], resolver: str, resets: Sequence[int] = ()
 ) -> list[list[np.ndarray]]:
-    from ai_edge_litert.interpreter import Interpreter, OpResolverType
+    if TENSORFLOW:
+        from tensorflow import lite
 
-    interpreter = Interpreter(
-        model_content=model, experimental_op_resolver_type=OpResolverType[resolver], num_threads=1
-    )
+        interpreters, resolvers = lite.Interpreter, lite.experimental.OpResolverType
+    else:
+        from ai_edge_litert import interpreter as litert
+
+        interpreters, resolvers = litert.Interpreter, litert.OpResolverType
+    interpreter = interpreters(model_content=model, experimental_op_resolver_type=resolvers[resolver], num_threads=1)
     for detail, array in zip(interpreter.get_input_details(), batches[0], strict=True):
         if tuple(detail["shape"]) != array.shape:
             interpreter.resize_tensor_input(detail["index"], array.shape)
@@ -165,7 +173,12 @@ def interpret(
 def in_child(function: Callable[..., Any], *arguments: object) -> Any:
     """What a function of a module gives in a process that it may take down. RuntimeError with what it says if it
     fails."""
-    pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
+    if TENSORFLOW:
+        pytest.importorskip(
+            "tensorflow", reason="NO TENSORFLOW, which TFLQ_TENSORFLOW needs: pip install tensorflow-cpu"
+        )
+    else:
+        pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
     answer = _WORKER.ask((function, *arguments))
     if isinstance(answer, str):
         raise RuntimeError(answer)  # noqa: TRY004 - the text of the child's error

@@ -46,7 +46,7 @@ def evaluated(module: Module, batches: list[list[np.ndarray]]) -> list[list[np.n
     results = []
     for arrays in batches:
         env = evaluate_function(main, dict(zip(main.inputs, arrays, strict=True)))
-        results.append([env[v] for v in main.outputs])
+        results.append([v.array if v.is_constant else env[v] for v in main.outputs])
     return results
 
 

@@ -21,11 +21,14 @@ from tflq.ir.core import Op, Value
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedType, f32, i8, i16, i32, ui8
 from tflq.numerics.fixed_point import checked_log2
 
+_ACTIVATIONS: Final = ("NONE", "RELU", "RELU6", "RELU_N1_TO_1")
+"""Fused ones that are bounds."""
+
 
 def is_delegated(op: Op) -> bool:
     """Whether the delegate takes an operator."""
     takes = _TAKES.get(type(op))
-    return takes is not None and takes(op)
+    return takes is not None and getattr(op, "fused_activation_function", "NONE") in _ACTIVATIONS and takes(op)
 
 
 def words_of(op: Op) -> list[str]:
@@ -33,12 +36,11 @@ def words_of(op: Op) -> list[str]:
     name, operands = op.name.removeprefix("tfl.").upper(), op.present_operands
     if not operands or not op.results:
         return []
-    x, y = operands[0].type.storage, op.results[0].type.storage
+    first = op.input if isinstance(op, TransposeConv) else operands[0]
+    x, y = first.type.storage, op.results[0].type.storage
     words = [f"{name} of {x}", f"{name} of {x} to {y}"]
     if isinstance(op, FullyConnected):
-        element = op.weights.type.element
-        zero = isinstance(element, UniformQuantizedType) and element.zero_point != 0
-        words += [f"{name} of {x} by weights with a zero point"] if zero else []
+        words.append(f"{name} of {x} by weights of {op.weights.type.storage}")
         words += [f"{name} of {x} without a bias"] if op.bias is None else []
     if isinstance(op, (Logistic, Tanh)) and isinstance(op.input.type.element, UniformQuantizedType):
         power = checked_log2(op.input.type.element.scale) is not None
@@ -77,7 +79,7 @@ def _sums_products(op: Conv2D | DepthwiseConv2D | FullyConnected | TransposeConv
     bias, types = op.bias, _bytes(op.input, op.result)
     if not types or not weights.is_constant or "sparsity" in weights.info:
         return False
-    if isinstance(op, TransposeConv) and not op.output_shape.is_constant:
+    if isinstance(op, TransposeConv) and not (op.output_shape.is_constant and _paddings_fit(op)):
         return False
     if bias is None:
         if isinstance(op, (Conv2D, DepthwiseConv2D)):
@@ -85,6 +87,19 @@ def _sums_products(op: Conv2D | DepthwiseConv2D | FullyConnected | TransposeConv
     elif not bias.is_constant or bias.type.storage is not i32 or not bias.type.quantized:
         return False
     return _weights_fit(op, weights, *types)
+
+
+def _paddings_fit(op: TransposeConv) -> bool:
+    """Whether a kernel of the delegate has TRANSPOSE_CONV's paddings. With SAME its strides are at most the filter's
+    size, and the input's size follows from the result's; with VALID the filter fits into the result."""
+    sizes, kernels = op.output_shape.array.tolist()[1:3], op.filter.array.shape[1:3]
+    if op.padding == "VALID":
+        return all(kernel <= size for kernel, size in zip(kernels, sizes, strict=True))
+    strides, dims = (op.stride_h, op.stride_w), (op.input.type.shape or (None,) * 4)[1:3]
+    return all(
+        kernel >= stride and dim in (None, -(-size // stride))
+        for kernel, stride, dim, size in zip(kernels, strides, dims, sizes, strict=True)
+    )
 
 
 def _weights_fit(op: Op, weights: Value, x: UniformQuantizedType, y: UniformQuantizedType) -> bool:
