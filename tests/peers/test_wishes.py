@@ -123,7 +123,9 @@ def test_signatures_metadata_and_subgraphs_are_kept() -> None:
     made = tflq.read(tflq.convert(model).data)
     assert [f.name for f in made.functions] == ["serve", "train"]
     assert [(s.key, s.function) for s in made.signatures or ()] == [("serve", 0), ("train", 1)]
-    assert [(m.name, bytes(m.buffer.data)) for m in made.metadata or ()] == [("notes", b"as they were")]
+    metadata = {m.name: bytes(m.buffer.data) for m in made.metadata or ()}
+    assert metadata.keys() == {"notes", "tflq.kernel_set"}
+    assert metadata["notes"] == b"as they were"
     assert made.description == "a description"
 
 

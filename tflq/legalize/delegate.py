@@ -91,7 +91,7 @@ def _sums_products(op: Conv2D | DepthwiseConv2D | FullyConnected | TransposeConv
 
 def _paddings_fit(op: TransposeConv) -> bool:
     """Whether a kernel of the delegate has TRANSPOSE_CONV's paddings. With SAME its strides are at most the filter's
-    size, and the input's size follows from the result's; with VALID the filter fits into the result."""
+    size, and the input's size follows from the result's. With VALID the filter fits into the result."""
     sizes, kernels = op.output_shape.array.tolist()[1:3], op.filter.array.shape[1:3]
     if op.padding == "VALID":
         return all(kernel <= size for kernel, size in zip(kernels, sizes, strict=True))

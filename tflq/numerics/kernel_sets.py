@@ -421,13 +421,12 @@ class Exactness(NamedTuple):
         return str(self.document).replace("'", '"')
 
     def __str__(self) -> str:
-        groups: dict[int, list[str]] = {}
-        for name, count in self.differing.items():
-            groups.setdefault(count, []).append(name)
-        parts = [f"exact for {', '.join(self.exact_for) or 'no set'}"]
-        for count, names in sorted(groups.items()):
-            verb = "operator differs" if count == 1 else "operators differ"
-            parts.append(f"{count} {verb} under {', '.join(names)}")
+        """The sets for which no operator differs, and how many do under its own and the newest ones, in a line."""
+        if not self.differing:
+            return "exact for all kernel sets"
+        parts = [f"exact for {', '.join(self.exact_for) or 'no kernel set'}"]
+        counts = {name: self.differing.get(name, 0) for name in (self.name, *NEWEST.values())}
+        parts += [f"{n} operator{'s differ' if n > 1 else ' differs'} under {name}" for name, n in counts.items() if n]
         return "; ".join(parts)
 
 

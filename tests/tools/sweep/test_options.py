@@ -25,8 +25,8 @@ from tflq.tools.sweep.sweeping import run_sweep
 from tflq.tools.sweep.task import Result, Settings, Task, by_content
 
 MODELS = Path(__file__).parents[3] / "models"
-RESULT = {*(options_from_arguments.__kwdefaults__ or {}), "rules"} - {"cache", *OF_ONE_MODEL}
-"""The keywords of `tflq.convert` that change a result, of any model."""
+RESULT = {*(options_from_arguments.__kwdefaults__ or {}), "rules"} - {"cache", "choices", *OF_ONE_MODEL}
+"""The keywords of `tflq.convert` that change the operators of a result, of any model."""
 
 
 def swept(out: Path, cache: Path, *options: str) -> Result:
