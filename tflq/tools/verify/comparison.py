@@ -7,7 +7,7 @@ import pkgutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, TypeVar, get_args
@@ -630,11 +630,20 @@ def verify(
     check_data("inputs", inputs)
     tolerance = Tolerance.from_arguments(max_lsb, atol, rtol)
     options: dict[str, Any] = {"inputs": inputs, "seeds": seeds, "seed": seed, "layers": layers, "batch": batch}
-    exactness = None if resolver else _exactness(b)
-    options |= {"resolver": resolver or resolver_for(exactness), "exactness": exactness, "runtime": runtime}
-    options |= {"interface": interface, "report": report, "time": time}
+    options |= {"interface": interface, "report": report, "time": time, "runtime": runtime}
     options |= {"images": Images.of(mean, scale), "timeout": timeout, **({"progress": progress} if progress else {})}
-    return compare_models(a, b, Options(**options, shapes=shapes or {}, tolerance=tolerance))
+    with _rereadable(b) as b:
+        exactness = None if resolver else _exactness(b)
+        options |= {"resolver": resolver or resolver_for(exactness), "exactness": exactness}
+        return compare_models(a, b, Options(**options, shapes=shapes or {}, tolerance=tolerance))
+
+
+@contextmanager
+def _rereadable(source: Source) -> Iterator[Source]:
+    """A pipe as a file that can be read again; anything else as it is."""
+    is_path = isinstance(source, (str, os.PathLike)) and os.path.exists(source)
+    with _path(source) if is_path and reads_once(source) else nullcontext(source) as result:
+        yield result
 
 
 def _exactness(source: Source) -> Exactness | None:
