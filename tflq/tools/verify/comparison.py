@@ -641,8 +641,8 @@ def verify(
 @contextmanager
 def _rereadable(source: Source) -> Iterator[Source]:
     """A pipe as a file that can be read again; anything else as it is."""
-    is_path = isinstance(source, (str, os.PathLike)) and os.path.exists(source)
-    with _path(source) if is_path and reads_once(source) else nullcontext(source) as result:
+    is_pipe = isinstance(source, (str, os.PathLike)) and os.path.exists(source) and reads_once(source)
+    with _path(source) if is_pipe else nullcontext(source) as result:
         yield result
 
 
