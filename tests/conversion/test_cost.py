@@ -13,8 +13,10 @@ from support.harness import argument, const
 
 import tflq
 from tflq.analysis.arena import arena_of
+from tflq.cli.main import run
 from tflq.conversion.cost import Cost, total
 from tflq.dialects.tfl.comparison import Where
+from tflq.formats.tflite.backend import Tflite
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import TensorType, UniformQuantizedType, i1, i8, i16, i32, i64
 
@@ -48,6 +50,30 @@ def test_files_and_arenas(models: Path, tmp_path: Path) -> None:
     assert cost.arenas == (11392, 66560)
     assert cost.file_ratio == cost.bytes_out / cost.bytes_in
     assert cost.arena_ratio == 66560 / 11392
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_the_command_makes_a_file_once(
+    many: bool, models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[int] = []
+    pieces = Tflite.pieces
+
+    def counted(self: Tflite, module: Module, function: int, target: Any) -> Any:
+        made.append(function)
+        return pieces(self, module, function, target)
+
+    monkeypatch.setattr(Tflite, "pieces", counted)
+    out = ["-o", tmp_path, "--workers", 1] if many else [tmp_path / "cnn_int8.tflite"]
+    assert run(["convert", *map(str, [models / "cnn_int8.tflite", *out])]) == 0
+    assert made == [0]
+    assert (tmp_path / "cnn_int8.tflite").exists()
+
+
+def test_a_conversion_has_the_paths_of_its_files(models: Path, tmp_path: Path) -> None:
+    source, place = models / "cnn_int8.tflite", tmp_path / "net.c"
+    assert tflq.convert(source, place).paths == (str(place), str(tmp_path / "net.h"))
+    assert tflq.convert(source).paths == ()
 
 
 def test_tosa_has_files_alone(models: Path, tmp_path: Path) -> None:

@@ -142,8 +142,7 @@ def convert(
     source, destination = _model(context, paths[0]), paths[1]
     _check(source, destination, report_path, dump_ir, options, force=force, as_json=as_json)
     from tflq import convert
-    from tflq.conversion.convert import convert_with_dump, destinations, report_file
-    from tflq.conversion.convert import written as files_of
+    from tflq.conversion.convert import convert_with_dump, report_file
 
     place = None if is_stream(destination) else destination
     with output.progress(f"converting {output.name_of(source)}", silent=as_json):
@@ -157,11 +156,9 @@ def convert(
         conversion = run(output.source(source), place, force=force, **options)
         seconds = time.perf_counter() - start
     if place is None:
-        written = ["standard output"]
         with files_to_place(report_file(conversion, report_path), force=force):
             _write(conversion)
-    else:
-        written = files_of(conversion, destinations(conversion.module, conversion.format, place))
+    written = conversion.paths or ["standard output"]
     if as_json:
         document = document_of(source, destination, written, options, conversion.report, conversion.cost, seconds)
         if timings:

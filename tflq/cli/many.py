@@ -10,6 +10,7 @@ import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -192,7 +193,7 @@ def _run(jobs: Sequence[_Job], workers: int) -> Iterator[tuple[int, _Outcome]]:
 
 def _convert(job: _Job) -> _Outcome:
     """One model: its outcome, whatever happens."""
-    from tflq.conversion.convert import convert, destinations, write, written
+    from tflq.conversion.convert import convert, destinations, write
 
     start = time.perf_counter()
     options = {**job.many.options, "format": job.many.format}
@@ -202,11 +203,11 @@ def _convert(job: _Job) -> _Outcome:
         with output.spoken(job.verbosity):
             conversion = convert(job.content, **options)
             places = destinations(conversion.module, conversion.format, job.destination)
-            files = tuple(written(conversion, places))
             missing = [(place, at) for place, at in places if not (job.many.skip and os.path.isfile(place))]
             with file_errors(job.destination):
                 job.destination.parent.mkdir(parents=True, exist_ok=True)
-            write(conversion, missing, inputs=job.inputs, force=job.many.force)
+            written = write(conversion, missing, inputs=job.inputs, force=job.many.force)
+            files = tuple(chain.from_iterable(written.get(place, [place]) for place, _ in places))
     except Exception as error:  # noqa: BLE001 - of one model; the others go on
         failure = Failure.of(error)
         if job.source not in failure.message:

@@ -7,6 +7,7 @@ import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from tflq.base.collector import collected_rarely, expect
@@ -73,6 +74,7 @@ class Conversion:
         format: "tflite", "tosa", "mlir", "onnx", or that of a backend of your own.
         target: The target of a TOSA conversion, else None.
         timings: One row for each pass.
+        paths: The files that `convert` wrote. Empty without a destination.
 
     Example:
         ```python
@@ -95,6 +97,7 @@ class Conversion:
         self.format = format
         self.target = target
         self.timings = tuple(timings)
+        self.paths: tuple[str, ...] = ()
         self._options = options
         self._bytes_in = 0
         self._digest = ""
@@ -398,7 +401,9 @@ def convert_with_dump(
         log(WARNING, "%s: %s", module.source or "a model", text)
     try:
         if path is not None:
-            write(conversion, destinations(conversion.module, format, path), inputs=inputs, force=force, report=report)
+            places = destinations(conversion.module, format, path)
+            written = write(conversion, places, inputs=inputs, force=force, report=report)
+            conversion.paths = tuple(chain.from_iterable(written.values()))
     finally:
         forget(conversion.module)
     return conversion
@@ -463,13 +468,16 @@ def write(
     inputs: Iterable[object],
     force: bool,
     report: FilePath | None = None,
-) -> None:
-    """Writes the files of a conversion, and its report if there is a place for it: all or none."""
-    files = [file for place, function in places for file in _placed(conversion, place, function)]
-    outputs = [*(("a signature's file", place) for place, _ in files), ("--report", report)]
+) -> dict[str, list[str]]:
+    """Writes the files of a conversion, and its report if there is a place for it: all or none. Returns the paths of
+    the files at and beside each place."""
+    placed = {place: _placed(conversion, place, function) for place, function in places}
+    files = [*chain.from_iterable(placed.values())]
+    outputs = [*(("a signature's file", path) for path, _ in files), ("--report", report)]
     check_outputs(outputs, inputs=inputs, force=force)
     with stage(f"writing {', '.join(place for place, _ in places)}"):
         replace_files([*files, *report_file(conversion, report)], force=force)
+    return {place: [path for path, _ in files] for place, files in placed.items()}
 
 
 def _placed(conversion: Conversion, place: str, function: int) -> list[tuple[str, Pieces]]:
@@ -477,11 +485,6 @@ def _placed(conversion: Conversion, place: str, function: int) -> list[tuple[str
     stem = os.path.splitext(place)[0]
     files = conversion.files_of(function, os.path.basename(stem))
     return [(place if at == 0 else stem + ending, pieces) for at, (ending, pieces) in enumerate(files)]
-
-
-def written(conversion: Conversion, places: Destinations) -> list[str]:
-    """The paths of all files that `write` puts at and beside these places."""
-    return [path for place, function in places for path, _ in _placed(conversion, place, function)]
 
 
 def report_file(conversion: Conversion, place: FilePath | None) -> Sequence[tuple[FilePath, Pieces]]:
