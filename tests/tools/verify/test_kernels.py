@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import time
 
 import pytest
@@ -49,3 +50,10 @@ def test_a_set_for_which_the_file_is_exact_will_do() -> None:
     model = "models/cnn_int8.tflite"
     converted = tflq.convert(model, kernel_set="reference-2.4-dev").data
     assert tflq.verify(model, converted, seeds=1)  # none of its operators differs under 2.3
+
+
+def test_a_stream_is_compared_on_the_kernels_that_it_names() -> None:
+    model = "models/cnn_int8.tflite"
+    converted = io.BytesIO(tflq.convert(model, kernel_set="xnnpack-2.3").data)
+    result = tflq.verify(model, converted, seeds=1)
+    assert (result.resolver, result.verdict) == ("default", "equal")

@@ -7,7 +7,7 @@ import pkgutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, TypeVar, get_args
@@ -29,7 +29,6 @@ from tflq.base.errors import (
 from tflq.base.files import check_link, on_disk, reads_once
 from tflq.formats.backend import opening
 from tflq.formats.flatbuffer.structure import folder_error, refuse_foreign
-from tflq.numerics.kernel_sets import Exactness
 from tflq.tools.samples.files import Images, Level
 from tflq.tools.samples.reading import check_data
 from tflq.tools.verify.difference import Difference, Tolerance, difference
@@ -81,14 +80,25 @@ class _Inner:
     fed: dict[str, np.ndarray]
 
 
-def compare_models(a: Source, b: Source, options: Options) -> Verification:
-    """Compares two models as `verify` does, without checking the options."""
+def compare_models(a: Source, b: Source, options: Options, *, on_named_kernels: bool = False) -> Verification:
+    """Compares two models as `verify` does, without checking the options. on_named_kernels: on the kernels of the set
+    that `b` names, if it names one."""
     with ExitStack() as stack:
         path_a, path_b = (stack.enter_context(_path(source)) for source in (a, b))
+        if on_named_kernels:
+            options = _on_named_kernels(options, path_b)
         result = Verification(_label(a, path_a), _label(b, path_b), options.resolver, tolerance=options.tolerance)
         result.time = [] if options.time else None
         _Comparison(result, options, stack).run(path_a, path_b)
         return result
+
+
+def _on_named_kernels(options: Options, path: str) -> Options:
+    try:
+        exactness = exactness_of(path)
+    except TflqError:
+        return options  # the comparison says what is wrong with the file
+    return options if exactness is None else replace(options, resolver=resolver_for(exactness), exactness=exactness)
 
 
 @contextmanager
@@ -632,26 +642,6 @@ def verify(
     options: dict[str, Any] = {"inputs": inputs, "seeds": seeds, "seed": seed, "layers": layers, "batch": batch}
     options |= {"interface": interface, "report": report, "time": time, "runtime": runtime}
     options |= {"images": Images.of(mean, scale), "timeout": timeout, **({"progress": progress} if progress else {})}
-    with _rereadable(b) as b:
-        exactness = None if resolver else _exactness(b)
-        options |= {"resolver": resolver or resolver_for(exactness), "exactness": exactness}
-        return compare_models(a, b, Options(**options, shapes=shapes or {}, tolerance=tolerance))
-
-
-@contextmanager
-def _rereadable(source: Source) -> Iterator[Source]:
-    """A pipe as a file that can be read again; anything else as it is."""
-    is_pipe = isinstance(source, (str, os.PathLike)) and os.path.exists(source) and reads_once(source)
-    with _path(source) if is_pipe else nullcontext(source) as result:
-        yield result
-
-
-def _exactness(source: Source) -> Exactness | None:
-    """The kernel sets that a file names."""
-    if hasattr(source, "read"):
-        return None
-    try:
-        with _path(source) as path:
-            return exactness_of(path)
-    except TflqError:
-        return None  # the comparison says what is wrong with the file
+    options |= {"resolver": resolver or "reference"}
+    checked = Options(**options, shapes=shapes or {}, tolerance=tolerance)
+    return compare_models(a, b, checked, on_named_kernels=resolver is None)

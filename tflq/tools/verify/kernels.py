@@ -43,11 +43,10 @@ def exactness_of(path: str) -> Exactness | None:
     return Exactness.read(texts[IN_FILE]) if IN_FILE in texts else None
 
 
-def resolver_for(exactness: Exactness | None) -> Resolver:
+def resolver_for(exactness: Exactness) -> Resolver:
     """The kernels of the interpreter that a file's set is of: those of its delegate, if the set has one."""
-    if exactness is None or exactness.name not in NAMES:
-        return "reference"
-    return "reference" if kernel_set(exactness.name).delegated is None else "default"
+    known = exactness.name in NAMES
+    return "reference" if not known or kernel_set(exactness.name).delegated is None else "default"
 
 
 # The probe: FULLY_CONNECTED of int8, CONV_2D of uint8, and RELU of uint8, which no delegate takes, each on all 256
