@@ -23,10 +23,11 @@ FORMS: dict[str, dict[str, Any]] = {
     "portable": {"target": "portable"},
     "tosa": {"format": "tosa"},
     "onnx": {"format": "onnx"},
+    "c": {"format": "c"},
 }
 BOUNDED = ("moving_functions",)
 """Kinds with a search over inputs that is bounded, and not linear below its bound."""
-OTHERS = ("chain", "readers", "signatures", "variables")
+OTHERS = ("chain", "activations", "readers", "signatures", "variables")
 
 
 def calls(model: bytes, form: str) -> int:

@@ -21,6 +21,7 @@ from functools import cache, lru_cache
 from typing import Any, Final
 
 from tflq.analysis.known import Prepared, prepared
+from tflq.analysis.lifetimes import Lifetimes
 from tflq.dialects.declare import Operator
 from tflq.dialects.effects import callees, is_variable
 from tflq.dialects.tfl.arithmetic import RFFT2D, AddN
@@ -439,21 +440,14 @@ def _place(spans: Sequence[_Span]) -> list[int]:
     for i in sorted((i for i, span in enumerate(spans) if span.always and span.size), key=lambda i: spans[i].number):
         places[i] = _aligned(end)
         end = places[i] + spans[i].size
-    alive: dict[int, list[int]] = {}
-    begun: dict[int, list[int]] = {}
+    lifetimes = Lifetimes()
     last = max((s.first if s.last == _ALWAYS else s.last for s in spans), default=0)
     others = (i for i, span in enumerate(spans) if not span.always and span.size)
     for i in sorted(others, key=lambda i: (-spans[i].size, spans[i].first, -i)):
         span, until = spans[i], min(spans[i].last, last)
-        overlapping = {
-            *alive.get(span.first, ()),
-            *(j for n in range(span.first + 1, until + 1) for j in begun.get(n, ())),
-        }
-        occupied = sorted((places[j], places[j] + spans[j].size) for j in overlapping)
+        occupied = sorted((places[j], places[j] + spans[j].size) for j in lifetimes.beside(span.first, until))
         places[i] = _gap(occupied, span.size, end)
-        begun.setdefault(span.first, []).append(i)
-        for n in range(span.first, until + 1):
-            alive.setdefault(n, []).append(i)
+        lifetimes.add(i, span.first, until)
     return places
 
 

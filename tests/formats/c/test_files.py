@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from support.growing import activations
 from support.harness import argument, one_op
 from support.on_c import COMPILER, assert_passes, compiled, need_compiler
 
@@ -34,6 +35,12 @@ def test_a_model_tests_itself(name: str, tmp_path: Path) -> None:
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert "error" not in header.stderr
+
+
+def test_a_long_chain_is_written_in_parts() -> None:
+    """An expression is written by recursion, and is no deeper than Python allows."""
+    text = tflq.convert(activations(600), format="c").files[".c"].decode()
+    assert text.count("static void") > 1
 
 
 def test_files_are_written_together_and_replaced_with_force_alone(tmp_path: Path) -> None:

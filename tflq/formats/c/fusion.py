@@ -32,6 +32,8 @@ _ELEMENTWISE: Final = (
 )
 _CHEAP: Final = (ew.Add, ew.Sub, ew.Clamp, ew.Minimum, ew.Maximum, move.Cast, move.Table)
 _ALIASES: Final = (move.Reshape, move.Identity)
+_DEEPEST: Final = 100
+"""Operators of a tree from a leaf to its root: an expression is written by recursion."""
 _SIGN: Final = (0, -128, 1 << 30, 30)
 
 
@@ -75,6 +77,7 @@ class Fusion:
                     self._users[value].append(op)
         self.inside: Final[set[Value]] = set()
         self._order = {v: at for at, op in enumerate(function.ops) for v in op.results}
+        self._returned = set(self.outputs)
         self._decide()
         self._cut()
         self._look_through()
@@ -100,7 +103,7 @@ class Fusion:
 
     def is_needed(self, op: Op) -> bool:
         """Whether something reads a result, or the operator has an effect."""
-        return not op.results or any(self.users(v) or v in self.outputs for v in op.results)
+        return not op.results or any(self.users(v) or v in self._returned for v in op.results)
 
     def row_of(self, value: Value) -> Op | None:
         """The operator of the tree of a root that makes rows."""
@@ -125,6 +128,7 @@ class Fusion:
 
     def _decide(self) -> None:
         roots: dict[Value, set[Op]] = {}
+        depths: dict[Value, int] = defaultdict(int)  # operators between a value and the root, for those inside
         for op in reversed(self.function.ops):
             if isinstance(op, _ALIASES) or len(op.results) != 1:
                 continue
@@ -133,9 +137,11 @@ class Fusion:
             for user in users:
                 inner = user.results and user.results[0] in self.inside and not makes_rows(user)
                 targets |= roots[user.results[0]] if inner else {user}
-            if value not in self.outputs and self._fits(op, users, targets):
+            depth = 1 + max((depths[v] for user in users for v in user.results), default=0)
+            if value not in self._returned and depth <= _DEEPEST and self._fits(op, users, targets):
                 self.inside.add(value)
                 roots[value] = targets
+                depths[value] = depth
 
     def _fits(self, op: Op, users: list[Op], targets: set[Op]) -> bool:
         rows = makes_rows(op)
@@ -201,7 +207,7 @@ class Fusion:
                 continue
             numbers = (op.input_zp, op.output_zp, *op.multiplier.tolist(), *op.shift.tolist())
             readers = [u for u in self.users(op.result) if isinstance(u, conv.Weighted)]
-            plain = op.result.type.storage == i8 and numbers == _SIGN and op.result not in self.outputs
+            plain = op.result.type.storage == i8 and numbers == _SIGN and op.result not in self._returned
             if plain and readers == self.users(op.result) and all(u.input in self._same(op.result) for u in readers):
                 self.raw[op.result] = op.input
                 self.inside.add(op.result)

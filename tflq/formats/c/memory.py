@@ -7,10 +7,13 @@ that is not read later, where its kernel allows it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Final
 
+from tflq.analysis.lifetimes import Lifetimes
 from tflq.formats.c.fusion import Fusion
 from tflq.formats.c.names import bytes_of, count
 from tflq.formats.c.unit import Kernel
@@ -48,13 +51,13 @@ class Plan:
         self.spans: dict[Value, Span] = {}
         for number, kernel in enumerate(kernels):
             for leaf in kernel.leaves:
-                span = self.spans.get(self._place_of(leaf))
+                span = self.spans.get(self.place_of(leaf))
                 if span is not None:
                     span.last = number
             if kernel.result is not None and kernel.result not in elsewhere:
                 self.spans[kernel.result] = Span(bytes_of(kernel.result), number, number)
         for value in fusion.outputs:
-            span = self.spans.get(self._place_of(value))
+            span = self.spans.get(self.place_of(value))
             if span is not None:
                 span.last = len(kernels)
         for number, kernel in enumerate(kernels):
@@ -64,10 +67,11 @@ class Plan:
 
     def at(self, value: Value) -> int | None:
         """The byte at which a tensor begins; None if it is elsewhere."""
-        span = self.spans.get(self._place_of(value))
+        span = self.spans.get(self.place_of(value))
         return None if span is None else span.at
 
-    def _place_of(self, value: Value) -> Value:
+    def place_of(self, value: Value) -> Value:
+        """The tensor in whose memory a value is."""
         value, _ = self._fusion.base(value)
         while value in self._lying:
             value = self._lying[value]
@@ -79,7 +83,7 @@ class Plan:
             return
         span = self.spans[kernel.result]
         for leaf in kernel.shares:
-            base = self._place_of(leaf)
+            base = self.place_of(leaf)
             other = self.spans.get(base)
             whole = leaf not in self._fusion.views and count(leaf) * bytes_of(base) == bytes_of(leaf) * count(base)
             if other is not None and other.last == number and whole and other.size == span.size:
@@ -90,29 +94,42 @@ class Plan:
 
 
 def _placed(spans: list[Span]) -> int:
-    """The end of the spans where the best order places them."""
-    best: tuple[int, list[int]] | None = None
-    for order in _ORDERS:
-        end = _in_order(sorted(spans, key=order))
-        if best is None or end < best[0]:
-            best = end, [span.at for span in spans]
-    assert best is not None
-    for span, at in zip(spans, best[1], strict=True):
+    """The end of the spans where the best order places them: the first that needs no more than lives at a time."""
+    least = _most_at_a_time(spans)
+    results = [_in_order(sorted(spans, key=_ORDERS[0]))]
+    for order in _ORDERS[1:]:
+        if results[-1][0] == least:
+            break
+        results.append(_in_order(sorted(spans, key=order)))
+    end, places = min(results, key=lambda each: each[0])
+    for span, at in places:
         span.at = at
-    return best[0]
-
-
-def _in_order(spans: Sequence[Span]) -> int:
-    placed: list[Span] = []
-    end = 0
-    for span in spans:
-        size, at = -(-span.size // ALIGNMENT) * ALIGNMENT, 0
-        beside = [p for p in placed if p.first <= span.last and span.first <= p.last]
-        for other in sorted(beside, key=lambda p: p.at):
-            if at + size <= other.at:
-                break
-            at = max(at, other.at + -(-other.size // ALIGNMENT) * ALIGNMENT)
-        span.at = at
-        placed.append(span)
-        end = max(end, at + size)
     return end
+
+
+def _most_at_a_time(spans: Sequence[Span]) -> int:
+    """The most bytes that live at one time."""
+    changes: Counter[int] = Counter()
+    for span in spans:
+        changes[span.first] += _aligned(span.size)
+        changes[span.last + 1] -= _aligned(span.size)
+    return max(accumulate(change for _, change in sorted(changes.items())), default=0)
+
+
+def _aligned(size: int) -> int:
+    return -(-size // ALIGNMENT) * ALIGNMENT
+
+
+def _in_order(spans: Sequence[Span]) -> tuple[int, list[tuple[Span, int]]]:
+    """The end of the spans, and the place of each, if they are placed in this order."""
+    places: list[tuple[int, int]] = []  # where each begins and ends
+    lifetimes = Lifetimes()
+    for number, span in enumerate(spans):
+        size, at = _aligned(span.size), 0
+        for begin, end in sorted(places[other] for other in lifetimes.beside(span.first, span.last)):
+            if at + size <= begin:
+                break
+            at = max(at, end)
+        places.append((at, at + size))
+        lifetimes.add(number, span.first, span.last)
+    return max((end for _, end in places), default=0), [(s, at) for s, (at, _) in zip(spans, places, strict=True)]

@@ -6,6 +6,7 @@ collected over the whole function.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -100,23 +101,25 @@ class Program:
         fusion, outputs = self._fusion, self._fusion.outputs
         self._pointers: dict[Value, str] = {v: f"in{at}" for at, v in enumerate(self.function.inputs)}
         computed = {k.result for k in self.kernels}
+        times = Counter(outputs)
         for at, value in enumerate(outputs):
-            if value in computed and outputs.count(value) == 1 and not isinstance(value.producer, move.VariableRead):
+            if value in computed and times[value] == 1 and not isinstance(value.producer, move.VariableRead):
                 self._pointers[value] = f"out{at}"
         self._read_state()
         self.plan = Plan(fusion, self.kernels, set(self._pointers))
 
     def _read_state(self) -> None:
         """Reads a variable where it is, unless it is written before the last use."""
-        for number, reading in enumerate(list(self.kernels)):
-            if not isinstance(reading.op, move.VariableRead):
-                continue
-            value, name = reading.op.output, reading.op.variable
-            uses = [n for n, k in enumerate(self.kernels) if value in (self._fusion.base(v)[0] for v in k.leaves)]
-            writes = [n for n, k in enumerate(self.kernels) if _writes(k.op, name) and n > number]
-            returned = value in [self._fusion.base(v)[0] for v in self._fusion.outputs]
-            if not returned and max(uses, default=0) <= min(writes, default=len(self.kernels)):
-                self._pointers[value] = f"state->{self.state[name][0]}"
+        returned = {self._fusion.base(v)[0] for v in self._fusion.outputs}
+        last_use = {self._fusion.base(v)[0]: number for number, k in enumerate(self.kernels) for v in k.leaves}
+        next_write: dict[str, int] = {}
+        for number, each in reversed([*enumerate(self.kernels)]):
+            if isinstance(each.op, move.VariableWrite):
+                next_write[each.op.variable] = number
+            elif isinstance(each.op, move.VariableRead) and each.op.output not in returned:
+                value, name = each.op.output, each.op.variable
+                if last_use.get(value, 0) <= next_write.get(name, len(self.kernels)):
+                    self._pointers[value] = f"state->{self.state[name][0]}"
 
     def pointer(self, value: Value, *, writes: bool = False) -> str:
         """The expression that points to a tensor."""
@@ -124,18 +127,14 @@ class Program:
         if base.is_constant:
             return self.unit.constant(base.array, base.type.storage)
         place = self._pointers.get(base)
-        if place is None and (on := self._lies_on(base)) is not None:
-            place = on
+        if place is None:
+            place = self._pointers.get(self.plan.place_of(base))
         if place is not None:
             return f"{place} + {begin}" if begin else place
         at = self.plan.at(base)
         assert at is not None
         size = bytes_of(base) // max(count(base), 1)
         return f"({'' if writes else 'const '}{c_type(base)} *)(void *)(arena + {at + begin * size})"
-
-    def _lies_on(self, base: Value) -> str | None:
-        place = self.plan._place_of(base)
-        return self._pointers.get(place)
 
     # Text.
 
@@ -209,10 +208,6 @@ class Program:
     @property
     def has_floats(self) -> bool:
         return any(v.type.storage.is_float for op in self.function.ops for v in (*op.present_operands, *op.results))
-
-
-def _writes(op: Op, name: str) -> bool:
-    return isinstance(op, move.VariableWrite) and op.variable == name
 
 
 def _is_inexact(op: Op) -> bool:
