@@ -417,8 +417,10 @@ class Exactness(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The document as JSON, without the package `json`: all strings are names of sets."""
-        return str(self.document).replace("'", '"')
+        """The document as JSON."""
+        import json
+
+        return json.dumps(self.document)
 
     def __str__(self) -> str:
         """The sets for which no operator differs, and how many do under its own and the newest ones, in a line."""
