@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from tflq.base.errors import InvalidModelError, Reason, TflqError, VerificationError, plain_numbers
 from tflq.base.processes import die_with_parent
@@ -287,7 +287,7 @@ def _converted(task: Task, folder: Path, times: _Times) -> tuple[dict[str, Any],
             batch = _batch(task, module)
             del module
             conversion = _convert(task, source, batch)
-            places = _write(conversion, folder)
+            files = _write(conversion, folder)
             report = json.dumps(plain_numbers(conversion.report.to_json()), indent=1).encode()
             (folder / REPORT).write_bytes(report)
     except VerificationError:
@@ -296,7 +296,7 @@ def _converted(task: Task, folder: Path, times: _Times) -> tuple[dict[str, Any],
         return result | _failure(error), {}
     bound = {} if batch is None else {"batch": batch}
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10  # kibibytes
-    return result | bound | _described(conversion, places) | {"peak_convert": peak}, places
+    return result | bound | _described(conversion, files) | {"peak_convert": peak}, files.places
 
 
 class _Times:
@@ -351,26 +351,34 @@ def _convert(task: Task, source: Source, batch: int | None) -> Conversion:
     return convert(source, **options)
 
 
-def _write(conversion: Conversion, folder: Path) -> dict[str, Path]:
-    """The converted files, by the key of their signature; of an entry with several files the first."""
+class _Files(NamedTuple):
+    """The converted files: places by the key of the signature, of an entry with several files that of the first, the
+    SHA-256 of all, and their bytes."""
+
+    places: dict[str, Path]
+    sha256: str
+    size: int
+
+
+def _write(conversion: Conversion, folder: Path) -> _Files:
     places: dict[str, Path] = {}
+    digest, size = hashlib.sha256(), 0
     for i, (key, function) in enumerate(entries_of(conversion.module, conversion.format)):
         stem = f"converted{f'-{i}' if i else ''}"
         for ending, pieces in conversion.files_of(function, stem):
             place = folder / f"{stem}{ending or f'.{backend(conversion.format).suffixes[0]}'}"
-            place.write_bytes(b"".join(pieces))
+            data = b"".join(pieces)
+            place.write_bytes(data)
+            digest.update(data)
+            size += len(data)
             places.setdefault(key, place)
-    return places
+    return _Files(places, digest.hexdigest(), size)
 
 
-def _described(conversion: Conversion, places: Mapping[str, Path]) -> dict[str, Any]:
-    digest = hashlib.sha256()
-    for data in conversion.files.values():
-        digest.update(data)
-    report = conversion.report
-    size = sum(len(data) for data in conversion.files.values())
+def _described(conversion: Conversion, files: _Files) -> dict[str, Any]:
+    report, names = conversion.report, [place.name for place in files.places.values()]
     return {
-        "converted": {"sha256": digest.hexdigest(), "bytes": size, "files": [place.name for place in places.values()]},
+        "converted": {"sha256": files.sha256, "bytes": files.size, "files": names},
         "operators": {
             "counts": report.counts,
             "paths": _paths(report),
