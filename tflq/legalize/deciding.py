@@ -138,9 +138,7 @@ class _Case:
         self.unlike = unlike
         self.repeated = repeated
         self.not_kernel = not_kernel
-        self.remedy = (
-            remedy  # what can be done about the warnings; else it follows from what kind of exceptions they are
-        )
+        self.remedy = remedy  # about the warnings; else it follows from what kind of exceptions they are
 
 
 class Decider:
