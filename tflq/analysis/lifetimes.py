@@ -1,4 +1,4 @@
-"""Which of the spans that were placed in an arena live at the same time as another."""
+"""Spans of an arena that live at the same time."""
 
 from __future__ import annotations
 
