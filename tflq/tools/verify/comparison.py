@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import pkgutil
-import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Final, TypeVar, get_args
 
 import numpy as np
 
 from tflq.base.errors import (
-    FileError,
     OptionError,
     Reason,
     TflqError,
@@ -26,9 +22,7 @@ from tflq.base.errors import (
     check_shapes,
     check_source,
 )
-from tflq.base.files import check_link, on_disk, reads_once
 from tflq.formats.backend import opening
-from tflq.formats.flatbuffer.structure import folder_error, refuse_foreign
 from tflq.tools.samples.files import Images, Level
 from tflq.tools.samples.reading import check_data
 from tflq.tools.verify.difference import Difference, Tolerance, difference
@@ -62,6 +56,7 @@ from tflq.tools.verify.outcome import (
 from tflq.tools.verify.postprocessing import FilledOutputs, Rows, cropped, operands_of
 from tflq.tools.verify.runner import FileRunner, Resolver, RunError, Runtime
 from tflq.tools.verify.runtimes import MicroRunner, OnnxRunner
+from tflq.tools.verify.sources import label_of, path_of
 from tflq.tools.verify.tflite_runner import TfliteRunner
 from tflq.tools.verify.timing import run_time
 
@@ -84,10 +79,10 @@ def compare_models(a: Source, b: Source, options: Options, *, on_named_kernels: 
     """Compares two models as `verify` does, without checking the options. on_named_kernels: on the kernels of the set
     that `b` names, if it names one."""
     with ExitStack() as stack:
-        path_a, path_b = (stack.enter_context(_path(source)) for source in (a, b))
+        path_a, path_b = (stack.enter_context(path_of(source)) for source in (a, b))
         if on_named_kernels:
             options = _on_named_kernels(options, path_b)
-        result = Verification(_label(a, path_a), _label(b, path_b), options.resolver, tolerance=options.tolerance)
+        result = Verification(label_of(a, path_a), label_of(b, path_b), options.resolver, tolerance=options.tolerance)
         result.time = [] if options.time else None
         _Comparison(result, options, stack).run(path_a, path_b)
         return result
@@ -99,33 +94,6 @@ def _on_named_kernels(options: Options, path: str) -> Options:
     except TflqError:
         return options  # the comparison says what is wrong with the file
     return options if exactness is None else replace(options, resolver=resolver_for(exactness), exactness=exactness)
-
-
-@contextmanager
-def _path(source: Source) -> Iterator[str]:
-    """The path of a source; bytes become a temporary file."""
-    if isinstance(source, (str, os.PathLike)):
-        if Path(source).is_dir():
-            raise folder_error(os.fspath(source))
-        check_link(source)
-        if not Path(source).exists():
-            raise FileError(os.fspath(source), "there is no such file")
-        if not reads_once(source):
-            if opening(os.fspath(source)).interpreted:
-                refuse_foreign(source)
-            yield os.fspath(source)
-            return
-    with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
-        if isinstance(source, (str, os.PathLike)):
-            yield on_disk(source, folder)
-            return
-        path = Path(folder, "model")
-        path.write_bytes(source if isinstance(source, (bytes, bytearray, memoryview)) else source.read())
-        yield str(path)
-
-
-def _label(source: Source, path: str) -> str:
-    return path if isinstance(source, (str, os.PathLike)) else str(getattr(source, "name", "") or "<bytes>")
 
 
 class _Comparison:
