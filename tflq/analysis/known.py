@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any, Final, TypeAlias
 
@@ -551,9 +551,13 @@ class Accesses:
             self._ordered[name] = sorted(listed, key=lambda access: (access.once is None, access.written))
         return self._ordered[name]
 
+    def names(self, handle: Value) -> Iterable[str]:
+        """The variables that a value is a handle of."""
+        return self._names.get(handle, ())
+
     def of(self, handle: Value) -> list[Access]:
         """The accesses of the variables that a value is a handle of."""
-        return [access for name in self._names.get(handle, ()) for access in self.named(name)]
+        return [access for name in self.names(handle) for access in self.named(name)]
 
 
 def constant_behind(value: Value) -> Value | None:

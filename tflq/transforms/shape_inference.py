@@ -28,7 +28,7 @@ from tflq.dialects.tfl.state import Custom, ReadVariable
 from tflq.dialects.traits import ReadsShapes
 from tflq.ir.core import Buffer, Function, Module, Op, Value
 from tflq.ir.rewriting import remove_ops, remove_unneeded
-from tflq.ir.types import Shape, TensorType
+from tflq.ir.types import ScalarType, Shape, TensorType
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,21 +45,21 @@ Caller: TypeAlias = Callable[
 class Site(DeclaredShapes):
     """The known facts at the place of one operator."""
 
-    __slots__ = ("accesses", "call", "inferred", "known", "results")
+    __slots__ = ("call", "inferred", "known", "results", "variables")
 
     def __init__(
         self,
         inferred: Callable[[Value], Shape],
         known: Callable[[Value], Known | None],
         call: Caller,
-        accesses: Callable[[Value], Sequence[Access]] | None = None,
+        variables: Variables | None = None,
         results: Sequence[Known | None] = (),
     ) -> None:
         self.inferred = inferred
         self.known = known
         self.call = call
-        self.accesses = accesses
-        """The accesses to the variables of a handle; None if their shapes may change."""
+        self.variables = variables
+        """None if the shapes of variables may change."""
         self.results = results
         """Known elements of the results, where `infer` finds them on its way."""
 
@@ -109,7 +109,7 @@ class Site(DeclaredShapes):
 
     def variable(self, handle: Value, value: Value, written: bool, /) -> Shape:
         declared = value.type.shape
-        if self.accesses is None:
+        if self.variables is None:
             if not written and (declared is None or None in declared):
                 raise NotInferred("the file does not say what shape the variable has")
             return declared
@@ -119,16 +119,12 @@ class Site(DeclaredShapes):
 
     def _shape_of_variable(self, handle: Value, value: Value, shape: Shape) -> Shape:
         """The shape of a variable, which must be that of the value that is read or assigned, if it has one."""
-        for access in () if self.accesses is None else self.accesses(handle):
-            other = access.value
-            known = self.shape(other) if access.written else stored_shape(other) or None
-            if known is None or None in known:
-                continue
-            if shape is not None and None not in shape and shape != known:
+        for access, known in () if self.variables is None else self.variables.to_compare(handle):
+            if is_complete(shape) and shape != known:
                 done = "initialized with" if access.once is not None else "assigned" if access.written else "read as"
                 raise NotInferred(
-                    f"'{value.name}' is {text(shape)}, and its variable '{access.name}' is {done} '{other.name}' "
-                    f"{text(known)}"
+                    f"'{value.name}' is {text(shape)}, and its variable '{access.name}' is {done} "
+                    f"'{access.value.name}' {text(known)}"
                 )
             shape = known
         if shape is None and value.type.shape is None:
@@ -137,6 +133,31 @@ class Site(DeclaredShapes):
                 "is read or assigned elsewhere"
             )
         return () if shape is None else shape
+
+
+class Variables:
+    """Variables of one shape each. Of each one access with a known shape is remembered, with which others are compared
+    as they are inferred."""
+
+    def __init__(self, accesses: Accesses, inferred: Callable[[Value], Shape]) -> None:
+        self._accesses = accesses
+        self._inferred = inferred
+        self._remembered: dict[str, tuple[Access, Shape]] = {}
+
+    def to_compare(self, handle: Value) -> Iterator[tuple[Access, Shape]]:
+        """Accesses to the variables of a handle, with their known shapes: the one remembered, else all."""
+        for name in self._accesses.names(handle):
+            remembered = self._remembered.get(name)
+            if remembered is not None and self._shape(remembered[0]) == remembered[1]:
+                yield remembered
+                continue
+            known = [(a, shape) for a in self._accesses.named(name) if is_complete(shape := self._shape(a))]
+            yield from known
+            if known:
+                self._remembered[name] = known[0]
+
+    def _shape(self, access: Access) -> Shape:
+        return self._inferred(access.value) if access.written else stored_shape(access.value) or None
 
 
 def stored_shape(value: Value) -> Shape:
@@ -199,7 +220,7 @@ class Inference:
         self.reasons: dict[Op, str] = {}
         self.misfits: dict[Op, str] = {}
         self._module = module
-        self._accesses = None if accesses is None else accesses.of
+        self._variables = None if accesses is None else Variables(accesses, self.shape)
         self._arguments: dict[int, _Arguments] = {}
         self._results: dict[int, _Arguments] = {}
         self._active: set[int] = set()
@@ -264,7 +285,7 @@ class Inference:
             self.known[value] = elements
 
     def _op(self, op: Op) -> None:
-        site = Site(self.shape, self._elements, self._call, self._accesses, ())
+        site = Site(self.shape, self._elements, self._call, self._variables, ())
         self.reasons.pop(op, None)
         elements: Sequence[Known | None] = ()
         shapes: Sequence[Shape] = [None] * len(op.results)
@@ -414,13 +435,20 @@ def foreign_types(module: Module) -> dict[Op, str]:
         return {}
     reasons: dict[Op, str] = {}
     everywhere = Accesses(module)
+    assigned: dict[str, dict[ScalarType, Value]] = {}
     for op in [op for function in module.functions for op in function.ops_of(ReadVariable)]:
-        written = [access for access in everywhere.of(op.resource) if access.written]
-        if written and all(access.value.type.storage != op.value.type.storage for access in written):
-            name, other = written[0].name, written[0].value
-            assigned = f"'{other.name}', which is {other.type.storage}"
+        others: dict[ScalarType, tuple[str, Value]] = {}
+        for name in everywhere.names(op.resource):
+            if name not in assigned:
+                assigned[name] = {}
+                for value in (access.value for access in everywhere.named(name) if access.written):
+                    assigned[name].setdefault(value.type.storage, value)
+            others |= {storage: (name, value) for storage, value in assigned[name].items()}
+        if others and op.value.type.storage not in others:
+            name, other = next(iter(others.values()))
             reasons[op] = (
-                f"'{op.value.name}' is {op.value.type.storage}, and its variable '{name}' is assigned {assigned}"
+                f"'{op.value.name}' is {op.value.type.storage}, and its variable '{name}' is assigned "
+                f"'{other.name}', which is {other.type.storage}"
             )
     return reasons
 

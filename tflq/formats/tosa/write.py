@@ -241,6 +241,11 @@ class _Block:
         return name
 
 
+def _declared(module: Module) -> dict[str, Any]:
+    """The variables that a module declares, by name: what each starts as."""
+    return {op.variable: op.initial_value for f in module.functions for op in f.ops_of(Variable)}
+
+
 class _Writer:
     """Writes one file."""
 
@@ -256,8 +261,8 @@ class _Writer:
         touching = Variable | VariableRead | VariableWrite
         touched = (op for f in functions.values() for op in f.ops_with(*get_args(touching)))
         used = {op.variable for op in touched if isinstance(op, touching)}
-        declared = [op for f in module.functions for op in f.ops_of(Variable) if op.variable in used]
-        variables = {op.variable: (op.initial_value, names.free(op.variable)) for op in declared}
+        declared = module.main.once("variables", lambda: _declared(module)) if used else {}
+        variables = {name: (start, names.free(name)) for name, start in declared.items() if name in used}
         self.blocks = {regions[i]: _Block(f, names, regions, variables) for i, f in functions.items()}
         for block in self.blocks.values():
             block.fill(fetch if block.function is main else ())

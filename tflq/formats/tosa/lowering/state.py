@@ -136,8 +136,8 @@ def _declare(t: Tosa, name: str, value: Value) -> None:
         start = sized.full(_shape(value), t.zero_point(value), t.storage(value).dtype) if initial is None else initial
         t.variables[name] = t.constant(_bytes(start) if type.element == i8 else start, type.storage)
     if t.variables[name].type != type:
-        others = (a.value for a in t.accesses.named(name) if a.value.type != value.type)
-        listed = ", ".join(f"'{v.name}' is {v.type}" for v in (value, *others))
+        others = {a.value.type: a.value for a in t.accesses.named(name) if a.value.type != value.type}
+        listed = ", ".join(f"'{v.name}' is {v.type}" for v in (value, *others.values()))
         raise Refused(f"the variable '{name}' holds values of more than one type: {listed}")
 
 
