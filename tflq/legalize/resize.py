@@ -18,7 +18,7 @@ from tflq.legalize.rescaled import element, line, shape_of
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.numerics.kernel_sets import FixedTaps
 from tflq.numerics.resize import (
-    Steps,
+    Sampling,
     float_taps,
     integer_steps,
     is_copy,
@@ -189,7 +189,7 @@ def _has_integer_form(size: tuple[int, int], out: tuple[int, int], *flags: bool)
 
 
 def _resize(
-    b: RuleBuilder, x: Value, size: tuple[int, int], out: tuple[int, int], rows: Steps, columns: Steps, mode: str
+    b: RuleBuilder, x: Value, size: tuple[int, int], out: tuple[int, int], rows: Sampling, columns: Sampling, mode: str
 ) -> Value:
     """tosa.resize; BILINEAR widens: i32 for 8 bits, i64 (TOSA's i48) for 16."""
     kind = x.type.element if mode != "BILINEAR" else i64 if x.type.storage == i16 else i32

@@ -29,7 +29,7 @@ _FLOAT_ERROR = 10 * 2.0**-24
 """Bounds the relative error of a float32 sum of four products of an integer and two rounded differences, plus 1/2."""
 
 
-class Steps(NamedTuple):
+class Sampling(NamedTuple):
     """Sampling of one spatial dim: output o is at (o * d + offset) / n."""
 
     n: int
@@ -41,12 +41,12 @@ class Steps(NamedTuple):
         return (out - 1) * self.d + self.offset - (size - 1) * self.n
 
 
-def steps_of(scale: Sequence[int], offset: Sequence[int]) -> tuple[Steps, Steps]:
+def steps_of(scale: Sequence[int], offset: Sequence[int]) -> tuple[Sampling, Sampling]:
     """The steps of rows and columns of TOSA's attributes: scale is y_n, y_d, x_n, x_d; offset is y, x."""
-    return Steps(scale[0], scale[1], offset[0]), Steps(scale[2], scale[3], offset[1])
+    return Sampling(scale[0], scale[1], offset[0]), Sampling(scale[2], scale[3], offset[1])
 
 
-def within_tosa(steps: Steps, size: int, out: int, *, level: bool = True) -> bool:
+def within_tosa(steps: Sampling, size: int, out: int, *, level: bool = True) -> bool:
     """Whether TOSA's RESIZE takes such steps; `level`: at level 8k, which limits the ratio of the sizes to 256."""
     n, d, offset = steps
     border = steps.border(size, out)
@@ -62,7 +62,7 @@ class Taps(NamedTuple):
     fraction: np.ndarray
 
 
-def taps(steps: Steps, size: int, out: int) -> Taps:
+def taps(steps: Sampling, size: int, out: int) -> Taps:
     """The elements of `size` and the fractions that TOSA's RESIZE reads for each of `out`."""
     position = np.arange(out, dtype=np.int64) * steps.d + steps.offset
     index = position // steps.n
@@ -70,27 +70,27 @@ def taps(steps: Steps, size: int, out: int) -> Taps:
     return Taps(lower, upper, (position - index * steps.n).astype(np.int32))
 
 
-def is_copy(steps: Steps, size: int, out: int) -> bool:
+def is_copy(steps: Sampling, size: int, out: int) -> bool:
     """Whether each output is one element: BILINEAR, divided by n, is what NEAREST_NEIGHBOR takes."""
     lower, upper, fraction = taps(steps, size, out)
     return bool(((fraction == 0) | (lower == upper)).all())
 
 
-def nearest_index(steps: Steps, size: int, out: int) -> np.ndarray:
+def nearest_index(steps: Sampling, size: int, out: int) -> np.ndarray:
     """The element that TOSA's RESIZE takes for each output in mode NEAREST_NEIGHBOR."""
     lower, upper, fraction = taps(steps, size, out)
     return np.where(2 * fraction >= steps.n, upper, lower)
 
 
-def integer_steps(size: int, out: int, align_corners: bool, half_pixel_centers: bool) -> Steps | None:
+def integer_steps(size: int, out: int, align_corners: bool, half_pixel_centers: bool) -> Sampling | None:
     """The steps of the integer RESIZE_BILINEAR; None where it would read beyond the last element."""
     long, short = (size - 1, out - 1) if align_corners and out > 1 else (size, out)
     d = (1024 * long + short // 2) // short
-    steps = Steps(1024, max(d, 1), d // 2 - 512 if half_pixel_centers else 0)
+    steps = Sampling(1024, max(d, 1), d // 2 - 512 if half_pixel_centers else 0)
     return steps if steps.border(size, out) < steps.n else None
 
 
-def rational_steps(size: int, out: int, align_corners: bool, half_pixel_centers: bool) -> Steps:
+def rational_steps(size: int, out: int, align_corners: bool, half_pixel_centers: bool) -> Sampling:
     """The ratio of the sizes itself, in lowest terms."""
     if align_corners and out > 1:
         n, d, offset = out - 1, size - 1, 0
@@ -99,12 +99,12 @@ def rational_steps(size: int, out: int, align_corners: bool, half_pixel_centers:
     else:
         n, d, offset = out, size, 0
     if not d:
-        return Steps(1 << (out - 1).bit_length(), 1, 0)  # one element: any position before the next one
+        return Sampling(1 << (out - 1).bit_length(), 1, 0)  # one element: any position before the next one
     common = math.gcd(n, d, offset)
-    return Steps(n // common, d // common, offset // common)
+    return Sampling(n // common, d // common, offset // common)
 
 
-def nearest_steps(size: int, out: int, align_corners: bool, half_pixel_centers: bool) -> Steps | None:
+def nearest_steps(size: int, out: int, align_corners: bool, half_pixel_centers: bool) -> Sampling | None:
     """The steps of RESIZE_NEAREST_NEIGHBOR; None where float32 finds other elements, or TOSA forbids the border.
 
     Without `align_corners` the index is rounded down, which is TOSA's rounding half an element earlier.
@@ -112,7 +112,7 @@ def nearest_steps(size: int, out: int, align_corners: bool, half_pixel_centers: 
     long, short = (size - 1, out - 1) if align_corners and out > 1 else (size, out)
     offset = (long if half_pixel_centers else 0) - (0 if align_corners else short)
     common = math.gcd(2 * short, 2 * long, offset)
-    steps = Steps(2 * short // common, max(2 * long // common, 1), offset // common)
+    steps = Sampling(2 * short // common, max(2 * long // common, 1), offset // common)
     if steps.border(size, out) >= steps.n:
         return None
     index = float_nearest_index(size, out, align_corners, half_pixel_centers)
@@ -156,7 +156,9 @@ class FloatKernel(NamedTuple):
     parts: int
 
 
-def float_kernel(steps: Sequence[Steps], source: Sequence[int | None], out: Sequence[int | None]) -> FloatKernel | None:
+def float_kernel(
+    steps: Sequence[Sampling], source: Sequence[int | None], out: Sequence[int | None]
+) -> FloatKernel | None:
     """The float RESIZE_BILINEAR that takes just these steps of rows and columns, given the sizes of source and result:
     positions are exact in float32 in whatever way they are computed, and so are sums of 8-bit numbers times weights.
     None if there is none."""
@@ -171,9 +173,9 @@ def float_kernel(steps: Sequence[Steps], source: Sequence[int | None], out: Sequ
     return None
 
 
-def _in_lowest_terms(steps: Steps) -> Steps:
+def _in_lowest_terms(steps: Sampling) -> Sampling:
     common = math.gcd(*steps)
-    return Steps(*(v // common for v in steps))
+    return Sampling(*(v // common for v in steps))
 
 
 def uint8_is_rational(

@@ -10,7 +10,7 @@ from support.on_tosa import assert_exact, assert_near_kernel
 from tflq.dialects.builder import Builder
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, TensorType, f32, i8, i16, i32, i64, ui8
-from tflq.numerics.resize import Steps, integer_steps, nearest_steps, rational_steps
+from tflq.numerics.resize import Sampling, integer_steps, nearest_steps, rational_steps
 
 FLAGS = [(False, False), (True, False), (False, True)]
 SIZES = [
@@ -31,7 +31,7 @@ def draw(shape: tuple[int, ...], element: ScalarType) -> np.ndarray:
     return x.astype(element.dtype)
 
 
-def resize(b: Builder, x: Value, out: tuple[int, int], steps: tuple[Steps, Steps], mode: str) -> Value:
+def resize(b: Builder, x: Value, out: tuple[int, int], steps: tuple[Sampling, Sampling], mode: str) -> Value:
     batch, height, width, channels = (d or 0 for d in x.type.shape or ())
     rows, columns = steps
     wide = i64 if x.type.storage == i16 else i32

@@ -34,7 +34,7 @@ from tflq.formats.tflite.lowering.lowering import Kernels, Twin, integers_of, lo
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, TensorType, f32, i32
 from tflq.numerics.float_basics import multiply_add
-from tflq.numerics.resize import Steps, float_kernel, float_nearest_index, is_copy, nearest_index, steps_of, taps
+from tflq.numerics.resize import Sampling, float_kernel, float_nearest_index, is_copy, nearest_index, steps_of, taps
 
 
 @lowering(Resize)
@@ -62,7 +62,7 @@ class Dim(NamedTuple):
     axis: int
     size: int
     out: int
-    steps: Steps
+    steps: Sampling
 
 
 def resized_dims(op: Resize) -> list[Dim]:

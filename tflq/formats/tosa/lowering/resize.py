@@ -40,7 +40,7 @@ from tflq.numerics.requantize.rescale_fit import fit_rescale, saturation_bounds
 from tflq.numerics.requantize.scaling import Factor, Float32, Float64
 from tflq.numerics.requantize.threshold_line import ThresholdLine, fit_threshold_line
 from tflq.numerics.resize import (
-    Steps,
+    Sampling,
     float_nearest_index,
     float_taps,
     is_copy,
@@ -51,7 +51,7 @@ from tflq.numerics.resize import (
     within_tosa,
 )
 
-_STILL = Steps(1, 1, 0)
+_STILL = Sampling(1, 1, 0)
 """Each element as it is."""
 _UNIT_48 = np.asarray([1 << 14], np.int64), np.asarray([14], np.int64)
 """Multiplier and shift of a RESCALE of 48 bits by 1."""
@@ -97,7 +97,7 @@ def _weighted(op: Resize, x: Value, t: Tosa) -> Value:
     for axis, (step, count) in enumerate(zip(steps, out, strict=True), 1):
         size = _plane(x)[axis - 1]
         if not _within(t, step, size, count) and is_copy(step, size, count) and step.n <= 2048:
-            x, steps[axis - 1] = take(t, x, nearest_index(step, size, count), axis), Steps(step.n, step.n, 0)
+            x, steps[axis - 1] = take(t, x, nearest_index(step, size, count), axis), Sampling(step.n, step.n, 0)
     if all(_within(t, s, size, o) for s, size, o in zip(steps, _plane(x), out, strict=True)):
         return _resized(t, x, steps, out, "BILINEAR")
     if x.type.storage == i16:
@@ -157,11 +157,11 @@ def _plane(x: Value) -> tuple[int, int]:
     return shape[1], shape[2]
 
 
-def _within(t: Tosa, steps: Steps, size: int, out: int) -> bool:
+def _within(t: Tosa, steps: Sampling, size: int, out: int) -> bool:
     return within_tosa(steps, size, out, level=t.target.level != "none")
 
 
-def _resized(t: Tosa, x: Value, steps: Sequence[Steps], out: tuple[int, int], mode: str) -> Value:
+def _resized(t: Tosa, x: Value, steps: Sequence[Sampling], out: tuple[int, int], mode: str) -> Value:
     """RESIZE; no operator if it would take each element as it is."""
     rows, columns = steps
     height, width = _plane(x)
@@ -181,7 +181,7 @@ def _resized(t: Tosa, x: Value, steps: Sequence[Steps], out: tuple[int, int], mo
     )
 
 
-def _interpolated(t: Tosa, x: Value, steps: Steps, out: int, axis: int) -> Value:
+def _interpolated(t: Tosa, x: Value, steps: Sampling, out: int, axis: int) -> Value:
     """x[lower] * (n - f) + x[upper] * f along a dim; of floats, divided by n."""
     size = x.type.dims[axis] or 0
     lower, upper, fraction = taps(steps, size, out)
