@@ -7,7 +7,7 @@ import pytest
 
 from tflq.numerics import resize
 from tflq.numerics.resize import (
-    Steps,
+    Sampling,
     float_nearest_index,
     float_taps,
     integer_steps,
@@ -105,23 +105,23 @@ def test_uint8_of_every_pair(flags: tuple[bool, bool]) -> None:
 @pytest.mark.parametrize(
     ("steps", "size", "out", "taken"),
     [
-        (Steps(1024, 512, -256), 4, 8, True),
-        (Steps(2048, 2048, 0), 3, 3, True),
-        (Steps(2050, 2050, 0), 3, 3, False),
-        (Steps(1, 15, 0), 31, 3, True),
-        (Steps(1, 16, 0), 33, 3, False),
-        (Steps(2, 3, -3), 4, 3, False),
-        (Steps(4, 1, 3), 2, 6, False),  # the last sample is a whole element beyond the last one
-        (Steps(256, 1, 0), 2, 257, True),
-        (Steps(257, 1, 0), 2, 258, False),
+        (Sampling(1024, 512, -256), 4, 8, True),
+        (Sampling(2048, 2048, 0), 3, 3, True),
+        (Sampling(2050, 2050, 0), 3, 3, False),
+        (Sampling(1, 15, 0), 31, 3, True),
+        (Sampling(1, 16, 0), 33, 3, False),
+        (Sampling(2, 3, -3), 4, 3, False),
+        (Sampling(4, 1, 3), 2, 6, False),  # the last sample is a whole element beyond the last one
+        (Sampling(256, 1, 0), 2, 257, True),
+        (Sampling(257, 1, 0), 2, 258, False),
     ],
 )
-def test_limits_of_tosa(steps: Steps, size: int, out: int, taken: bool) -> None:
+def test_limits_of_tosa(steps: Sampling, size: int, out: int, taken: bool) -> None:
     assert within_tosa(steps, size, out) == taken
 
 
 def test_the_ratio_is_limited_by_the_level() -> None:
-    assert within_tosa(Steps(257, 1, 0), 2, 258, level=False)
+    assert within_tosa(Sampling(257, 1, 0), 2, 258, level=False)
 
 
 @pytest.mark.parametrize("flags", FLAGS, ids=str)
@@ -131,7 +131,7 @@ def test_the_float_kernel_takes_the_steps_of_the_integer_one(flags: tuple[bool, 
     for size in range(2, 12):
         for out in range(2, 100):
             steps = integer_steps(size, out, *flags)
-            kernel = steps and resize.float_kernel((steps, Steps(1, 1, 0)), (size, 2), (out, 2))
+            kernel = steps and resize.float_kernel((steps, Sampling(1, 1, 0)), (size, 2), (out, 2))
             if steps is None or kernel is None:
                 continue
             found += 1
