@@ -9,12 +9,13 @@ SEED ?= 0
 TENSORFLOW ?= python3
 DEMO := models/cnn_int8
 
-.PHONY: help demo test test-slow check quick lint types imports tests oldest without-products new-op index data docs golden site matrix canary drop-ins unreasonable threads bench bench-networks downstream format models clean
+.PHONY: help demo test test-slow test-long check quick lint types imports tests oldest without-products new-op index data docs golden site matrix canary drop-ins unreasonable threads bench bench-networks downstream format models clean
 
 help:
 	@echo "make demo     convert a quantized network and verify it in the interpreter"
 	@echo "make test     lint, types, import rules and the tests that take no longer than a second, in under five minutes"
-	@echo "make test-slow  the other tests; CI runs both"
+	@echo "make test-slow  the other tests but the longest; CI runs both"
+	@echo "make test-long  the longest tests: large networks, all pairs of values, drawn sizes; before a release"
 	@echo "make check    the same without the tests"
 	@echo "make quick    lint, types, and the tests of what differs from main, in under two minutes"
 	@echo "make oldest   start each command with every dependency and extra at its lower bound (PYTHON: the oldest, 3.11)"
@@ -57,7 +58,10 @@ demo: $(VENV)/.run
 test: check tests
 
 test-slow: $(VENV)/.dev
-	$(BIN)/python -m pytest -n $(JOBS) -m slow
+	$(BIN)/python -m pytest -n $(JOBS) -m "slow and not long"
+
+test-long: $(VENV)/.dev
+	$(BIN)/python -m pytest -n $(JOBS) -m long
 
 check: lint types imports
 

@@ -12,7 +12,7 @@ the closest first:
 4. the other test files of the same room (`tflq/X` → `tests/X`).
 
 They run in that order, without those marked `slow`, until they are done or the time is over, and it says so if the time
-was over. `make test` and `make test-slow` run everything.
+was over. `make test`, `make test-slow` and `make test-long` run everything.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.corpus import models, needs_corpus
+from support.corpus import models, needs_corpus, networks
 from support.harness import interpret
 
 import tflq
@@ -67,7 +67,7 @@ def quantized(real: np.ndarray, element: object) -> np.ndarray:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", models("zoo"), ids=lambda path: f"{path.parent.name}-{path.stem}")
+@pytest.mark.parametrize("path", networks())
 def test_network_stays_equal(path: Path) -> None:
     """Every output and every layer, 0 LSB; a model that the interpreter cannot run still has to convert."""
     conversion = tflq.convert(path)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.corpus import models, needs_corpus
+from support.corpus import models, needs_corpus, networks
 from support.running import reference
 from test_corpus import recorded
 
@@ -51,7 +51,7 @@ def test_operator_equals_its_reference(path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", models("zoo"), ids=lambda path: f"{path.parent.name}-{path.stem}")
+@pytest.mark.parametrize("path", networks())
 def test_network_stays_equal(path: Path) -> None:
     """Integer networks: every output and every layer on the reference model, and the outputs of what comes back, in the
     interpreter."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,19 @@ needs_corpus = [
     pytest.mark.corpus,
     pytest.mark.skipif(not CORPUS.is_dir(), reason=f"NO CORPUS at {CORPUS}: set TFLQ_CORPUS to the folder of models"),
 ]
+
+
+_LARGE = 700_000
+"""Bytes of a network above which its comparison is long."""
+
+
+def networks() -> list[Any]:
+    """The models of the zoo as parameters of a test, large ones marked as long."""
+    paths = models("zoo")
+    names = [f"{path.parent.name}-{path.stem}" for path in paths]
+    marks = [[pytest.mark.long] if path.stat().st_size > _LARGE else [] for path in paths]
+    rows = zip(paths, names, marks, strict=True)
+    return [pytest.param(path, id=name, marks=mark) for path, name, mark in rows]
 
 
 def models(folder: str) -> list[Path]:
