@@ -74,15 +74,19 @@ REFUSED = {
         text(
             "tfl.sum", {"a": FLOATS, "c": "tensor<1xf32>"}, "tensor<2xf32>", "", constant("c", "1.0", "tensor<1xf32>")
         ),
-        "not an integer",
+        "not a signed integer",
     ),
     "float paddings": (
         text("tfl.pad", {"a": FLOATS, "c": "tensor<2x2xf32>"}, FLOATS, "", constant("c", "0.0", "tensor<2x2xf32>")),
-        "not an integer",
+        "not a signed integer",
     ),
     "packed indices": (
         text("tfl.tile", {"a": FLOATS, "b": "tensor<2x!quant.uniform<u4:f32, 0.5>>"}, FLOATS),
-        "not an integer of whole bytes",
+        "not a signed integer of whole bytes",
+    ),
+    "unsigned indices": (
+        text("tfl.mirror_pad", {"a": FLOATS, "b": "tensor<2x2xui8>"}, "tensor<2x3xf32>"),
+        "'paddings' is ui8, not a signed integer of whole bytes",
     ),
     "condition": (text("tfl.select", {"a": FLOATS, "b": FLOATS, "d": FLOATS}, FLOATS), "'condition' is f32, not i1"),
     "comparison": (text("tfl.greater", {"a": FLOATS, "b": FLOATS}, "tensor<2x3xi8>"), "'output' is i8, not i1"),
@@ -115,7 +119,7 @@ REFUSED = {
             '%c = "tfl.pseudo_const"() {value = dense<1.0> : tensor<1xf32>} : () -> '
             "tensor<1x!quant.calibrated<f32<-1.0:1.0>>>",
         ),
-        "not an integer",
+        "not a signed integer",
     ),
     "option without a value": (
         text("tfl.gather", {"a": FLOATS, "b": "tensor<2xi32>"}, "tensor<2x3xf32>", "axis = 0, batch_dims = unit"),
@@ -350,7 +354,7 @@ HANDLED = {
     ),
     "stated shape of other elements": text(
         "tfl.expand_dims",
-        {"c": INT8, "a": "tensor<ui8>"},
+        {"c": INT8, "a": "tensor<i32>"},
         INT8.replace("3x", "2x2x"),
         "",
         f'%c = "tfl.pseudo_const"() {{value = dense<1> : tensor<3xi8>}} : () -> {INT8}',

@@ -47,16 +47,17 @@ _OF_STATISTICS: Final = frozenset({CalibratedQuantizedType, NoQuantizedType})
 
 
 class _Stored(Types):
-    """Types whose elements are stored as integers of whole bytes: not those of statistics, which stand for floats."""
+    """Types whose elements are stored as signed integers of whole bytes: not those of statistics, which stand for
+    floats. Kernels read no others as indices."""
 
     def admits(self, element: ElementType) -> bool:
         if not super().admits(element):
             return False
         storage = element_storage(element)
-        return storage.is_integer and storage.bits >= 8
+        return storage.is_integer and storage.kind != "uint" and storage.bits >= 8
 
 
-_INDICES: Final = _Stored(INTEGER, QUANTIZED, text="an integer of whole bytes")
+_INDICES: Final = _Stored(INTEGER, QUANTIZED, text="a signed integer of whole bytes")
 
 
 def declared(op: Any) -> str | None:
@@ -206,7 +207,7 @@ def _elements(values: Sequence[Value | None]) -> tuple[object, ...]:
 
 
 def _kind(element: ElementType) -> object:
-    return element.__class__ if element.__class__ in _OF_STATISTICS else "quantized"
+    return element.__class__ if element.__class__ in _OF_STATISTICS else ("quantized", element_storage(element))
 
 
 def _mistaken(slot: Slot, element: ElementType, allowed: Types) -> str:

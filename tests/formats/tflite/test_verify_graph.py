@@ -67,7 +67,7 @@ GRAPHS: list[tuple[str, Callable[[Tree], Any], str, str]] = [
         "axes of floats",
         lambda m: graph(m)["tensors"][1].update(type="FLOAT32"),
         "operator 6 (MEAN)",
-        "not an integer",
+        "not a signed integer",
     ),
     (
         *("codes disagree", lambda m: m["operator_codes"][2].update(builtin_code="MUL", deprecated_builtin_code=9)),
