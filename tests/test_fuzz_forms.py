@@ -63,6 +63,7 @@ def constant(name: str, value: str, kind: str) -> str:
 
 AXES = "tensor<2x3x!quant.uniform<i8:f32:0, {0.5, 0.25}>>"
 PAIR = "tensor<2xi32>"
+PAIRS = "tensor<1x2x!quant.uniform<i32:f32, 0.5>>"
 INT8 = "tensor<3x!quant.uniform<i8:f32, 0.5>>"
 INT16 = "tensor<3x!quant.uniform<i16:f32, 0.5>>"
 NARROW = "tensor<3x!quant.uniform<i8<-127:127>:f32, 0.5>>"
@@ -351,6 +352,13 @@ HANDLED = {
         "tensor<3xi1>",
         'fused_activation_function = "NONE"',
         "\n".join(constant(f"c{i}", "true", "tensor<3xi1>") for i in range(2)),
+    ),
+    "quantized indices": text(
+        "tfl.mirror_pad",
+        {"a": "tensor<0x!quant.uniform<i8:f32, 0.5>>", "c": PAIRS},
+        "tensor<*x!quant.uniform<i8:f32, 0.25>>",
+        "",
+        f'%c = "tfl.pseudo_const"() {{value = dense<1> : tensor<1x2xi32>}} : () -> {PAIRS}',
     ),
     "stated shape of other elements": text(
         "tfl.expand_dims",

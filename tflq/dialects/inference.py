@@ -37,9 +37,12 @@ class Misfit(Refused):
     """No interpreter runs the operator on operands of these shapes."""
 
 
-def constant_array(value: Value) -> np.ndarray | None:
-    """The elements of a constant of plain numbers that no variable may change; None of another value."""
-    if not value.is_constant or value.type.quantized or not value.type.storage.numpy or not value.type.is_static:
+def constant_array(value: Value, *, stored: bool = False) -> np.ndarray | None:
+    """The elements of a constant of plain numbers that no variable may change; None of another value. stored: the
+    stored integers of a quantized constant, too, which kernels read as indices."""
+    if not value.is_constant or (value.type.quantized and not stored):
+        return None
+    if not value.type.storage.numpy or not value.type.is_static:
         return None
     return None if value.info.get("sparsity") or value.info.get("is_variable") else value.array
 
@@ -121,6 +124,8 @@ class DeclaredShapes:
         if value is None:
             raise NotInferred("an operand is missing")
         elements = self.elements(value)
+        if elements is None and (array := constant_array(value, stored=True)) is not None:
+            elements = array.reshape(-1).tolist()
         if elements is None:
             total = product(self.dims(value))
             if total is None:
@@ -134,6 +139,7 @@ class DeclaredShapes:
         """Misfit if an operand of known elements has an index outside of the dims; a tuple of indices if these are
         several. `what`: whose dims these are."""
         array = self.array(value)
+        array = constant_array(value, stored=True) if array is None else array
         if array is None or not array.size or not dims:
             return
         rows = array.reshape(-1, len(dims))
