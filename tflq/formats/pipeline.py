@@ -9,7 +9,8 @@
     TOSA → C           plan
     TOSA → TOSA        check
 
-Pipelines are made from `Options`; no pass sees them. What follows the integer form is the list of the format's backend.
+Before `legalize`, text's core dialects and types become those of files, and shapes are inferred. Pipelines are made
+from `Options`; no pass sees them. What follows the integer form is the list of the format's backend.
 """
 
 from __future__ import annotations
@@ -73,7 +74,13 @@ def to_integer_form(options: Options, form: Form) -> list[Pass]:
     state = "lowered" if options.state == "inputs" or not options.backend.builtins else options.state
     close = options.backend.close
     legalize = Legalize(
-        *(options.kernels, options.fallback, options.semantics, state, options.rules, close), options.kernel_set
+        options.kernels,
+        options.fallback,
+        options.semantics,
+        state,
+        options.rules,
+        close,
+        options.kernel_set,
     )
     of_text = BuiltinsOfText(keep_weights=options.backend.builtins)
     settle = InferShapes(resizable=options.backend.builtins)

@@ -34,13 +34,13 @@ from tflq.legalize.rescaled import (
     bounds_of,
     crude_bound_limit,
     element,
+    has_zero_point,
     line,
     requantize,
     reshape_constant,
     scales_of,
     shape_of,
     sliced,
-    unused_zero_point,
     weight_zero_point,
 )
 from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder, rule
@@ -72,7 +72,7 @@ def convolution(op: _Operator, b: RuleBuilder) -> Answer:
         raise NotApplicable(f"the weights do not have 1 or {channels} scales")
     if storage == ui8 and weight_scales.size > 1:
         raise NotApplicable("uint8 weights are quantized per axis")
-    if storage != ui8 and isinstance(op, Conv2D) and unused_zero_point(weights):
+    if storage != ui8 and isinstance(op, Conv2D) and has_zero_point(weights):
         raise NotApplicable(f"{kernel_name(op)} takes no zero point of '{weights.name}' but 0")
     if storage == i16:
         symmetric(op, source, target)
@@ -86,7 +86,7 @@ def convolution(op: _Operator, b: RuleBuilder) -> Answer:
     crude = crude_bound_limit(b, factor, target)
     bounds = bounds_of(source, weights, products.summed, weight_zp, terms.bias, crude)
     answer = requantize(b, sums.value, factor, target, op.fused_activation_function, bounds)
-    ignored = weight_zp == 0 and unused_zero_point(weights)
+    ignored = weight_zp == 0 and has_zero_point(weights)
     return answer.rewritten(None, IGNORED_ZERO_POINT if ignored else "")
 
 

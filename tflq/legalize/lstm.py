@@ -33,9 +33,9 @@ from tflq.legalize.rescaled import (
     IGNORED_ZERO_POINT,
     bias_of,
     bounds_of,
+    has_zero_point,
     requantize,
     reshape_constant,
-    unused_zero_point,
     weight_zero_point,
 )
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, kernel_parameters, no_parameters, rule
@@ -173,7 +173,7 @@ class Lstm:
         """Whether weights have a zero point, which the kernel ignores."""
         groups = ((g.input, g.recurrent, g.peephole, g.norm) for g in self.gates.values())
         weights = [v for v in (*(v for group in groups for v in group), self.projection) if v is not None]
-        return any(unused_zero_point(v) for v in weights)
+        return any(has_zero_point(v) for v in weights)
 
     def input_factor(self, kernel_set: KernelSet) -> QuantizedMultiplier:
         """The factor of the products with the input, per cell of each gate."""

@@ -53,13 +53,13 @@ from tflq.legalize.rescaled import (
     bias_of,
     bounds_of,
     crude_bound_limit,
+    has_zero_point,
     requantize,
     reshape_constant,
     scales_of,
     shape_of,
     sliced,
     unread_bias,
-    unused_zero_point,
     weight_zero_point,
 )
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
@@ -96,7 +96,7 @@ def fully_connected(op: FullyConnected, b: RuleBuilder) -> Answer:
     sums = fully_connected_sums(op, b, terms)
     bounds = bounds_of(source, weights, (1,), weight_zp, terms.bias, crude_bound_limit(b, factor, target))
     answer = requantize(b, sums.value, factor, target, op.fused_activation_function, bounds)
-    ignored = not one_scale and unused_zero_point(weights)
+    ignored = not one_scale and has_zero_point(weights)
     warning = HALVED_BIAS if halved else IGNORED_ZERO_POINT if ignored else ""
     return answer.rewritten(sums.finish(b, answer.value), warning)
 
@@ -223,13 +223,13 @@ def batch_matmul(op: BatchMatMul, b: RuleBuilder) -> Answer:
     if acc is None:
         written = _WRITTEN.get(types[:2], types[2])
         words = "" if written == types[2] else f"the kernel writes {written} into a result of {types[2]}"
-        if x.type.storage == i16 and any(unused_zero_point(v) for v in (x, y, result)):
+        if x.type.storage == i16 and any(has_zero_point(v) for v in (x, y, result)):
             words = ""  # the kernel refuses int16 with zero points
         raise NotApplicable(f"no integer form for {types[0]} by {types[1]} into {types[2]}", unsettled=words)
     shape, depth = sizes_of(op)
     sides = b.value(x), b.value(y)
     if types[2] == i32:
-        ignored = unused_zero_point(x) or unused_zero_point(y)
+        ignored = has_zero_point(x) or has_zero_point(y)
         return Rewritten([product(op, b, sides, shape, acc)], warning=_IGNORED_ZERO_POINTS if ignored else "")
     if (without := _without_scale(op, b, shape, acc)) is not None:
         return without

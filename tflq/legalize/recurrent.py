@@ -43,9 +43,9 @@ from tflq.legalize.rescaled import (
     IGNORED_ZERO_POINT,
     bias_of,
     bounds_of,
+    has_zero_point,
     requantize,
     reshape_constant,
-    unused_zero_point,
 )
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.numerics.convolution import power_of_two
@@ -110,7 +110,7 @@ def without_kernel(op: Op, *, real: bool = False, stays: bool = True) -> str:
         problem = _wrong_type(op) if known else misread(op)
     if problem or not real:
         return problem
-    unused = (v for role, v in _roles(op) if (v.is_constant or role == "c") and unused_zero_point(v))
+    unused = (v for role, v in _roles(op) if (v.is_constant or role == "c") and has_zero_point(v))
     return next((f"{name}'s kernel ignores the zero point of '{v.name}'" for v in unused), repeated(op))
 
 
@@ -320,7 +320,7 @@ def svdf(op: SVDF, b: RuleBuilder) -> Answer:
     total, bounds = _over_time(op, b, window, time, bias)
     factor = b.kernel_set.svdf(memory_type, taps, target)
     result = requantize(b, total, factor, target, "NONE", bounds)
-    ignored = any(unused_zero_point(v) for v in (feature, time, state))
+    ignored = any(has_zero_point(v) for v in (feature, time, state))
     others = dict.fromkeys((newest.warning, IGNORED_ZERO_POINT if ignored else ""))
     others.pop(result.warning, None)
     answer = result.rewritten(None, *others)

@@ -139,7 +139,7 @@ def weight_zero_point(weights: Value) -> int:
     return element.zero_point if isinstance(element, UniformQuantizedType) else 0
 
 
-def unused_zero_point(weights: Value) -> bool:
+def has_zero_point(weights: Value) -> bool:
     """Whether the weights have a zero point other than 0."""
     element = weights.type.element
     if isinstance(element, UniformQuantizedPerAxisType):

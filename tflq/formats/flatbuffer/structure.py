@@ -8,8 +8,8 @@ starts with the root's uoffset and the identifier at byte 4. A table starts with
 table or 0 where the field is absent. A reference is a uint32 counted from its own place; a vector or string is a
 uint32 count and its elements, a string ends in NUL. A union is a type slot followed by a value slot.
 
-The check walks the schema breadth first, all tables of one field at once as numpy arrays (a *wave*), so its cost hardly
-depends on what a file holds. The schema has no recursive table, which bounds the depth. The size of the file bounds the
+The check walks the schema, all tables of one field at once as numpy arrays (a *wave*), so its cost hardly depends on
+what a file holds. The schema has no recursive table, which bounds the depth. The size of the file bounds the
 number of tables, of vtables and of referenced bytes, so that overlapping vectors cannot multiply work or memory.
 """
 

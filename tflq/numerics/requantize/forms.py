@@ -2,7 +2,8 @@
 
 A form is searched for and proven by `fit`. Its operations are written once, in `apply`, for any `Ops`: arrays of numpy
 (`numpy_ops.py`), on which they are proven, and the emitters of formats, which write them. A new format is one class
-of `Ops` and a list of forms. A new form takes these steps:
+of `Ops` and a list of forms. Beside these, a format may emit by hand what only it has, with a proof of its own: sums of
+int64 in TFLite (`rescale.py`), limbs and doubles in ONNX. A new form takes these steps:
 
     1. A class in a file of this folder: `Form` for integers, or a dataclass of `FloatForm`. `fit` gives None without a
        proof on both sides of every threshold (`Climb.steps`; `Staircase` for integers).
@@ -11,12 +12,15 @@ of `Ops` and a list of forms. A new form takes these steps:
     3. A form in float32 clamps to the levels itself. The format clamps what a form of integers gives.
     4. Its name, in a list of each format that has its operations, the cheapest first. TFLite, `rescale_float.py`:
        `FLOAT32` where each operation rounds on its own, `MOVABLE` where a runtime may also move constants. ONNX,
-       `rescale.py`: `LINES`, proven with `NUMPY_FUSED` as well as `NUMPY`. Integers, TFLite: `FORMS` in
-       `rescale.py`, `FORMS_64` and `FORMS_32` in `rescale_double.py`, by a function that applies the form.
+       `rescale.py`: `LINES`, proven with `NUMPY_FUSED` as well as `NUMPY`. Integers, by a function that applies the
+       form: `FORMS` in `rescale.py` of TFLite and of ONNX, `FORMS_64` and `FORMS_32` in `rescale_double.py`. Where a
+       scaling is searched twice, the second search is remembered (`remembered` and `searched` of the emitters).
     5. A docstring of the formula, a colon, and why it is exact; `scripts/pages/numerics.py` takes it apart for
        docs/numerics.md. PROOFS there has the test. `scripts/make_docs.py numerics` writes the page.
-    6. Tests: `BOTTOMS` of tests/numerics/requantize/test_forms.py (the kernel's levels on all sums, the operations that
-       a format has), and the list of tests/formats/tflite/lowering/test_form_ops.py (builtins equal arrays).
+    6. Tests of a form in float32: `BOTTOMS` of tests/numerics/requantize/test_forms.py (the kernel's levels on all
+       sums, the operations that a format has), and the list of tests/formats/tflite/lowering/test_form_ops.py
+       (builtins equal arrays). A form of integers has a test of each kind of its own, and its name in
+       `test_every_form_is_tried_here`.
 """
 
 from __future__ import annotations

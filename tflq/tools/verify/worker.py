@@ -26,8 +26,9 @@ every run has a new interpreter, for models with resource variables and no signa
 starts with the state that the one before it left; others start anew.
 
 Parts are models that each hold some of a graph's operators: {"model": PATH, "resolver": NAME, "inputs": [INDEX, ...],
-"outputs": [...]}. They run in order, and hand each other tensors by index. Tensors that are fed take the place of those
-that were computed; `kept` are the ones to fetch, as they were computed.
+"outputs": [...], "results": [...]}; `results` are those of which the size is asked. They run in order, and hand each
+other tensors by index. Tensors that are fed take the place of those that were computed; `kept` are the ones to fetch,
+as they were computed.
 """
 
 from __future__ import annotations
@@ -325,33 +326,33 @@ class Parts(Opened):
         values = dict(zip(self._inputs, inputs, strict=True))
         self._values, self._sizes = {}, {}
         for (interpreter, part), done in zip(self._parts, self._done, strict=True):
-            self._run(interpreter, part, values, fed, follows)
+            self._run_part(interpreter, part, values, fed, follows)
             for index in set(done).difference(self._outputs):
                 values.pop(index, None)
         return [values[index] for index in self._outputs]
 
-    def _run(
+    def _run_part(
         self,
-        part: Any,
-        request: dict[str, Any],
+        interpreter: Any,
+        part: dict[str, Any],
         values: dict[int, np.ndarray],
         fed: dict[int, np.ndarray],
         follows: bool,
     ) -> None:
-        details = part.get_input_details()
-        for detail, index in zip(details, request["inputs"], strict=True):
+        details = interpreter.get_input_details()
+        for detail, index in zip(details, part["inputs"], strict=True):
             if tuple(detail["shape"]) != values[index].shape:
-                part.resize_tensor_input(detail["index"], values[index].shape, strict=False)
-        part.allocate_tensors()
+                interpreter.resize_tensor_input(detail["index"], values[index].shape, strict=False)
+        interpreter.allocate_tensors()
         if not follows:
-            part.reset_all_variables()
-        for detail, index in zip(details, request["inputs"], strict=True):
-            part.set_tensor(detail["index"], values[index])
-        part.invoke()
-        described = {d["index"]: d for d in part.get_tensor_details()}
-        self._sizes |= {index: size_of(described[index]) for index in request["results"] if index in described}
-        for index in request["outputs"]:
-            value = _read(part, described[index])
+            interpreter.reset_all_variables()
+        for detail, index in zip(details, part["inputs"], strict=True):
+            interpreter.set_tensor(detail["index"], values[index])
+        interpreter.invoke()
+        described = {d["index"]: d for d in interpreter.get_tensor_details()}
+        self._sizes |= {index: size_of(described[index]) for index in part["results"] if index in described}
+        for index in part["outputs"]:
+            value = _read(interpreter, described[index])
             if index in self._fetchable:
                 self._values[index] = value
             values[index] = fed.get(index, value)

@@ -93,6 +93,7 @@ class InlineRegions(Pass):
             if isinstance(op, Region):
                 replacements |= inlined(op, b, annotations=self.annotations)
             elif isinstance(op, Rescale):
+                b.location = op.location
                 replacements[op.output] = named_as(op.output, through(b, op.input, op.target))
             else:
                 b.ops.append(op)
@@ -389,11 +390,15 @@ def without_statistics(
 
 def joined(ops: Sequence[Op], results: frozenset[Value]) -> list[Op]:
     """The ops with biases and activations put into the op before, if that has none. The values in `results` stay."""
+    users: dict[Value | None, dict[Op, None]] = {}
+    for op in ops:
+        for value in op.operands:
+            users.setdefault(value, {})[op] = None
     merged: list[Op] = []
     for op in ops:
         last = merged[-1] if merged else None
-        users = [other for other in ops if last is not None and last.result in other.operands]
-        if last is None or last.result in results or users != [op] or not _join(last, op):
+        joins = last is not None and last.result not in results and list(users.get(last.result, ())) == [op]
+        if last is None or not joins or not _join(last, op):
             merged.append(op)
     return merged
 
