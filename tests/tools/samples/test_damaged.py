@@ -19,8 +19,9 @@ COUNT = 200
 ROWS = np.arange(8, dtype=np.float32).reshape(4, 2)
 VECTORS = Entry("", 0, (Input("x", "x", (None, 2), np.dtype(np.float32)),), ())
 PICTURES = Entry("", 0, (Input("x", "x", (1, 4, 4, 3), np.dtype(np.float32)),), ())
-HUGE = (b"(4, 2)", b"(4000000000, 2000000000)")
-"""A shape, and one of as many digits that no memory holds."""
+SHAPE = b"(4, 2)"
+HUGE = (b"(4000000000, 2000000000)", b"(%d, 2)" % 10**30, b"(5, 2)")
+"""Shapes that no memory, no integer of 64 bits, or not the file holds."""
 
 
 def saved(save: Callable[[io.BytesIO], None]) -> bytes:
@@ -36,8 +37,9 @@ def image(kind: str) -> bytes:
 
 def damaged(data: bytes, rng: random.Random) -> bytes:
     """A file with changed bytes, cut, or with a huge shape in its header."""
-    if rng.random() < 0.2 and HUGE[0] in data:
-        return data.replace(HUGE[0].ljust(len(HUGE[1])), HUGE[1])
+    if rng.random() < 0.2 and SHAPE in data:
+        huge = rng.choice(HUGE)
+        return data.replace(SHAPE.ljust(len(huge)), huge)
     if rng.random() < 0.2:
         return data[: rng.randrange(len(data))]
     changed = bytearray(data)

@@ -26,6 +26,7 @@ import numpy as np
 from tflq.base.errors import FileError, InvalidModelError
 from tflq.base.files import FilePath, file_errors
 from tflq.formats.flatbuffer.layout import SCALAR_SIZES, TFLITE, TOSA, Field, Schema, TableLayout
+from tflq.formats.flatbuffer.source import open_source
 from tflq.numerics.unary import distinct
 
 if TYPE_CHECKING:
@@ -389,15 +390,13 @@ def foreign_error(data: bytes | memoryview, path: str = "") -> InvalidModelError
     return None if named is None else InvalidModelError("", named[0], hint=named[1], path=path)
 
 
-def refuse_foreign(path: FilePath) -> None:
-    """InvalidModelError for a file of another format, if that is a known one."""
-    with open(path, "rb") as file:
-        head = file.read(_HEAD)
-        if head[4:8] in (b"TFL3", b"TOSA"):
-            return
-        data = head + file.read() if head.startswith(_ZIP) else head
-    if (error := foreign_error(data, os.fspath(path))) is not None:
-        raise error
+def refuse_damaged(path: FilePath) -> None:
+    """InvalidModelError for a file that is not a whole TFLite file."""
+    data, name = open_source(path)
+    try:
+        check(data)
+    except InvalidModelError as error:
+        raise error.of_file(name) from None
 
 
 def folder_error(path: str) -> FileError:

@@ -20,6 +20,13 @@ from tflq.ir.text.print_types import AttributePrinter, TypePrinter, type_text
 from tflq.ir.types import ElementType, ScalarType, TensorType, bf16, f64, i64
 from tflq.numerics.signless import bfloat16_bits
 
+_INSIDE: Mapping[str, tuple[type, str]] = {
+    "#tflq.bytes": (str, "a string"),
+    "#tflq.value": (str, "a string"),
+    "#tflq.tuple": (list, "a list"),
+    "#tflq.scalar": (np.ndarray, "dense<...>"),
+}
+"""Types of what stands inside of an attribute of tflq's own, and what messages call them."""
 _NUMBER_AHEAD = re.compile(r"[-+]?\d")
 _ATTRIBUTE_ALIAS = re.compile(r"#[A-Za-z_][\w$.]*")
 _TYPE_AHEAD = re.compile(r"(?:tensor|vector|memref|tuple|complex)<|[!(]|u?i\d+\b|b?f\d\w*|(?:index|none)\b")
@@ -169,7 +176,7 @@ class AttributeParser(ElementParser):
         name = self.take(_ATTRIBUTE_ALIAS, "an attribute")
         if name in self.attribute_aliases:
             return self.attribute_aliases[name]
-        if name not in ("#tflq.bytes", "#tflq.tuple", "#tflq.scalar", "#tflq.value"):
+        if name not in _INSIDE:
             if "." not in name and not self.text.startswith("<", self.pos):
                 self.fail(f"the alias '{name}' is not defined", at)
             inner = self.resolved(self.balanced()) if self.text.startswith("<", self.pos) else ""
@@ -178,6 +185,10 @@ class AttributeParser(ElementParser):
         with self.nested():
             inside: Any = self.attribute()
         self.expect(">")
+        kind, what = _INSIDE[name]
+        fits = isinstance(inside, kind)
+        if not fits:
+            self.fail(f"{name} holds {what}", at)
         if name == "#tflq.bytes":
             return self.hexadecimal(inside, at)
         if name == "#tflq.value":

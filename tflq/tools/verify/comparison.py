@@ -12,6 +12,7 @@ from typing import Any, Final, TypeVar, get_args
 import numpy as np
 
 from tflq.base.errors import (
+    InvalidModelError,
     OptionError,
     Reason,
     TflqError,
@@ -91,6 +92,8 @@ def compare_models(a: Source, b: Source, options: Options, *, on_named_kernels: 
 def _on_named_kernels(options: Options, path: str) -> Options:
     try:
         exactness = exactness_of(path)
+    except InvalidModelError:
+        raise
     except TflqError:
         return options  # the comparison says what is wrong with the file
     return options if exactness is None else replace(options, resolver=resolver_for(exactness), exactness=exactness)

@@ -24,6 +24,7 @@ from tflq.numerics.fixed_point import multiply
 from tflq.numerics.kernel_sets import IN_FILE, NAMES, Exactness, KernelSet, kernel_set
 from tflq.tools.verify.model_file import ModelFile
 from tflq.tools.verify.runner import Resolver
+from tflq.tools.verify.sources import onnx_metadata
 from tflq.tools.verify.tflite_runner import TfliteRunner
 
 
@@ -34,10 +35,7 @@ def exactness_of(path: str) -> Exactness | None:
     if format.interpreted:
         texts = {name: data for name, data in ModelFile(path).metadata.items() if name == IN_FILE}
     elif format.name == "onnx" and find_spec("onnx"):
-        import onnx
-
-        model = onnx.load(path, load_external_data=False)
-        texts = {each.key: each.value.encode() for each in model.metadata_props}
+        texts = onnx_metadata(path)
     elif format.name == "tosa":
         texts = {m.name or "": m.buffer.data.tobytes() for m in read(path).metadata or ()}
     return Exactness.read(texts[IN_FILE]) if IN_FILE in texts else None

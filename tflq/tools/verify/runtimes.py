@@ -36,6 +36,7 @@ from tflq.tools.verify.runner import (
     dtype_of,
     stored,
 )
+from tflq.tools.verify.sources import onnx_model
 from tflq.tools.verify.tflite_runner import Division, Fed, Fetcher, TfliteRunner, index_of
 from tflq.tools.verify.ulps import allowed_ulps
 from tflq.tools.verify.worker import Side
@@ -277,7 +278,7 @@ def extend(
         import onnx
     except ImportError:
         raise MissingPackageError("results inside of an ONNX file need the package onnx", "onnx") from None
-    model = onnx.load(source)
+    model = onnx_model(source)
     graph, count = model.graph, len(model.graph.output)
     inferred = onnx.shape_inference.infer_shapes(model).graph if inputs else graph
     described = {info.name: info for info in (*inferred.value_info, *inferred.output)}

@@ -6,12 +6,14 @@ import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
-from tflq.base.errors import FileError
-from tflq.base.files import check_link, on_disk, reads_once
+from tflq.base.errors import FileError, InvalidModelError
+from tflq.base.files import FilePath, check_link, on_disk, reads_once
 from tflq.formats.backend import opening
-from tflq.formats.flatbuffer.structure import folder_error, refuse_foreign
+from tflq.formats.flatbuffer.structure import folder_error, refuse_damaged
 from tflq.tools.verify.inputs import Source
 
 
@@ -25,8 +27,11 @@ def path_of(source: Source) -> Iterator[str]:
         if not Path(source).exists():
             raise FileError(os.fspath(source), "there is no such file")
         if not reads_once(source):
-            if opening(os.fspath(source)).interpreted:
-                refuse_foreign(source)
+            format = opening(os.fspath(source))
+            if format.interpreted:
+                refuse_damaged(source)
+            elif format.name == "onnx" and find_spec("onnx"):
+                onnx_model(source, data=False)
             yield os.fspath(source)
             return
     with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
@@ -36,6 +41,29 @@ def path_of(source: Source) -> Iterator[str]:
         path = Path(folder, "model")
         path.write_bytes(source if isinstance(source, (bytes, bytearray, memoryview)) else source.read())
         yield str(path)
+
+
+def onnx_model(path: FilePath, *, data: bool = True) -> Any:
+    """An ONNX file as `onnx.ModelProto`. data: with constants that are in files beside it. InvalidModelError for what
+    is no ONNX file; ImportError without the package `onnx`."""
+    import onnx
+    from google.protobuf.message import DecodeError
+
+    try:
+        model = onnx.load(path, load_external_data=data)
+        why = "" if model.HasField("graph") else "it has no graph"
+    except DecodeError as error:
+        why = str(error)
+    if why:
+        hint = "was it written, or downloaded, to the end?"
+        raise InvalidModelError("", f"not an ONNX model: {why}", hint=hint, path=os.fspath(path))
+    return model
+
+
+def onnx_metadata(path: FilePath) -> dict[str, bytes]:
+    """The metadata of an ONNX file."""
+    rows = ((each.key, each.value) for each in onnx_model(path, data=False).metadata_props)
+    return {str(key): value if isinstance(value, bytes) else value.encode() for key, value in rows}
 
 
 def label_of(source: Source, path: str) -> str:
