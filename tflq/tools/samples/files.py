@@ -172,8 +172,8 @@ class _Array:
         if (by_column and len(shape) > 1) or dtype.hasobject:
             what = f"'{input_.name}' has no first dim of samples that can be read in order"
             raise OptionError(Reason(what, str(path), tensor=input_.tensor, remedy="save it with np.savez, in C order"))
-        stated, there = math.prod(shape) * dtype.itemsize, archive.getinfo(member).file_size - header
-        if stated > there:
+        there = archive.getinfo(member).file_size - header
+        if math.prod(shape) * dtype.itemsize > there:
             shown = "x".join(map(str, shape))
             raise FileError(
                 str(path), f"'{member}' ends early: it states {shown} elements of {dtype}, and has {there} bytes"
