@@ -125,6 +125,15 @@ def test_rules_that_do_not_apply_are_in_the_report(tmp_path: Path, capsys: pytes
     assert "note: rule 'never' for Abs matched nothing" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("key", ["ABS", "abs", "tfl.abs"])
+def test_a_rule_keyed_by_the_name_of_a_builtin_is_told_its_class(key: str) -> None:
+    report = tflq.convert(chain("abs", 1), rules=[tflq.Extension(rules={key: [lambda *_: None]})]).report
+    assert report.remarks[0].endswith(
+        "a text is the code of a custom operator, and this is the builtin tfl.abs; "
+        "its key is a class: from tflq.dialects.tfl.arithmetic import Abs"
+    )
+
+
 def test_lines_of_a_target_that_match_nothing_are_said_with_the_nearest_miss(tmp_path: Path) -> None:
     target = tmp_path / "zeta.toml"
     target.write_text('[kernels]\nabs = ["qi16 -> qi16", "qui8 -> qi16"]\nneg = "qi8 -> qi8"\nrelu = "...; lowered"\n')

@@ -191,7 +191,9 @@ def source(path: str) -> str | _Input:
         return path
     if sys.stdin.isatty():
         raise OptionError(Reason("standard input is a terminal", value=path, remedy="pipe a model in, or name a file"))
-    return _Input(sys.stdin.buffer.read())
+    from tflq.formats.sources import read_stream
+
+    return _Input(read_stream(sys.stdin.buffer, _Input.name))
 
 
 def check_output(*, text: bool) -> None:

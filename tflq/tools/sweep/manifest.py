@@ -52,7 +52,8 @@ from typing import Annotated, Any, Final, Protocol, Required, Self, TypedDict
 
 from tflq.base.documents import Check, TomlFile, exactly
 from tflq.base.errors import FileError, OptionError, to_install
-from tflq.base.files import FilePath, check_link, on_disk, reads_once, replace_file
+from tflq.base.files import FilePath, check_link, reads_once, replace_file
+from tflq.formats.sources import on_disk
 from tflq.tools.sweep.task import Expectation, Model, Result, Status
 
 SUFFIX: Final = ".tflite"

@@ -82,7 +82,7 @@ def compare_models(a: Source, b: Source, options: Options, *, on_named_kernels: 
         path_a, path_b = (stack.enter_context(path_of(source)) for source in (a, b))
         if on_named_kernels:
             options = _on_named_kernels(options, path_b)
-        result = Verification(label_of(a, path_a), label_of(b, path_b), options.resolver, tolerance=options.tolerance)
+        result = Verification(label_of(a), label_of(b), options.resolver, tolerance=options.tolerance)
         result.time = [] if options.time else None
         _Comparison(result, options, stack).run(path_a, path_b)
         return result

@@ -9,9 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tflq.base.errors import FileError
-from tflq.base.files import check_link, on_disk, reads_once
+from tflq.base.files import check_link, reads_once
 from tflq.formats.backend import opening
 from tflq.formats.flatbuffer.structure import folder_error, refuse_foreign
+from tflq.formats.sources import on_disk
 from tflq.tools.verify.inputs import Source
 
 
@@ -38,6 +39,8 @@ def path_of(source: Source) -> Iterator[str]:
         yield str(path)
 
 
-def label_of(source: Source, path: str) -> str:
-    """The name of a source in what is printed. path: where it is."""
-    return path if isinstance(source, (str, os.PathLike)) else str(getattr(source, "name", "") or "<bytes>")
+def label_of(source: Source) -> str:
+    """The name of a source in what is printed."""
+    return (
+        os.fspath(source) if isinstance(source, (str, os.PathLike)) else str(getattr(source, "name", "") or "<bytes>")
+    )

@@ -26,10 +26,10 @@ from tflq.analysis.statistics import (
     write_statistics,
 )
 from tflq.base.errors import OptionError, Reason, check_flags, check_number
-from tflq.base.files import FilePath, check_outputs, on_disk
+from tflq.base.files import FilePath, check_outputs
 from tflq.dialects.regions import StatsRef
 from tflq.formats.mlir.annotations import drop_annotations
-from tflq.formats.sources import read, write
+from tflq.formats.sources import on_disk, read, write
 from tflq.formats.tflite.lowering.naming import NameTensors
 from tflq.ir.core import Buffer, Function, Module, Op, Value
 from tflq.ir.text.print_types import type_text

@@ -18,10 +18,10 @@ from typing import Any, Final
 import numpy as np
 
 from tflq.base.errors import OptionError, Reason, check_flags, check_number
-from tflq.base.files import FilePath, check_outputs, on_disk, replace_files, text_bytes
+from tflq.base.files import FilePath, check_outputs, replace_files, text_bytes
 from tflq.dialects.effects import callees, is_pure
 from tflq.dialects.tfl.arithmetic import Add
-from tflq.formats.sources import read, write
+from tflq.formats.sources import on_disk, read, write
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.rewriting import copied
 from tflq.ir.text.print_types import shape_text
