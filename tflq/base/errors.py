@@ -380,6 +380,16 @@ def choices(value: object, known: Iterable[str]) -> str:
     return " ".join(filter(None, (nearest(value, words), listed)))
 
 
+def unknown_target(target: object, known: Iterable[str], suffix: str = "", *, files: bool = True) -> OptionError:
+    """The error for the name of a target that there is not. known: the names of those of files with the suffix, or of
+    all. files: whether a target can be a file, too."""
+    words = list(known)
+    of = f" for .{suffix} files" if suffix else ""
+    listed = f"known{of}: {', '.join(words)}{', and target files (.toml)' if files else ''}"
+    remedy = " ".join(filter(None, (nearest(target, words), listed)))
+    return OptionError(Reason(f"target '{target}' is not known", value=target, remedy=remedy))
+
+
 def nearest(value: object, known: Iterable[str]) -> str:
     """A question that suggests the nearest of the known words; empty if none is near."""
     from difflib import get_close_matches

@@ -48,10 +48,14 @@ class _Model(click.Path):
             from tflq.formats.flatbuffer.structure import folder_error
 
             raise folder_error(path)
-        check_link(path)
-        if not os.path.exists(path):
-            raise FileError(path, "there is no such file", remedy=_nearest_file(path), errno=errno.ENOENT)
+        _check_there(path)
         return super().convert(value, param, ctx)
+
+
+def _check_there(path: str) -> None:
+    check_link(path)
+    if not os.path.exists(path):
+        raise FileError(path, "there is no such file", remedy=_nearest_file(path), errno=errno.ENOENT)
 
 
 def _nearest_file(path: str) -> str:
@@ -68,7 +72,7 @@ class Place(click.Path):
     """The path of a file or a folder that is there."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        check_link(value)
+        _check_there(os.fspath(value))
         return super().convert(value, param, ctx)
 
 

@@ -168,7 +168,7 @@ def test_ranges_are_of_names(model: Path) -> None:
     [
         ('name = "secnd"\nscheme = "float"', "no operator makes a tensor 'secnd'; near are 'second'"),
         ('from = "ixx"\nscheme = "float"', "there is no tensor 'ixx'"),
-        ('operator = "relu6"\nscheme = "float"', "there is no operator 'relu6'; did you mean 'relu'"),
+        ('operator = "relu6"\nscheme = "float"', "the network has no operator 'relu6'; did you mean 'relu'"),
         (
             'name = "first"\noperator = "relu"\nscheme = "float"',
             "no operator fits name = 'first', operator = 'relu' at",

@@ -397,7 +397,7 @@ def _nothing(rows: Sequence[QuantizedRow], *, has_ranges: bool) -> OptionError:
         text = f"the target has no kernel for any operator of the network: {rows[0].operator}: {rows[0].why}"
         return OptionError(Reason(text, value=rows[0].operator, remedy="list kernels for quantized numbers in it"))
     what = "nothing in the network says how its activations are to be quantized"
-    return OptionError(Reason(what, remedy="give a file of tflq calibrate (statistics), or samples (calibration)"))
+    return OptionError(Reason(what, remedy="give --statistics (a file of tflq calibrate) or --calibration (samples)"))
 
 
 # Inputs and outputs as stored integers, instead of reals with a cast.
