@@ -249,6 +249,10 @@ def _print_layers(result: Verification) -> None:
     within = f" ({accepted} within what is accepted)" if accepted else ""
     outcome = f"{len(layers.diverging)} differ{within}, the first:" if layers.first else "all equal"
     output.field("layers", f"{layers.compared} of {layers.results} operator results compared, {outcome}")
+    if layers.missing:
+        listed = ", ".join(layers.missing[:SHOWN])
+        more = f" and {len(layers.missing) - SHOWN} more" if len(layers.missing) > SHOWN else ""
+        click.echo(f"  not compared, as the second model has no tensor of that name: {listed}{more}")
     for divergence in layers.diverging[:SHOWN]:
         click.echo(f"  {divergence}")
     if len(layers.diverging) > SHOWN:

@@ -448,9 +448,11 @@ class _Comparison:
             runner.release()
         self._total += sum(len(inner.plan.chunks) for inner in self._inner)
         results: dict[str, int] = {}
+        missing: dict[str, Sequence[Named]] = {}
         every: list[Divergence] = []
         for inner in self._inner:
             results[inner.case.key] = inner.plan.results
+            missing[inner.case.key] = inner.plan.missing
             for chunk in inner.plan.chunks:
                 self._say("operator results")
                 if self._fatal:
@@ -464,7 +466,8 @@ class _Comparison:
                 self._done += 1
         compared = {(d.entry, d.tensor) for d in every}
         diverging = tuple(d for d in every if not d.difference.equal)
-        self.result.layers = Layers(sum(results.values()), len(compared), diverging, tuple(every))
+        listed = tuple(f"{n.opcode} {n.operator} '{n.tensor}'" for named in missing.values() for n in named)
+        self.result.layers = Layers(sum(results.values()), len(compared), diverging, tuple(every), listed)
 
     def _chunk(
         self,
