@@ -20,7 +20,7 @@ import operator
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -304,7 +304,9 @@ class InvalidModelError(TflqError):
         reason = self.reason
         if not path or reason.path:
             return self
-        return InvalidModelError(reason.place, reason.what, hint=reason.remedy, path=path)
+        error = InvalidModelError("", "")
+        TflqError.__init__(error, replace(reason, path=path))
+        return error
 
     @property
     def where(self) -> str:

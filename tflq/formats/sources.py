@@ -78,8 +78,11 @@ def _checked(module: Module, text: str | None) -> Module:
         if any(op.name.startswith("tosa.") for op in module.ops()):
             from tflq.formats.tosa.text import to_tosa_form, with_attributes, with_stored_rescales
 
-            with_stored_rescales(module)
-            (to_tosa_form if is_tosa(module) else with_attributes)(module)
+            try:
+                with_stored_rescales(module)
+                (to_tosa_form if is_tosa(module) else with_attributes)(module)
+            except InvalidModelError as error:
+                raise error.of_file(text) from None
         check_form(module, "tosa" if is_tosa(module) else "tfl", text)
     return module
 
