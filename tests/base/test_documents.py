@@ -73,7 +73,7 @@ def test_a_document_becomes_its_kind() -> None:
         ("1.5", '{"x": 1, "x": 1}', 5, r"rest.more\[2\]: 'x' is there twice"),
         ("[]}", "[]", 6, "not a JSON file: Expecting ',' delimiter"),
         ("1.5", "1" * 5000, 0, "not a JSON file: Exceeds the limit"),
-        ('"x"', '"\\ud800"', 0, "a text has half of a surrogate pair"),
+        ('"x"', '"\\ud800"', 2, "a text has half of a surrogate pair"),
         ("1.5", "[" * 120 + "]" * 120, 5, "it is nested over 100 deep"),
         ("1.5", "[" * 100_000, 0, "it is nested over 100 deep"),
         ("1.5", '{"a":' * 100_000, 0, "it is nested over 100 deep"),

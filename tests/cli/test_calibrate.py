@@ -54,7 +54,7 @@ def test_runs_are_merged_in_order(model: Path, tmp_path: Path) -> None:
 
 def test_images_need_both_numbers(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(model, data(tmp_path, 3), "-o", tmp_path / "s.json", "--mean", "127.5") == 2
-    assert "state both" in capsys.readouterr().err
+    assert "give both, one number or one for each channel: --mean 127.5 --scale" in capsys.readouterr().err
 
 
 def test_ranges_for_another_quantizer_quantize_to_the_same_bytes(model: Path, tmp_path: Path) -> None:

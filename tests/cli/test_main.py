@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -345,7 +346,10 @@ def test_opt_lists_the_passes(cli: Cli) -> None:
     lines = {line.split()[0]: line for line in out.splitlines()}
     assert set(named_passes()) <= set(lines)
     assert "Merges identical pure ops" in lines["cse"]
-    assert "semantics=" in lines["legalize"]
+    assert "semantics=interpreter|real" in lines["legalize"]
+    assert "Checks that TOSA allows each operator" in lines["check-laws"]
+    for python in ("int", "Literal", "Mapping", "Callable", "Sequence", "| None", "InvalidModelError for"):
+        assert not re.search(rf"\b{python}\b", out) if python.isalpha() else python not in out
 
 
 def test_a_custom_operator_in_the_way_of_tosa(cli: Cli, tmp_path: Path) -> None:

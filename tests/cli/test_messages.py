@@ -125,6 +125,43 @@ def test_rules_that_do_not_apply_are_in_the_report(tmp_path: Path, capsys: pytes
     assert "note: rule 'never' for Abs matched nothing" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("line", "listed"),
+    [
+        (
+            "convert m.tflite o.tflite",
+            "known: integer, kernels, portable, tflm, int8, int16x8, uint8, and target files",
+        ),
+        ("convert m.tflite o.tosa", "known for .tosa files: tosa, ethos-u55, ethos-u65, ethos-u85, and target files"),
+        ("convert m.tflite o.onnx", "known for .onnx files: onnx"),
+        ("convert m.tflite o.c", "known for .c files: c"),
+        (
+            "ops",
+            "known: integer, kernels, portable, tflm, int8, int16x8, uint8, tosa, ethos-u55, ethos-u65, ethos-u85, onn",
+        ),
+        ("inspect m.tflite --why", "known: integer, kernels, portable"),
+        ("opt m.tflite -p lower-to-tosa{target=ethosu55}", "did you mean 'ethos-u55'? known for .tosa files: tosa"),
+    ],
+)
+def test_a_target_that_is_not_known_is_one_sentence(
+    line: str, listed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("m.tflite").write_bytes(chain("abs", 1))
+    name = "ethosu55" if "opt" in line else "nosuch"
+    assert run([*line.split(), *([] if "opt" in line else ["--target", name])]) == 2
+    assert f"target '{name}' is not known; {listed}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("key", ["ABS", "abs", "tfl.abs"])
+def test_a_rule_keyed_by_the_name_of_a_builtin_is_told_its_class(key: str) -> None:
+    report = tflq.convert(chain("abs", 1), rules=[tflq.Extension(rules={key: [lambda *_: None]})]).report
+    assert report.remarks[0].endswith(
+        "a text is the code of a custom operator, and this is the builtin tfl.abs; "
+        "its key is a class: from tflq.dialects.tfl.arithmetic import Abs"
+    )
+
+
 def test_lines_of_a_target_that_match_nothing_are_said_with_the_nearest_miss(tmp_path: Path) -> None:
     target = tmp_path / "zeta.toml"
     target.write_text('[kernels]\nabs = ["qi16 -> qi16", "qui8 -> qi16"]\nneg = "qi8 -> qi8"\nrelu = "...; lowered"\n')

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shutil
@@ -16,6 +17,8 @@ from support.float_nets import net, samples
 import tflq
 from tflq.base.files import replace_file, text_bytes
 from tflq.cli import main
+from tflq.formats import sources
+from tflq.tools.verify.sources import label_of
 
 BYTES = b"n\xffme"
 TFLQ = [sys.executable, "-m", "tflq"]
@@ -121,6 +124,32 @@ def test_a_pipe_is_read_whole_and_once(line: str, models: Path, tmp_path: Path) 
         for fd in fds:
             os.close(fd)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="has no /dev/zero")
+@pytest.mark.parametrize("line", ["convert {} out.tflite", "opt {}", "verify {} {}", "calibrate {} x.npz -o x.json"])
+def test_a_stream_without_end_that_is_no_model_is_refused_at_once(
+    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    np.savez("x.npz", given=samples(2))
+    monkeypatch.setattr(sources, "_MOST_OF_STREAM", 1 << 22)
+    assert main.run(line.format("/dev/zero", "/dev/zero").split()) == 3
+    assert (
+        "/dev/zero: not a model: bytes 4 to 7 are b'\\x00\\x00\\x00\\x00', and it is no text" in capsys.readouterr().err
+    )
+
+
+def test_a_stream_that_is_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "_MOST_OF_STREAM", 1 << 20)
+    with pytest.raises(tflq.FileError, match="pipe: there is more than 2 GiB to read, and it is not a file; write it"):
+        sources.read_stream(io.BytesIO(b"//" + b" " * (1 << 21)), "pipe")
+    with pytest.raises(tflq.InvalidModelError, match="pipe: this is an HDF5 file"):
+        sources.read_stream(io.BytesIO(b"\x89HDF\r\n\x1a\n" + bytes(1 << 21)), "pipe")
+
+
+def test_verify_names_a_pipe_as_the_user_does() -> None:
+    assert label_of(Path("/dev/fd/62")) == "/dev/fd/62"
 
 
 @pytest.mark.slow

@@ -60,7 +60,7 @@ def test_it_is_chosen_by_suffix_by_name_and_listed(tmp_path: Path, capsys: pytes
         tflq.convert(MODEL, format="int")
     with pytest.raises(tflq.OptionError, match="mac 'float32' is for TFLite files"):
         tflq.convert(MODEL, format="ints", mac="float32")
-    with pytest.raises(tflq.OptionError, match="target='tosa' is not known"):
+    with pytest.raises(tflq.OptionError, match=r"target 'tosa' is not known; known for \.ints files: "):
         tflq.convert(MODEL, format="ints", target="tosa")
 
 

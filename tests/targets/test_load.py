@@ -54,8 +54,8 @@ def test_names() -> None:
         load_target("tosa")
     with pytest.raises(
         OptionError,
-        match=r"'kernel' is not known; did you mean 'kernels'\? known are integer, kernels, portable, tflm, int8, "
-        "int16x8, uint8, and files",
+        match=r"'kernel' is not known; did you mean 'kernels'\? known: integer, kernels, portable, tflm, int8, "
+        "int16x8, uint8, and target files",
     ):
         load_target("kernel")
     with pytest.raises(FileError, match="No such file"):

@@ -29,6 +29,7 @@ the file is written. Source: `calibrator.py` and `utils/calibration_utils.py` of
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -140,16 +141,18 @@ class Joining:
         """Whether anything was added."""
         return self._points is not None
 
-    def add(self, part: Statistics) -> None:
-        """Adds a run. OptionError names a point that it has and another one has not, or that is of another model."""
+    def add(self, part: Statistics, path: FilePath = "") -> None:
+        """Adds a run. OptionError names a point that it has and another one has not, or that is of another model, and
+        the file that the run is from."""
         if self._points is None:
             self._points = {key: _Sum(key, point.digest) for key, point in part.points.items()}
         if different := self._points.keys() ^ part.points.keys():
             key = next(key for key in chain(self._points, part.points) if key in different)
-            what = f"not all statistics have the point '{key}'"
-            raise OptionError(Reason(what, value=key, remedy="merge statistics of one model"))
+            has, others = ("no", "have it") if key in self._points else ("a", "have none")
+            what = f"there is {has} point '{key}', and the statistics before {others}"
+            raise OptionError(Reason(what, os.fspath(path), value=key, remedy="merge statistics of one model"))
         for key, total in self._points.items():
-            total.add(part.points[key])
+            total.add(part.points[key], os.fspath(path))
         self._samples += part.samples
 
     def result(self) -> Statistics:
@@ -169,13 +172,13 @@ class _Sum:
         self.of_samples: tuple[list[float | None], list[float | None]] = ([], [])
         self.bins: dict[int, int] = {}
 
-    def add(self, part: PointStatistics) -> None:
+    def add(self, part: PointStatistics, path: str) -> None:
         """Adds a run. OptionError if it is of another model, or along another axis."""
         if part.digest != self.digest:
-            raise self._differs("digest")
+            raise self._differs("digest", path)
         self.counts = [a + b for a, b in zip(self.counts, (part.count, part.nan, part.infinite), strict=True)]
         if part.minimum is not None and part.maximum is not None:
-            self._along_axis(part)
+            self._along_axis(part, path)
             low, high = self.ends or (part.minimum, part.maximum)
             self.ends = min(low, part.minimum), max(high, part.maximum)
         for known, ends in zip(self.of_samples, (part.sample_minima, part.sample_maxima), strict=True):
@@ -183,16 +186,16 @@ class _Sum:
         for place, count in part.bins.items():
             self.bins[place] = self.bins.get(place, 0) + count
 
-    def _along_axis(self, part: PointStatistics) -> None:
+    def _along_axis(self, part: PointStatistics, path: str) -> None:
         if self.ends is not None and part.axis != (self.axis and self.axis[0]):
-            raise self._differs("axis")
+            raise self._differs("axis", path)
         if part.axis is not None:
             _, lows, highs = self.axis or (0, part.axis_minima, part.axis_maxima)
             self.axis = part.axis, [*map(min, lows, part.axis_minima)], [*map(max, highs, part.axis_maxima)]
 
-    def _differs(self, what: str) -> OptionError:
-        text = f"statistics of '{self.key}' differ in {what}, so they are of different models"
-        return OptionError(Reason(text, value=self.key, remedy="merge statistics of one model"))
+    def _differs(self, what: str, path: str) -> OptionError:
+        text = f"the statistics of '{self.key}' have another {what} than those before, so they are of another model"
+        return OptionError(Reason(text, path, value=self.key, remedy="merge statistics of one model"))
 
     def result(self) -> PointStatistics:
         count, nan, infinite = self.counts
@@ -210,6 +213,14 @@ def merge_statistics(parts: Iterable[Statistics]) -> Statistics:
     joining = Joining()
     for part in parts:
         joining.add(part)
+    return joining.result()
+
+
+def merge_files(paths: Iterable[FilePath]) -> Statistics:
+    """The statistics of several files, in order. Errors as of `read_statistics` and of `Joining`."""
+    joining = Joining()
+    for path in paths:
+        joining.add(read_statistics(path), path)
     return joining.result()
 
 

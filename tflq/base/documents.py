@@ -355,11 +355,23 @@ def _loaded(text: str) -> Any:
     except RecursionError:
         raise DocumentError(f"it is nested over {_DEEPEST} deep") from None
     except UnicodeEncodeError:
-        raise DocumentError("a text has half of a surrogate pair") from None
+        raise DocumentError("a text has half of a surrogate pair", _line_of_half_pair(text)) from None
     except ValueError as error:
         what, line = getattr(error, "msg", str(error)), getattr(error, "lineno", 0)
         raise DocumentError(f"not a JSON file: {what}", line) from None
     return document
+
+
+def _line_of_half_pair(text: str) -> int:
+    """The line of the first string of a JSON document that no UTF-8 file holds."""
+    import json
+
+    for string in re.finditer(r'"(?:[^"\\]|\\.)*"', text):
+        try:
+            json.loads(string[0]).encode("utf-8", "surrogateescape")
+        except UnicodeEncodeError:
+            return text.count("\n", 0, string.start()) + 1
+    return 0
 
 
 def _table_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

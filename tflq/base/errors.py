@@ -20,7 +20,7 @@ import operator
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -304,7 +304,9 @@ class InvalidModelError(TflqError):
         reason = self.reason
         if not path or reason.path:
             return self
-        return InvalidModelError(reason.place, reason.what, hint=reason.remedy, path=path)
+        error = InvalidModelError("", "")
+        TflqError.__init__(error, replace(reason, path=path))
+        return error
 
     @property
     def where(self) -> str:
@@ -378,6 +380,16 @@ def choices(value: object, known: Iterable[str]) -> str:
     words = list(known)
     listed = f"known are {', '.join(words)}" if 0 < len(words) <= _MANY else ""
     return " ".join(filter(None, (nearest(value, words), listed)))
+
+
+def unknown_target(target: object, known: Iterable[str], suffix: str = "", *, files: bool = True) -> OptionError:
+    """The error for the name of a target that there is not. known: the names of those of files with the suffix, or of
+    all. files: whether a target can be a file, too."""
+    words = list(known)
+    of = f" for .{suffix} files" if suffix else ""
+    listed = f"known{of}: {', '.join(words)}{', and target files (.toml)' if files else ''}"
+    remedy = " ".join(filter(None, (nearest(target, words), listed)))
+    return OptionError(Reason(f"target '{target}' is not known", value=target, remedy=remedy))
 
 
 def nearest(value: object, known: Iterable[str]) -> str:

@@ -51,17 +51,6 @@ def reads_once(path: FilePath) -> bool:
     return not stat.S_ISDIR(mode)
 
 
-def on_disk(path: FilePath, folder: FilePath) -> str:
-    """The path of a file that other processes can read, too: of a copy in a folder, for what can be read once only."""
-    if not reads_once(path):
-        return os.fspath(path)
-    place = os.path.join(folder, f"{os.urandom(4).hex()}-{os.path.basename(path)[-100:]}")
-    with file_errors(path), open(path, "rb") as source, open(place, "xb") as copy:
-        while data := source.read(1 << 20):
-            copy.write(data)
-    return place
-
-
 def check_link(path: FilePath) -> None:
     """FileError for a link that leads nowhere but to itself, which is no missing file."""
     with file_errors(path), suppress(FileNotFoundError):

@@ -50,7 +50,8 @@ class _Convert(SectionedCommand):
     another that --format lists.
 
     `-` as IN is standard input, as OUT standard output; the summary goes to stderr then. With -o DIR each IN is a model
-    or a folder: all .tflite and .tosa files in it are converted, and DIR gets its tree.
+    or a folder: all .tflite and .tosa files in it are converted, and DIR gets its tree. DIR is made if it is missing;
+    the folder of OUT must be there.
     """,
 )
 @click.argument("paths", metavar="IN OUT | IN... -o DIR", nargs=-1, required=True, type=click.Path())

@@ -222,7 +222,8 @@ _OF_PATHS = {"integer": "green", "table": "green", "float": "yellow", "refused":
 @click.command(
     help="""Show what becomes of each operator, on each signature.
 
-    The first table of a target takes the engine ten seconds; then it is in the folder of caches, ~/.cache/tflq.
+    The first table of a target takes half a minute to a minute of a core, with --operator its share of that. Then it is
+    in the folder of caches, ~/.cache/tflq.
     """
 )
 @target_option(

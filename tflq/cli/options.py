@@ -159,7 +159,7 @@ def _input_shapes(texts: Sequence[str]) -> dict[str, tuple[int, ...]]:
         except ValueError:
             name = ""
         if not name:
-            raise click.BadParameter(f"'{text}' is not INPUT=DIM,DIM,...")
+            raise click.BadParameter(f"'{text}' is not a shape: write INPUT=1,224,224,3")
     return shapes
 
 

@@ -48,10 +48,14 @@ class _Model(click.Path):
             from tflq.formats.flatbuffer.structure import folder_error
 
             raise folder_error(path)
-        check_link(path)
-        if not os.path.exists(path):
-            raise FileError(path, "there is no such file", remedy=_nearest_file(path), errno=errno.ENOENT)
+        _check_there(path)
         return super().convert(value, param, ctx)
+
+
+def _check_there(path: str) -> None:
+    check_link(path)
+    if not os.path.exists(path):
+        raise FileError(path, "there is no such file", remedy=_nearest_file(path), errno=errno.ENOENT)
 
 
 def _nearest_file(path: str) -> str:
@@ -68,7 +72,7 @@ class Place(click.Path):
     """The path of a file or a folder that is there."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        check_link(value)
+        _check_there(os.fspath(value))
         return super().convert(value, param, ctx)
 
 
@@ -191,7 +195,9 @@ def source(path: str) -> str | _Input:
         return path
     if sys.stdin.isatty():
         raise OptionError(Reason("standard input is a terminal", value=path, remedy="pipe a model in, or name a file"))
-    return _Input(sys.stdin.buffer.read())
+    from tflq.formats.sources import read_stream
+
+    return _Input(read_stream(sys.stdin.buffer, _Input.name))
 
 
 def check_output(*, text: bool) -> None:

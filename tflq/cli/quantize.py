@@ -226,12 +226,12 @@ def run(
 @_FORCE
 @json_option()
 def merge(files: tuple[Path, ...], destination: Path, *, format: Form, range: str, force: bool, as_json: bool) -> None:
-    from tflq.analysis.statistics import merge_statistics, read_statistics, write_in_form
+    from tflq.analysis.statistics import merge_files, write_in_form
     from tflq.base.files import check_outputs
     from tflq.tools.quantize.calibration.calibrate import Calibration
 
     check_outputs([("the statistics", destination)], inputs=files, force=force)
-    merged = merge_statistics([read_statistics(file) for file in files])
+    merged = merge_files(files)
     write_in_form(destination, merged, format, range, force=force)
     _print_calibration(Calibration(merged), destination, as_json=as_json)
 
@@ -239,6 +239,8 @@ def merge(files: tuple[Path, ...], destination: Path, *, format: Form, range: st
 def _print_calibration(calibration: Calibration, destination: Path, *, as_json: bool) -> None:
     if as_json:
         output.print_json(calibration.to_json() | {"statistics": str(destination)})
+        return
+    if output.quiet():
         return
     from tflq.tools.quantize.debugging.outcome import shortened
 
@@ -248,7 +250,8 @@ def _print_calibration(calibration: Calibration, destination: Path, *, as_json: 
     seen = [(key, p) for key, p in points.items() if p.minimum is not None and p.maximum is not None]
     widest = sorted(seen, key=lambda pair: -max(abs(pair[1].minimum or 0), abs(pair[1].maximum or 0)))[:WIDEST]
     rows = [[shortened(key), f"{p.minimum:.6g}", f"{p.maximum:.6g}"] for key, p in widest]
-    output.table(["widest", "least", "largest"], rows)
+    if rows:
+        output.table(["widest", "least", "largest"], rows)
     output.field("written to", str(destination))
 
 

@@ -8,7 +8,7 @@ import math
 import os
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -148,7 +148,8 @@ def _print_comparison(result: Verification) -> None:
     _print_runs(result)
     if result.inexact and result.outputs:
         largest = max(result.outputs.values(), key=lambda apart: apart.largest)
-        far = f"{largest.largest:.4g} {'counts' if largest.unit == 'LSB' else largest.unit}"
+        count = "count" if largest.largest == 1 else "counts"
+        far = f"{largest.largest:.4g} {count if largest.unit == 'LSB' else largest.unit}"
         output.field("inexact", f"{result.inexact}; largest difference {far}")
     for operand in result.operands:
         output.field("operand", str(operand))
@@ -248,6 +249,10 @@ def _print_layers(result: Verification) -> None:
     within = f" ({accepted} within what is accepted)" if accepted else ""
     outcome = f"{len(layers.diverging)} differ{within}, the first:" if layers.first else "all equal"
     output.field("layers", f"{layers.compared} of {layers.results} operator results compared, {outcome}")
+    if layers.missing:
+        listed = ", ".join(layers.missing[:SHOWN])
+        more = f" and {len(layers.missing) - SHOWN} more" if len(layers.missing) > SHOWN else ""
+        click.echo(f"  not compared, as the second model has no tensor of that name: {listed}{more}")
     for divergence in layers.diverging[:SHOWN]:
         click.echo(f"  {divergence}")
     if len(layers.diverging) > SHOWN:
@@ -291,7 +296,9 @@ def reduce(
     with output.progress(f"reducing {model}", silent=as_json):
         reduction = tflq.reduce(model, path, **options)
     if reduction is None:
-        output.print_json({"format": "tflq.reduction", "kind": ""}) if as_json else click.echo("it does not fail")
+        output.print_json({"format": "tflq.reduction", "kind": ""}) if as_json else click.echo(
+            _NO_FAILURE.format(model)
+        )
         return
     arrays = path.with_suffix(".npz")
     line = _line(path, arrays, options, verifies=reduction.kind in ("differs", "dies", "does not run"))
@@ -300,6 +307,9 @@ def reduce(
     else:
         print_reduction(reduction, path, arrays, line)
     click.get_current_context().exit(DIFFERS)
+
+
+_NO_FAILURE: Final = "{}: nothing to reduce: its conversion neither fails nor differs from it on these inputs"
 
 
 def print_reduction(reduction: Reduction, path: Path, arrays: Path, line: str) -> None:

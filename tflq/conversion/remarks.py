@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from tflq.base.errors import name_of, operators
+from tflq.base.errors import name_of, nearest, operators
 from tflq.dialects.forms import INTEGER_EDGE
 from tflq.dialects.tfl.state import Custom
+from tflq.ir.core import op_class, op_names
 
 if TYPE_CHECKING:
     from tflq.ir.core import Op
@@ -37,8 +38,19 @@ def of_rules(decisions: Sequence[Decision], rules: Mapping[str | type[Op], Seque
         name = key if isinstance(key, str) else key.__name__
         for rule in rules_of_key:
             if (key, rule) not in used:
-                why = "it applied to none of them" if key in there else "the model has no such operator"
+                why = "it applied to none of them" if key in there else _absent(key, there)
                 yield f"rule '{name_of(rule)}' for {name} matched nothing: {why}"
+
+
+def _absent(key: str | type[Op], there: set[str | type[Op]]) -> str:
+    """Why the model has no operator of this key: a string names custom operators alone."""
+    if isinstance(key, str):
+        name = "tfl." + key.removeprefix("tfl.").lower()
+        if name in op_names("tfl") and (builtin := op_class(name)) not in (None, Custom):
+            what = f"a text is the code of a custom operator, and this is the builtin {name}"
+            return f"{what}; its key is a class: from {builtin.__module__} import {builtin.__name__}"
+    near = nearest(key, (code for code in there if isinstance(code, str)))
+    return f"the model has no such operator{near and '; '}{near}"
 
 
 def _key(op: Op) -> str | type[Op]:

@@ -13,7 +13,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
-from tflq.base.errors import OptionError, Reason, check_choice
+from tflq.base.errors import OptionError, Reason, check_choice, unknown_target
 from tflq.base.files import FilePath, Pieces
 
 if TYPE_CHECKING:
@@ -100,7 +100,8 @@ class Backend:
 
     def target(self, name: FilePath | None) -> Any:
         """The capabilities of a target; None without targets. OptionError for a target of another format."""
-        check_choice("target", name, self.targets, optional=True)
+        if name is not None and str(name) not in self.targets:
+            raise unknown_target(name, self.targets, self.suffixes[0], files=False)
 
     def check_options(self, **options: Any) -> None:
         """OptionError for options of a conversion that do nothing for this format."""
@@ -122,9 +123,9 @@ class Backend:
         """OptionError for an option of another format, or a value that it cannot have."""
         for name in choices:
             if name not in self.choices:
-                listed = ", ".join(f"'{each}'" for each in self.choices) or "none"
+                listed = ", ".join(f"'{each}'" for each in self.choices)
                 what = f"a .{self.suffixes[0]} file has no option '{name}'"
-                raise OptionError(Reason(what, value=name, remedy=f"its options of its own: {listed}"))
+                raise OptionError(Reason(what, value=name, remedy=f"it has {listed}" if listed else "leave it out"))
 
     def passes(self, options: Any, form: str) -> Sequence[Pass]:
         """The passes from the integer form to the result, and its check. form: that of the source."""
@@ -209,11 +210,13 @@ def named_by(path: FilePath) -> str:
 
 def of_target(target: FilePath | None, *, static: bool = False) -> Backend:
     """The format that has a target: TFLite unless another one has it. Of several formats the first that allows open
-    dims; with `static` the first."""
+    dims; with `static` the first. OptionError for a name that none has."""
     usual = _loaded(DEFAULT)
     if target is None or str(target) in usual.targets:
         return usual
     owners = [each for each in _others() if str(target) in each.targets or each.owns(str(target))]
+    if not owners and not str(target).endswith(".toml") and not os.path.exists(target):
+        raise unknown_target(target, dict.fromkeys(name for each in (usual, *_others()) for name in each.targets))
     open_ones = [each for each in owners if static or not each.static]
     return next(iter((*open_ones, *owners)), usual)
 

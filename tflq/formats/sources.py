@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import io
 import os
-from typing import IO, Literal, TypeAlias, overload
+from collections.abc import Iterator
+from typing import IO, Final, Literal, TypeAlias, overload
 
-from tflq.base.errors import InvalidModelError, OptionError, Reason, VerificationError, check_source, not_expected
+from tflq.base.errors import (
+    FileError,
+    InvalidModelError,
+    OptionError,
+    Reason,
+    VerificationError,
+    check_source,
+    not_expected,
+)
 from tflq.base.files import FilePath, file_errors, reads_once, replace_file
 from tflq.dialects.forms import is_tosa, verify_declared, verify_form
-from tflq.formats.backend import backend, named_by, names
+from tflq.formats.backend import backend, named_by, names, opening
 from tflq.formats.flatbuffer.layout import TOSA
-from tflq.formats.flatbuffer.structure import folder_error, identify
+from tflq.formats.flatbuffer.structure import folder_error, foreign_error, identify
 from tflq.formats.tflite import reader
 from tflq.formats.tflite.checks import verify_operators
 from tflq.formats.tflite.options import settle_options
@@ -69,8 +78,11 @@ def _checked(module: Module, text: str | None) -> Module:
         if any(op.name.startswith("tosa.") for op in module.ops()):
             from tflq.formats.tosa.text import to_tosa_form, with_attributes, with_stored_rescales
 
-            with_stored_rescales(module)
-            (to_tosa_form if is_tosa(module) else with_attributes)(module)
+            try:
+                with_stored_rescales(module)
+                (to_tosa_form if is_tosa(module) else with_attributes)(module)
+            except InvalidModelError as error:
+                raise error.of_file(text) from None
         check_form(module, "tosa" if is_tosa(module) else "tfl", text)
     return module
 
@@ -112,15 +124,61 @@ def reusable_source(source: Source, *, copy: bool = False) -> ReusableSource | _
     if isinstance(source, (str, os.PathLike)):
         if os.path.isdir(source):
             raise folder_error(os.fspath(source))
-        if not reads_once(source) and not copy:
+        once = reads_once(source)
+        if not once and not copy:
             return source
         with file_errors(source), open(source, "rb") as file:
-            return _Named(file.read(), os.fspath(source))
+            return _Named(read_stream(file, os.fspath(source)) if once else file.read(), os.fspath(source))
     check_source("source", source)
     name, data = str(getattr(source, "name", "")), source.read()
     if not isinstance(data, (bytes, bytearray)):
         raise not_expected("source", source, "a file opened for reading bytes", remedy="open(path, 'rb')")
     return _Named(data, name) if name else data
+
+
+def read_stream(file: IO[bytes], name: str) -> bytes:
+    """The model that comes from a pipe, a device or standard input. Errors as of `_pieces`."""
+    content = io.BytesIO()
+    content.writelines(_pieces(file, name, model=True))
+    return content.getvalue()
+
+
+def on_disk(path: FilePath, folder: FilePath) -> str:
+    """The path of a model that other processes can read, too: of a copy in a folder, for what can be read once only.
+    Errors as of `_pieces`."""
+    if not reads_once(path):
+        return os.fspath(path)
+    name = os.fspath(path)
+    place = os.path.join(folder, f"{os.urandom(4).hex()}-{os.path.basename(path)[-100:]}")
+    with file_errors(path), open(path, "rb") as source, open(place, "xb") as copy:
+        copy.writelines(_pieces(source, name, model=opening(name).name in ("tflite", "tosa", "mlir")))
+    return place
+
+
+def _pieces(file: IO[bytes], name: str, *, model: bool) -> Iterator[bytes]:
+    """The content of a stream, which may have no end. model: whether it is one that `read` takes.
+
+    InvalidModelError as soon as it can be no model: its beginning is neither a flatbuffer's nor text, since that has no
+    NUL. FileError if there is more than 2 GiB of it."""
+    head = b""
+    while len(head) < _HEAD and (more := file.read(_HEAD - len(head))):
+        head += more
+    if model and b"\0" in head and identify(head) is None:
+        what = f"not a model: bytes 4 to 7 are {head[4:8]!r}, and it is no text"
+        raise foreign_error(head, name) or InvalidModelError(
+            "", what, hint="pipe in a .tflite or .tosa file", path=name
+        )
+    yield head
+    size = len(head)
+    while piece := file.read(1 << 20):
+        size += len(piece)
+        if size > _MOST_OF_STREAM:
+            what = "there is more than 2 GiB to read, and it is not a file"
+            raise FileError(name, what, remedy="write it to a file, and name that")
+        yield piece
+
+
+_MOST_OF_STREAM: Final = 1 << 31
 
 
 def size_of(source: Source) -> int:

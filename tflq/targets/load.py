@@ -29,7 +29,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from tflq.base.errors import OptionError, Reason, choices
+from tflq.base.errors import OptionError, Reason, choices, unknown_target
 from tflq.base.files import FilePath, resource
 from tflq.ir.core import op_names
 from tflq.targets.constraints import load_quant_functions
@@ -75,8 +75,7 @@ def load_target(target: FilePath | None = None) -> Target:
         remedy = "a .tflite file has 'integer', 'kernels', 'portable' or 'tflm'"
         raise OptionError(Reason(f"target '{target}' is for TOSA files (.tosa, .mlir)", value=target, remedy=remedy))
     if not path.endswith(".toml") and not os.path.exists(path):
-        remedy = f"{choices(path, (*_BASES, *RUNTIMES, *SCHEMES))}, and files of kernels (.toml)"
-        raise OptionError(Reason(f"target '{target}' is not known", value=target, remedy=remedy))
+        raise unknown_target(target, (*_BASES, *RUNTIMES, *SCHEMES))
     loaded = _File(path).target()
     return loaded if target in (*RUNTIMES, *SCHEMES) else loaded.replace(of_user=True)
 

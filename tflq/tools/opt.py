@@ -72,10 +72,25 @@ def parse_pipeline(text: str, passes: Mapping[str, type[Pass]] | None = None) ->
 
 
 def described(kind: type[Pass]) -> tuple[str, str]:
-    """A sentence on the effect of a pass, and its options as text: "limit=int, semantics='interpreter' | 'real'"."""
+    """A sentence on the effect of a pass, and its options as `-p` takes them: "limit=N, semantics=interpreter|real"."""
     paragraph = " ".join(description(kind).split("\n\n")[0].split())
-    options = ", ".join(f"{option}={of}" for option, of in _option_types(kind).items())
+    forms = {option: _form(f"{kind.name}.{option}", of) for option, of in _option_types(kind).items()}
+    options = ", ".join(f"{option}={form}" for option, form in forms.items() if form)
     return re.split(r"(?<=\.) ", paragraph)[0], options
+
+
+def _form(option: str, kind: str) -> str:
+    """What stands behind the `=` of an option; "" if text cannot state it."""
+    if option in READERS:
+        return _FORMS.get(option, "NAME|PATH")
+    if words := _words(kind):
+        return "|".join(words)
+    return {"bool": "true|false", "int": "N", "str": "TEXT"}.get(kind.removesuffix(" | None"), "")
+
+
+def _words(kind: str) -> tuple[str, ...]:
+    """The words that an option of a type can be."""
+    return tuple(word for word in re.findall(r"['\"](.*?)['\"]", kind) if word)
 
 
 def _parameters(kind: type[Pass]) -> list[tuple[str, Any, bool]]:
@@ -111,7 +126,7 @@ def _make(name: str, options: str, passes: Mapping[str, type[Pass]]) -> Pass:
 
 
 def _option(name: str, option: str, kind: str, text: str) -> bool | int | str:
-    words = tuple(word for word in re.findall(r"['\"](.*?)['\"]", kind) if word)
+    words = _words(kind)
     if kind == "bool" and text in ("true", "false"):
         return text == "true"
     if kind.removesuffix(" | None") == "int" and text.isdigit():
@@ -160,6 +175,12 @@ READERS: Final[Mapping[str, Callable[[str], Any]]] = {
     "tabulate.worth": _worth,
 }
 """Readers, from text, of options that are not words, numbers or truth values."""
+_FORMS: Final = {
+    "bind-shapes.shapes": "INPUT:1x224x224x3;...",
+    "cut.tensors": "TENSOR;...",
+    "tabulate.worth": "kernels|tosa",
+}
+"""How those are written that are not targets."""
 
 
 @dataclass(frozen=True)

@@ -107,6 +107,11 @@ def test_a_name_of_a_tensor_stays_in_its_comment(name: str, tmp_path: Path) -> N
     assert set(comment(name, None)) <= set(comment("".join(map(chr, range(32, 127))), None))
 
 
+def test_a_byte_of_a_name_that_is_not_utf8_is_that_byte() -> None:
+    assert comment("a\udcffb") == "a%FFb"
+    assert comment("\ud800é") == "%ED%A0%80%C3%A9"
+
+
 @pytest.mark.parametrize("word", WORDS)
 def test_a_word_of_c_is_no_name(word: str) -> None:
     with pytest.raises(tflq.OptionError, match="cannot begin the names of C's functions"):

@@ -41,9 +41,10 @@ ADD = """func.func @main(%x: tensor<2xi8>, %y: tensor<1xi8>) -> tensor<2xi32> {
 }"""
 
 
-def test_an_operand_that_must_be_a_constant() -> None:
-    with pytest.raises(InvalidModelError, match="'input_zp' is not a constant"):
-        tflq.read(ADD.encode())
+def test_an_operand_that_must_be_a_constant(tmp_path: Path) -> None:
+    (tmp_path / "add.mlir").write_text(ADD)
+    with pytest.raises(InvalidModelError, match=r"add\.mlir: .*'y': the operand 'input_zp' is not a const"):
+        tflq.read(tmp_path / "add.mlir")
     constant = '"tosa.const"() <{values = dense<3> : tensor<1xi8>}> : () -> tensor<1xi8>'
     module = tflq.read(
         ADD.replace("%y: tensor<1xi8>", "%unused: tensor<1xi8>").replace("%m =", f"%y = {constant}\n%m =").encode()

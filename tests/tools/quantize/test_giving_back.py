@@ -111,7 +111,8 @@ def test_what_cannot_be_reached_or_judged_is_an_error(model: Path) -> None:
         ({"min_snr": 30}, "is measured on samples"),
         ({"min_snr": 30, "calibration": list(samples(1))}, "1 samples are too few"),
         ({"metric": max, "calibration": list(samples(2))}, "a metric needs the number"),
-        ({"min_snr": 500, "calibration": list(samples(8)), "metric": always}, "do not come nearer than 1.00"),
+        ({"min_snr": 500, "calibration": list(samples(8)), "metric": always}, "come no nearer than 1.00, and 500 is"),
+        ({"min_snr": 500, "calibration": list(samples(8))}, r"come no nearer than [\d.]+ dB, and 500 dB is asked for"),
     ):
         with pytest.raises(OptionError, match=what):
             quantized(model, **options)

@@ -168,7 +168,7 @@ def test_ranges_are_of_names(model: Path) -> None:
     [
         ('name = "secnd"\nscheme = "float"', "no operator makes a tensor 'secnd'; near are 'second'"),
         ('from = "ixx"\nscheme = "float"', "there is no tensor 'ixx'"),
-        ('operator = "relu6"\nscheme = "float"', "there is no operator 'relu6'; did you mean 'relu'"),
+        ('operator = "relu6"\nscheme = "float"', "the network has no operator 'relu6'; did you mean 'relu'"),
         (
             'name = "first"\noperator = "relu"\nscheme = "float"',
             "no operator fits name = 'first', operator = 'relu' at",
@@ -178,7 +178,9 @@ def test_ranges_are_of_names(model: Path) -> None:
         ('name = "first"', "asks for nothing"),
         ('scheme = "float"', "does not say of which operators"),
         ('name = "first"\nscheme = "int9"', "scheme='int9' is not known"),
-        ('name = "first"\nscheme = 8', "scheme = 8 is not a text"),
+        ('name = "first"\nscheme = 8', 'scheme = 8 is not a text; write it in quotes: scheme = "..."'),
+        ('name = "first"\nrange = 5', 'range = 5 is not a text; write it in quotes: range = "..."'),
+        ('name = "QQ"\nscheme = "float"', "no operator makes a tensor 'QQ'; `tflq inspect --tensors` lists the names"),
         ('name = "first"\nrange = "max"', "range 'max' is not known"),
         ('name = "first"\nweights = "int4"', "scheme 'int8' has no choice of weights"),
         ('name = "first"\nscheme = "dynamic"\nblocks = 32', "blocks only of int4"),

@@ -231,9 +231,18 @@ def test_a_sample_that_does_not_fit_is_named(data: Any, what: str) -> None:
         lists(data)
 
 
+def test_an_archive_of_places_before_its_begin_is_not_readable(tmp_path: Path) -> None:
+    path = npz(tmp_path / "a.npz", x=np.zeros((4, 3), np.float32))
+    data = bytearray(path.read_bytes())
+    data[-6:-2] = (len(data) * 2).to_bytes(4, "little")  # offset of the central directory
+    path.write_bytes(data)
+    with pytest.raises(FileError, match=r"a\.npz: not a readable \.npz file"):
+        samples_of(path, ONE)
+
+
 @pytest.mark.parametrize(("mean", "scale"), [(1, None), (None, 1), ((1, 2), 1), ("a", 1), (float("nan"), 1)])
 def test_the_mean_and_the_scale_of_images_are_numbers(mean: Any, scale: Any) -> None:
-    with pytest.raises(OptionError, match="the mean and the scale of images are numbers"):
+    with pytest.raises(OptionError, match=r"of images is .*: it must be one finite number, or three"):
         Images.of(mean, scale)
     assert Images.of(None, None) is None
     assert Images.of((1, 2, 3), 4) == Images((1.0, 2.0, 3.0), (4.0,))

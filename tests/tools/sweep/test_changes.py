@@ -68,10 +68,41 @@ def test_a_baseline_holds_what_is_compared(tmp_path: Path, static: bool | None) 
 def test_failures_of_one_cause_have_one_sentence() -> None:
     a = cause_of("refused", "Didn't find op 'ATAN2' at operator 12, 1x3 of 4.5e-3 in /tmp/a/x.tflite")
     b = cause_of("refused", "Didn't find op 'ELU' at operator 7, 2x8 of 1 in /home/me/y.tflite")
-    assert a == b == "refused: Didn't find op '…' at operator N, N of N in PATH"
+    assert a == b == "refused: Didn't find op '…' at operator …, … of … in PATH"
     hashes = [cause_of("checksum", f"its SHA-256 is {digit * 64}, pinned is {'0' * 64}") for digit in "7b"]
     assert set(hashes) == {"checksum: its SHA-256 is …, pinned is …"}
+    assert cause_of("unavailable", "https://host.org/a/b.tflite?x=1: HTTP 404") == "unavailable: URL: HTTP …"
     assert cause_of("ok", "") == ""
+
+
+def test_a_cause_is_compared_as_this_release_words_it() -> None:
+    earlier = replace(OK, status="refused", why="PAD: 'x' has 3 elements", cause="refused: PAD: '…' has N elements")
+    assert not list(compare([earlier], [replace(earlier, why="PAD: 'y' has 4 elements", cause="new")]))
+
+
+@pytest.mark.parametrize(
+    ("field", "what"),
+    [
+        ({"bytes": -2}, "bytes: -2 is not a whole number, from 0 on"),
+        ({"paths": {"ADD": {"integer": -2}}}, "paths.ADD.integer: -2 is not"),
+        ({"paths": {"ADD": {"integer_": 2}}}, "is not counts by path: integer, float, kept"),
+        ({"seconds": -1.0}, "seconds: -1.0 is not"),
+    ],
+)
+def test_a_baseline_has_no_counts_that_no_sweep_has(tmp_path: Path, field: dict[str, object], what: str) -> None:
+    document = {"format": "tflq.sweep-baseline", "version": 1, "entries": [OK.to_json() | field]}
+    (tmp_path / "b.json").write_text(json.dumps(document))
+    with pytest.raises(OptionError, match=what):
+        read_entries(tmp_path / "b.json")
+
+
+def test_a_result_that_is_there_twice_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    document = {"settings": {}, "fingerprint": {}, "sources": [], "jobs": []}
+    (tmp_path / "sweep.json").write_text(json.dumps({"format": "tflq.sweep", "version": 1, **document}))
+    (tmp_path / "results.jsonl").write_text((json.dumps(passing(0)) + "\n") * 2)
+    for line in (["merge", str(tmp_path), "-o", str(tmp_path / "out")], ["page", str(tmp_path)]):
+        assert run(["sweep", *line]) == 2
+        assert "results.jsonl:2: nets/net_0000 [integer] is in line 1, too; " in capsys.readouterr().err
 
 
 def test_noise_is_not_slower() -> None:

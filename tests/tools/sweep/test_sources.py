@@ -160,3 +160,10 @@ def test_parts_are_apart_and_together_all(models: Path) -> None:
     for wrong in ("0/3", "4/3", "x"):
         with pytest.raises(OptionError):
             read_shard(wrong)
+
+
+def test_a_target_that_is_not_known_has_its_line_in_the_manifest(tmp_path: Path) -> None:
+    manifest = tmp_path / "m.toml"
+    manifest.write_text('version = 1\n\n[[model]]\npath = "x.tflite"\ntargets = ["kernels", "nosuch"]\n')
+    with pytest.raises(OptionError, match=r"m\.toml:5: target 'nosuch' is not known; known: integer, "):
+        read_manifest(manifest)

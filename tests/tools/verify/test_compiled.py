@@ -42,6 +42,10 @@ def test_what_does_not_compile_or_ends_is_a_failure(source: Path) -> None:
     text = source.read_text()
     source.write_text(text.replace("return 0;", "return nothing;"))
     assert "it does not compile" in str(tflq.verify(MODEL, source).failures[0])
+    source.write_text("return 0;\n".join(text.rsplit("return 0;\n}", 1)))
+    failure = str(tflq.verify(MODEL, source).failures[0])
+    assert f"{source}, behind its end" in failure
+    assert "main.c" not in failure
     source.write_text(text.replace("return 0;", "*(volatile int *)0 = 1; return 0;"))
     assert "the program ended" in str(tflq.verify(MODEL, source).failures[0])
 
@@ -52,6 +56,13 @@ def test_without_a_compiler_it_says_so_in_a_line(
     monkeypatch.setenv("CC", "cc")  # what the command sets goes with the test
     assert main.run(["verify", str(MODEL), str(source), "--cc", "no-such-compiler -O1"]) == 2
     assert "there is no C compiler 'no-such-compiler'" in capfd.readouterr().err
+
+
+def test_a_source_without_its_header_is_called_that(source: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    source.with_suffix(".h").unlink()
+    assert main.run(["verify", str(MODEL), str(source)]) == 2
+    said = f"{source}: its header {source.with_suffix('.h')} is not there; put it beside the source"
+    assert said in capfd.readouterr().err
 
 
 def test_a_source_of_others_is_no_model(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

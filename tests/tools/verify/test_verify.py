@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import tflq
+from tflq.cli.main import run
 from tflq.ir.core import Buffer
 from tflq.tools.verify.tflite_runner import TfliteRunner
 
@@ -30,8 +31,22 @@ def test_a_model_equals_itself(models: Path) -> None:
     assert (result.verdict, result.failures, result.interface) == ("equal", [], [])
     assert [run.inputs for run in result.runs] == ["random 0", "random 1", "minimum", "maximum", "zero point"]
     assert result.layers is not None
-    assert (result.layers.compared, result.layers.results) == (9, 9)
+    assert (result.layers.compared, result.layers.results, result.layers.missing) == (9, 9, ())
     assert result.interpreter
+
+
+def test_results_that_no_tensor_of_the_other_model_has_are_named(
+    models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    module = tflq.read(models / "cnn_int8.tflite")
+    renamed = module.main.ops[3].results[0]
+    was, renamed.name = renamed.name, "elsewhere"
+    tflq.write(module, tmp_path / "b.tflite")
+    command = ["verify", str(models / "cnn_int8.tflite"), str(tmp_path / "b.tflite"), "--layers", "--seeds", "1"]
+    assert run(command) == 0
+    out = capsys.readouterr().out
+    assert "8 of 9 operator results compared, all equal" in out
+    assert f"not compared, as the second model has no tensor of that name: ADD 3 '{was}'" in out
 
 
 def test_the_first_diverging_tensor_is_named(models: Path) -> None:

@@ -56,7 +56,15 @@ def identifier(name: str | None, stem: str = "") -> str:
 def comment(text: str, most: int | None = 120) -> str:
     """A text of a model as it may stand in a comment: no character of it can end the comment or join lines. Others than
     the plain ones are bytes after %, as in a URL."""
-    return _COMMENT.sub(lambda c: "".join(f"%{b:02X}" for b in c[0].encode("utf-8", "surrogatepass")), text)[:most]
+    return _COMMENT.sub(lambda c: "".join(f"%{b:02X}" for b in _bytes(c[0])), text)[:most]
+
+
+def _bytes(character: str) -> bytes:
+    """A character in UTF-8; one that stands for a byte of a file that is not UTF-8 is that byte."""
+    try:
+        return character.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return character.encode("utf-8", "surrogatepass")
 
 
 def c_type(value: Value) -> str:

@@ -99,7 +99,7 @@ class Writer:
             f"arena {program.plan.size} bytes, state {program.state_bytes}, constants {program.constant_bytes}",
             f"multiply-accumulates: {program.products}",
             "The compiler must have two's complement, arithmetic right shifts and 8 bits a byte, which is checked.",
-            "-O3 pays; int8 sums become vectors with it. No function calls another than those of this file.",
+            "-O3 pays; int8 sums become vectors with it. Only functions of this file are called.",
         ]
         if program.has_floats:
             lines.append("With floats: no -ffast-math, no contraction (-ffp-contract=off), FLT_EVAL_METHOD 0.")

@@ -22,7 +22,7 @@ class Tflite(Backend):
 
     name = "tflite"
     form = "kernels"
-    targets = ("integer", "kernels", "portable", "tflm")
+    targets = ("integer", "kernels", "portable", "tflm", "int8", "int16x8", "uint8")
     states = ("kept", "variables")
     builtins = True
     interpreted = True

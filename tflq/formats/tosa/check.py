@@ -118,8 +118,8 @@ def _signatures(module: Module) -> Iterator[Signature]:
 
 
 class CheckTosa(Pass):
-    """UnsupportedError lists what the target does not take; what the module needs is noted (`Requirements`). `static`:
-    dims that are not known are listed as well."""
+    """Checks that the target takes the module, and notes what that needs (`Requirements`). UnsupportedError lists what
+    it does not take; with `static` also dims that are not known."""
 
     name: ClassVar[str] = "check-tosa"
     title: ClassVar[str] = "check of the result"
@@ -147,7 +147,8 @@ def check(module: Module, target: Target, *, static: bool = False) -> Requiremen
 
 
 class CheckLaws(Pass):
-    """InvalidModelError for the first operator that TOSA does not allow on any target, as a file may hold it."""
+    """Checks that TOSA allows each operator on some target, as a file may hold it. InvalidModelError names the first
+    that it does not allow."""
 
     name: ClassVar[str] = "check-laws"
     title: ClassVar[str] = "check of the source"

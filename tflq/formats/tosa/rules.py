@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final
 
-from tflq.base.errors import TflqError
+from tflq.base.errors import TflqError, unknown_target
 from tflq.base.files import FilePath, resource
 from tflq.ir.core import op_names
 from tflq.ir.types import ScalarType
@@ -134,6 +134,8 @@ def load_target(path: FilePath | None = None) -> Target:
     if path is None:
         rules, choices = default_rules()
     else:
+        if path not in DEVICES and not os.fspath(path).endswith(".toml") and not os.path.exists(path):
+            raise unknown_target(path, ("tosa", *DEVICES), "tosa")
         file = resource(f"rules/{path}.toml") if path in DEVICES else path
         rules, choices = read_rules(file, resource("rules/tosa.toml"))
     return Target(choices.profiles, choices.extensions, choices.level, choices.specification, rules)

@@ -191,9 +191,14 @@ class Search:
     alone: tuple[Step, ...] = ()
     steps: tuple[Step, ...] = ()
 
+    @property
+    def unit(self) -> str:
+        """Unit of the metric, for texts: " dB", or "" for a function's."""
+        return " dB" if self.metric == "decibels" else ""
+
     def lines(self) -> list[str]:
         """The steps of the search, as text."""
-        unit = " dB" if self.metric == "decibels" else ""
+        unit = self.unit
         on = f"on {self.judged} samples not calibrated with" + (f" ({self.calibrated} were)" if self.calibrated else "")
         lines = [f"{self.metric} {self.before:.2f} → {self.after:.2f}, at least {self.least:g}, {on}"]
         for step in self.steps:
@@ -230,7 +235,7 @@ def restore_float(rows: Sequence[QuantizedRow], measure: Measure, least: float, 
             rules, value = more, now
         if value >= least:
             return replace(search, after=value, alone=tuple(alone), steps=tuple(steps))
-    what = f"the outputs do not come nearer than {value:.2f}, and {least:g} is asked for"
+    what = f"the outputs come no nearer than {value:.2f}{search.unit}, and {least:g}{search.unit} is asked for"
     raise OptionError(Reason(what, value=least, remedy="ask for less, or take a scheme of more bits"))
 
 

@@ -14,13 +14,13 @@ import numpy as np
 
 from tflq.analysis.statistics import Method, Statistics, observed_range, read_statistics
 from tflq.base.errors import OptionError, Reason, check_choice, check_flags, check_number
-from tflq.base.files import FilePath, check_outputs, on_disk, replace_file
+from tflq.base.files import FilePath, check_outputs, replace_file
 from tflq.dialects.regions import Stats
 from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.dialects.traits import ReadsShapes
 from tflq.formats.backend import DEFAULT, named_by
 from tflq.formats.mlir.annotations import drop_annotations
-from tflq.formats.sources import read, write
+from tflq.formats.sources import on_disk, read, write
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.rewriting import forget_constants, insert_after, remove_unneeded, replace_values
 from tflq.ir.types import ElementType, QuantizedType, ScalarType, f32, i8, i16, is_float, is_quantized, ui8
@@ -397,7 +397,7 @@ def _nothing(rows: Sequence[QuantizedRow], *, has_ranges: bool) -> OptionError:
         text = f"the target has no kernel for any operator of the network: {rows[0].operator}: {rows[0].why}"
         return OptionError(Reason(text, value=rows[0].operator, remedy="list kernels for quantized numbers in it"))
     what = "nothing in the network says how its activations are to be quantized"
-    return OptionError(Reason(what, remedy="give a file of tflq calibrate (statistics), or samples (calibration)"))
+    return OptionError(Reason(what, remedy="give --statistics (a file of tflq calibrate) or --calibration (samples)"))
 
 
 # Inputs and outputs as stored integers, instead of reals with a cast.

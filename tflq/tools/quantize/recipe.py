@@ -161,7 +161,8 @@ def _rule(table: Any, where: str, at: Rule, default: Settings) -> Rule:
         if key not in known:
             raise at.error(f"{where}: '{key}' is not a key of a rule", choices(key, known), key)
         if key != "blocks" and (not isinstance(value, str) or not value):
-            raise at.error(f"{where}: {key} = {value!r} is not a text", 'write it in quotes: scheme = "int8"', value)
+            what = "is empty" if value == "" else "is not a text"
+            raise at.error(f"{where}: {key} = {value!r} {what}", f'write it in quotes: {key} = "..."', value)
     if not _WHERE.keys() & table.keys():
         raise at.error(f"{where} does not say of which operators it is", f"give {', '.join(_WHERE)}, or several")
     if not set(_WHAT) & table.keys():
@@ -273,7 +274,9 @@ def _unmatched(module: Module, rule: Rule) -> OptionError:
         if text and not any(map(matcher(text), names)):
             return rule.error(f"{what} '{text}'", near(text, names), text)
     if rule.operator and rule.operator not in operators:
-        return rule.error(f"there is no operator '{rule.operator}'", choices(rule.operator, operators), rule.operator)
+        return rule.error(
+            f"the network has no operator '{rule.operator}'", choices(rule.operator, operators), rule.operator
+        )
     keys = ", ".join(f"{key} = '{getattr(rule, name)}'" for key, name in _WHERE.items() if getattr(rule, name))
     return rule.error(f"no operator fits {keys} at once", "leave out one of them")
 

@@ -80,7 +80,10 @@ class Quantization:
         reasons = Counter((row.operator, row.why) for row in self.kept)
         notes = Counter((row.operator, row.note) for row in self.rows if row.note)
         lines = [f"{quantized} of {len(self.rows)} operators are quantized"]
-        lines += [f"{count} {operator} stay float: {why}" for (operator, why), count in reasons.items()]
+        lines += [
+            f"{count} {operator} {'stays' if count == 1 else 'stay'} float: {why}"
+            for (operator, why), count in reasons.items()
+        ]
         return "\n".join(lines + [f"{count} {operator}: {note}" for (operator, note), count in notes.items()])
 
     def to_json(self) -> dict[str, Any]:

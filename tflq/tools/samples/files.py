@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import struct
 import tokenize
 import zipfile
@@ -12,6 +13,7 @@ from abc import ABC
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from errno import EINVAL
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -54,13 +56,14 @@ class Images:
 
 
 def _levels(name: str, value: Level | None) -> tuple[float, ...]:
-    remedy = "state both: mean=127.5, scale=1 / 127.5, or a number for each channel"
+    remedy = "give both, one number or one for each channel: --mean 127.5 --scale 0.00784 (in Python: mean=, scale=)"
     try:
         levels = np.asarray([] if value is None else value, np.float64).reshape(-1)
     except (TypeError, ValueError):
         levels = np.zeros(0)
     if levels.size not in (1, 3) or not np.isfinite(levels).all():
-        what = f"{name}={value!r}: the mean and the scale of images are numbers, one or one for each channel"
+        listed = "not given" if value is None else re.sub(r"[()\[\] ]", "", str(value)).rstrip(",")
+        what = f"the {name} of images is {listed}: it must be one finite number, or three"
         raise OptionError(Reason(what, value=str(value), remedy=remedy))
     return tuple(levels.tolist())
 
@@ -107,6 +110,10 @@ def _reading(path: Path, what: str, *more: type[Exception]) -> Iterator[None]:
             yield
         except TflqError:
             raise
+        except OSError as error:
+            if error.errno != EINVAL:
+                raise
+            raise FileError(str(path), f"not a readable {what}: it names a place before its begin") from error
         except (*DAMAGED, *more) as error:
             raise FileError(str(path), f"not a readable {what}: {str(error)[:_MOST]}") from error
 

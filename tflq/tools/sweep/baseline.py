@@ -13,6 +13,7 @@ from typing import Annotated, Any, Final, Literal, Required, TypedDict, cast, ge
 from tflq.base.documents import exactly, read_json
 from tflq.base.errors import OptionError, Reason
 from tflq.base.files import file_errors, replace_file, text_bytes
+from tflq.tools.sweep.fields import Amount, Count, PathCounts
 from tflq.tools.sweep.store import (
     ARTIFACTS,
     FILES,
@@ -23,7 +24,7 @@ from tflq.tools.sweep.store import (
     read_results,
     read_settings,
 )
-from tflq.tools.sweep.task import MACHINE, Key, Result, how_far, in_part, key_of, label
+from tflq.tools.sweep.task import MACHINE, Key, Result, cause_of, how_far, in_part, key_of, label
 
 BASELINE: Final = "baseline.json"
 FORMAT: Final = "tflq.sweep-baseline"
@@ -46,13 +47,13 @@ class Entry:
     why: str = ""
     cause: str = ""
     sha256: str = ""
-    bytes: int = 0
-    converted: int = 0
+    bytes: Count = 0
+    converted: Count = 0
     converted_sha256: str = ""
     numbers: tuple[str, ...] = ()
-    paths: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    paths: Mapping[str, PathCounts] = field(default_factory=dict)
     static: bool | None = None
-    seconds: float = 0.0
+    seconds: Amount = 0.0
     cpu: str = ""
 
     @property
@@ -215,6 +216,11 @@ def compare(before: Iterable[Entry], now: Iterable[Entry]) -> list[Change]:
     return in_order(changes)
 
 
+def _cause(entry: Entry) -> str:
+    """The cause of a failure, made anew: an earlier release may have left out other names and numbers."""
+    return cause_of(entry.status, entry.why) if entry.why else entry.cause
+
+
 def _changes(a: Entry, b: Entry) -> Iterable[Change]:
     def change(kind: Kind, what: str) -> Change:
         return Change(kind, b.id, b.target, what)
@@ -228,9 +234,9 @@ def _changes(a: Entry, b: Entry) -> Iterable[Change]:
             yield change("failing", f"{_words(b)}; was {a.status}")
         else:
             yield change("cause", f"{_words(b)}; was {_words(a)}")
-    elif a.cause != b.cause and b.status != "differs":
+    elif _cause(a) != _cause(b) and b.status != "differs":
         yield change("cause", f"{_words(b)}; was {_words(a)}")
-    elif b.status == "differs" and (a.numbers, a.cause) != (b.numbers, b.cause):
+    elif b.status == "differs" and (a.numbers, _cause(a)) != (b.numbers, _cause(b)):
         new_numbers = [text for text in b.numbers if text not in a.numbers] or [b.why]
         yield change("numbers", f"{new_numbers[0]}; was {next((t for t in a.numbers if t not in b.numbers), a.why)}")
     if b.status == "ok" and not b.expected:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Final, Required, TypedDict
 
 from tflq.base.documents import Check, exactly
+from tflq.conversion.report import PATHS
 from tflq.tools.sweep.task import RESULT_FORMAT, RESULT_VERSION, Status
 
 SETTINGS_FORMAT: Final = "tflq.sweep"
@@ -23,6 +24,7 @@ _POWER: Final = re.compile(r"-?\d{1,4}")
 Count = Annotated[int, Check("a whole number, from 0 on", lambda number: number >= 0)]
 Amount = Annotated[float, Check("a number from 0 to 2^63", lambda number: 0 <= number <= _MOST)]
 Counts = Mapping[str, Count]
+PathCounts = Annotated[Counts, Check(f"counts by path: {', '.join(PATHS)}", lambda counts: counts.keys() <= {*PATHS})]
 Part = Annotated[list[int], Check("a part of a sweep: [1, 4] is the first of four", lambda part: is_part(*part))]
 Artifacts = Annotated[str, Check("'artifacts/NAME', a folder next to the results", _ARTIFACTS.fullmatch)]
 Powers = Annotated[Counts, Check("counts by power of two", lambda counts: all(map(_POWER.fullmatch, counts)))]
@@ -107,7 +109,7 @@ class Cost(TypedDict, total=False):
 
 class Operators(TypedDict, total=False):
     counts: Counts
-    paths: Mapping[str, Counts]
+    paths: Mapping[str, PathCounts]
     before: Counts
     after: Counts
     reasons: Counts

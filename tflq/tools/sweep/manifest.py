@@ -51,8 +51,10 @@ from threading import Lock
 from typing import Annotated, Any, Final, Protocol, Required, Self, TypedDict
 
 from tflq.base.documents import Check, TomlFile, exactly
-from tflq.base.errors import FileError, OptionError, to_install
-from tflq.base.files import FilePath, check_link, on_disk, reads_once, replace_file
+from tflq.base.errors import FileError, OptionError, Reason, to_install
+from tflq.base.files import FilePath, check_link, reads_once, replace_file
+from tflq.formats.backend import of_target
+from tflq.formats.sources import on_disk
 from tflq.tools.sweep.task import Expectation, Model, Result, Status
 
 SUFFIX: Final = ".tflite"
@@ -106,10 +108,26 @@ def _has_place(entry: Mapping[str, Any]) -> bool:
 def read_manifest(path: Path) -> list[Model]:
     """The models of a manifest, in its order. OptionError names line, entry and key of what is wrong, FileError a
     pattern that no file matches."""
-    document: _Document = TomlFile(path).checked(_Document, "a manifest")
+    file = TomlFile(path)
+    document: _Document = file.checked(_Document, "a manifest")
+    _check_targets(file, ("targets",), document.get("targets", []))
+    for i, entry in enumerate(document.get("model", [])):
+        _check_targets(file, ("model", i, "targets"), entry.get("targets", []))
     common = _expectations(document.get("expect", []))
     entries = enumerate(document.get("model", []))
     return [model for i, entry in entries for model in _of_entry(path, i, entry, document.get("targets", []), common)]
+
+
+def _check_targets(file: TomlFile, place: tuple[str | int, ...], targets: Sequence[str]) -> None:
+    """OptionError for a target that is neither known nor a file."""
+    for target in targets:
+        try:
+            of_target(target, static=True)
+        except OptionError as error:
+            what, line = error.reason, str(file.locate(place)[0])
+            if what.path:  # a fault of a target's own file
+                raise
+            raise OptionError(Reason(what.what, file.path, place=line, value=target, remedy=what.remedy)) from error
 
 
 def _of_entry(

@@ -326,8 +326,9 @@ def _failure(error: TflqError) -> dict[str, Any]:
     status = "invalid" if isinstance(error, InvalidModelError) else "refused"
     reasons = [_plain(reason) for reason in error.reasons[:LISTED]]
     first = error.reasons[0]
-    place = f"{first.opcode}: " if first.opcode else ""
-    return {"status": status, "why": place + first.what, "reasons": reasons, "reason_count": len(error.reasons)}
+    where = first.opcode or first.place
+    why = f"{where}: {first.what}" if where else first.what
+    return {"status": status, "why": why, "reasons": reasons, "reason_count": len(error.reasons)}
 
 
 def _plain(reason: Reason) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from tflq.base.documents import read_json, read_json_lines
 from tflq.base.errors import FileError, OptionError, Reason
 from tflq.base.files import check_outputs, file_errors, replace_file, replace_files
 from tflq.tools.sweep.fields import MOST_PARTS, SETTINGS_FORMAT, SETTINGS_VERSION, Line, Settings, is_part
-from tflq.tools.sweep.task import MACHINE, Key, Model, Result, in_part, key_of, write_all
+from tflq.tools.sweep.task import MACHINE, Key, Model, Result, in_part, key_of, label, write_all
 
 # What two sweeps were started with, and how to say what differs.
 
@@ -235,8 +235,15 @@ def read_settings(folder: Path) -> dict[str, Any]:
 
 def read_results(folder: Path) -> Iterator[Result]:
     """The results in a folder, one by one. A torn last line, of a sweep that was killed, is left out. FileError if they
-    cannot be read, OptionError for a line with a fault."""
-    return read_json_lines(_file_in(folder, RESULTS), Line, "the result of a sweep", remedy="sweep anew")
+    cannot be read, OptionError for a line with a fault, or for a model and target that an earlier line has."""
+    path = _file_in(folder, RESULTS)
+    lines: dict[Key, int] = {}
+    for number, result in enumerate(read_json_lines(path, Line, "the result of a sweep", remedy="sweep anew"), 1):
+        key = key_of(result)
+        if (first := lines.setdefault(key, number)) != number:
+            what = f"{label(key)} is in line {first}, too"
+            raise OptionError(Reason(what, str(path), place=str(number), remedy="leave one of the lines out"))
+        yield result
 
 
 def _file_in(folder: Path, name: str) -> Path:

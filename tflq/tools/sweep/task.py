@@ -479,6 +479,7 @@ def cause_of(status: str, why: str) -> str:
         return ""
     text = re.sub(r"(?<!\w)'[^']*'", "'…'", why.splitlines()[0] if why else "")
     text = re.sub(r"\b[0-9a-f]{32,}\b", "…", text)
-    text = re.sub(r"(?<![\w.])(?<!SHA-)[-+]?\d[\d.,x]*(e[-+]?\d+)?\b", "N", text)
+    text = re.sub(r"(?<![\w.])(?<!SHA-)[-+]?\d[\d.,x]*(e[-+]?\d+)?\b", "…", text)
+    text = re.sub(r"\b\w+://\S*[^\s:;,.]", "URL", text)
     text = re.sub(r"(/[\w.+-]+)+", "PATH", text)
     return f"{status}: {text}" if text else status

@@ -83,7 +83,7 @@ def compare_models(a: Source, b: Source, options: Options, *, on_named_kernels: 
         path_a, path_b = (stack.enter_context(path_of(source)) for source in (a, b))
         if on_named_kernels:
             options = _on_named_kernels(options, path_b)
-        result = Verification(label_of(a, path_a), label_of(b, path_b), options.resolver, tolerance=options.tolerance)
+        result = Verification(label_of(a), label_of(b), options.resolver, tolerance=options.tolerance)
         result.time = [] if options.time else None
         _Comparison(result, options, stack).run(path_a, path_b)
         return result
@@ -451,9 +451,11 @@ class _Comparison:
             runner.release()
         self._total += sum(len(inner.plan.chunks) for inner in self._inner)
         results: dict[str, int] = {}
+        missing: dict[str, Sequence[Named]] = {}
         every: list[Divergence] = []
         for inner in self._inner:
             results[inner.case.key] = inner.plan.results
+            missing[inner.case.key] = inner.plan.missing
             for chunk in inner.plan.chunks:
                 self._say("operator results")
                 if self._fatal:
@@ -467,7 +469,8 @@ class _Comparison:
                 self._done += 1
         compared = {(d.entry, d.tensor) for d in every}
         diverging = tuple(d for d in every if not d.difference.equal)
-        self.result.layers = Layers(sum(results.values()), len(compared), diverging, tuple(every))
+        listed = tuple(f"{n.opcode} {n.operator} '{n.tensor}'" for named in missing.values() for n in named)
+        self.result.layers = Layers(sum(results.values()), len(compared), diverging, tuple(every), listed)
 
     def _chunk(
         self,

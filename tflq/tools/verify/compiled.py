@@ -21,7 +21,7 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from tflq.base.errors import InvalidModelError, OptionError, Reason
+from tflq.base.errors import FileError, InvalidModelError, OptionError, Reason
 from tflq.base.files import file_errors
 from tflq.base.processes import how_ended, last_words, limited
 from tflq.ir.core import Function, Module, Value
@@ -73,6 +73,9 @@ class _Interface:
 
     def __init__(self, path: str) -> None:
         header = os.path.splitext(path)[0] + ".h"
+        if os.path.exists(path) and not os.path.exists(header):
+            what, remedy = f"its header {header} is not there", "put it beside the source, as tflq convert wrote it"
+            raise FileError(path, what, remedy=remedy)
         with file_errors(header):
             self.text = Path(header).read_text("utf-8", "replace")
         with file_errors(path):
@@ -95,7 +98,10 @@ def _value(path: str, type: str, dims: str, name: str) -> Value:
     """The tensor that a comment describes."""
     if type not in _TYPES:
         raise InvalidModelError("", f"a tensor of {type}", path=path)
-    return Value(TensorType(tuple(map(int, filter(None, dims.split(",")))), SCALARS[_TYPES[type]]), unquote(name))
+    return Value(
+        TensorType(tuple(map(int, filter(None, dims.split(",")))), SCALARS[_TYPES[type]]),
+        unquote(name, errors="surrogateescape"),
+    )
 
 
 class _Program:
@@ -127,7 +133,9 @@ class _Program:
             raise RunError(f"the compiler takes more than {self._timeout:g} s", fatal=True) from None
         if ended.returncode:
             lines = ended.stderr.decode(errors="replace").strip().splitlines() or [how_ended(ended.returncode)]
-            raise RunError(f"it does not compile: {next((x for x in lines if 'error' in x), lines[-1])}", fatal=True)
+            line = next((x for x in lines if "error" in x), lines[-1])
+            line = re.sub(rf"{re.escape(str(main))}(:\d+)*", f"{path}, behind its end", line)
+            raise RunError(f"it does not compile: {line}", fatal=True)
         words = [program, *([f"{stem}.bin"] if interface.blob else [])]
         pipe = subprocess.PIPE
         self._child = subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=self._log, cwd=self._folder.name)  # noqa: S603

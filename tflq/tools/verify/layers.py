@@ -39,10 +39,12 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Tensors to fetch from copies of either model, per copy; `results`: their number in the original."""
+    """Tensors to fetch from copies of either model, per copy. results: their number in the original. missing: those
+    whose name the second model lacks, or has twice."""
 
     results: int
     chunks: tuple[tuple[Named, ...], ...]
+    missing: tuple[Named, ...]
 
 
 def plan(a: AnyRunner, b: AnyRunner, key: str, besides: Collection[str]) -> Plan:
@@ -53,7 +55,8 @@ def plan(a: AnyRunner, b: AnyRunner, key: str, besides: Collection[str]) -> Plan
     named = [each for each in results if each.tensor in there]
     names = [each.tensor for each in named]
     sizes = [max(pair) for pair in zip(a.sizes(key, names), b.sizes(key, names), strict=True)]
-    return Plan(len(results), tuple(_chunks(named, sizes)))
+    missing = tuple(each for each in results if each.tensor not in there and each.tensor not in besides)
+    return Plan(len(results), tuple(_chunks(named, sizes)), missing)
 
 
 def _results(runner: AnyRunner, key: str) -> Iterable[Named]:

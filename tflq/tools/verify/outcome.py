@@ -199,12 +199,14 @@ class Layers:
         diverging: Those that differ, in the order of operators. One that differs at several shapes of the inputs is
             listed once for each.
         every: All that were compared, in the same way.
+        missing: Those whose name the second model lacks, or has twice, such as "SOFTMAX 8 'probs'".
     """
 
     results: int
     compared: int
     diverging: tuple[Divergence, ...]
     every: tuple[Divergence, ...] = ()
+    missing: tuple[str, ...] = ()
 
     @property
     def first(self) -> Divergence | None:
@@ -214,7 +216,12 @@ class Layers:
     def to_json(self) -> dict[str, Any]:
         """The comparison as in `tflq verify --json`: docs/json.md."""
         diverging = [d.to_json() for d in self.diverging]
-        return {"results": self.results, "compared": self.compared, "diverging": diverging}
+        return {
+            "results": self.results,
+            "compared": self.compared,
+            "diverging": diverging,
+            "missing": list(self.missing),
+        }
 
 
 @dataclass(frozen=True, slots=True)

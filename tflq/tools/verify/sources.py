@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from tflq.base.errors import FileError, InvalidModelError
-from tflq.base.files import FilePath, check_link, on_disk, reads_once
+from tflq.base.files import FilePath, check_link, reads_once
 from tflq.formats.backend import opening
 from tflq.formats.flatbuffer.structure import folder_error, refuse_damaged
+from tflq.formats.sources import on_disk
 from tflq.tools.verify.inputs import Source
 
 
@@ -27,20 +28,25 @@ def path_of(source: Source) -> Iterator[str]:
         if not Path(source).exists():
             raise FileError(os.fspath(source), "there is no such file")
         if not reads_once(source):
-            format = opening(os.fspath(source))
-            if format.interpreted:
-                refuse_damaged(source)
-            elif format.name == "onnx" and find_spec("onnx"):
-                onnx_model(source, data=False)
-            yield os.fspath(source)
+            yield _whole(os.fspath(source))
             return
     with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
         if isinstance(source, (str, os.PathLike)):
-            yield on_disk(source, folder)
+            yield _whole(on_disk(source, folder))
             return
         path = Path(folder, "model")
         path.write_bytes(source if isinstance(source, (bytes, bytearray, memoryview)) else source.read())
-        yield str(path)
+        yield _whole(str(path))
+
+
+def _whole(path: str) -> str:
+    """The path of a file that is whole, as far as its bytes say. InvalidModelError of another one."""
+    format = opening(path)
+    if format.interpreted:
+        refuse_damaged(path)
+    elif format.name == "onnx" and find_spec("onnx"):
+        onnx_model(path, data=False)
+    return path
 
 
 def onnx_model(path: FilePath, *, data: bool = True) -> Any:
@@ -66,6 +72,8 @@ def onnx_metadata(path: FilePath) -> dict[str, bytes]:
     return {str(key): value if isinstance(value, bytes) else value.encode() for key, value in rows}
 
 
-def label_of(source: Source, path: str) -> str:
-    """The name of a source in what is printed. path: where it is."""
-    return path if isinstance(source, (str, os.PathLike)) else str(getattr(source, "name", "") or "<bytes>")
+def label_of(source: Source) -> str:
+    """The name of a source in what is printed."""
+    return (
+        os.fspath(source) if isinstance(source, (str, os.PathLike)) else str(getattr(source, "name", "") or "<bytes>")
+    )

@@ -135,7 +135,8 @@ def _select(op: Op, k: Kernels, restricted: Callable[[Op, Kernels], Value | list
 
 
 class CheckLegality(Pass):
-    """UnsupportedError lists what the target may not hold. `mac`: the form of multiply-accumulate."""
+    """Checks that the target has each operator. UnsupportedError lists those that it lacks. `mac`: the form of
+    multiply-accumulate."""
 
     name: ClassVar[str] = "check-legality"
     title: ClassVar[str] = "check of the result"

@@ -49,6 +49,7 @@ function costPlot(c, name, words, targets) {
 
 function spread(ratios, name) {
   ratios.sort((a, b) => a - b);
+  if (ratios.length === 1) return `${name}${times(ratios[0])}`;
   return ratios.length ? `${name}${times(ratios[ratios.length >> 1])} in the median, ${times(ratios[0])} to ${times(ratios[ratios.length - 1])}` : "";
 }
 

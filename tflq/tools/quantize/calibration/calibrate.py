@@ -26,10 +26,10 @@ from tflq.analysis.statistics import (
     write_statistics,
 )
 from tflq.base.errors import OptionError, Reason, check_flags, check_number
-from tflq.base.files import FilePath, check_outputs, on_disk
+from tflq.base.files import FilePath, check_outputs
 from tflq.dialects.regions import StatsRef
 from tflq.formats.mlir.annotations import drop_annotations
-from tflq.formats.sources import read, write
+from tflq.formats.sources import on_disk, read, write
 from tflq.formats.tflite.lowering.naming import NameTensors
 from tflq.ir.core import Buffer, Function, Module, Op, Value
 from tflq.ir.text.print_types import type_text
@@ -119,8 +119,8 @@ def calibrate(
         What was seen.
 
     Raises:
-        OptionError: No samples; samples of another shape, dtype or name; values that are not finite; options that do
-            not fit.
+        OptionError: A model without float tensors; no samples; samples of another shape, dtype or name; values that
+            are not finite; options that do not fit.
         InvalidModelError: The interpreter refuses the model.
         FileError: A file cannot be read or written.
 
@@ -142,9 +142,13 @@ def calibrate(
         check_outputs([("the statistics", destination)], inputs=[source, data], force=force or resume)
     with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
         model = _Model(os.fspath(source), signature, folder, bins=histogram)
+        if not model.digests:
+            what = "none of its tensors is float: there is nothing to calibrate"
+            raise OptionError(Reason(what, os.fspath(source), remedy="give the float network that it was made of"))
         chosen_samples = drawn(samples_of(data, model.entry, Images.of(mean, scale)), samples, seed)
         part = None if destination is None else _part(Path(destination))
-        run = _Run(model, part, ignore_nonfinite=ignore_nonfinite, observer=observer)
+        named = os.fspath(data) if isinstance(data, (str, os.PathLike)) else ""
+        run = _Run(model, part, named, ignore_nonfinite=ignore_nonfinite, observer=observer)
         if resume and destination is not None and part is not None:
             earlier = next((place for place in (part, Path(destination)) if place.exists()), None)
             if earlier is not None:
@@ -189,9 +193,13 @@ class _Model:
 class _Run:
     """One calibration: samples go to processes, in order, and what these saw is joined."""
 
-    def __init__(self, model: _Model, part: Path | None, *, ignore_nonfinite: bool, observer: Observer | None) -> None:
+    def __init__(
+        self, model: _Model, part: Path | None, data: str, *, ignore_nonfinite: bool, observer: Observer | None
+    ) -> None:
+        """data: the path of the samples, for messages."""
         self.model = model
         self.part = part
+        self.data = data
         self.ignore_nonfinite = ignore_nonfinite
         self.observer = observer
         self.before = Statistics({})
@@ -219,7 +227,7 @@ class _Run:
                 write_statistics(self.part, joining.result(), force=True)
                 self.saved = time.monotonic()
         if not joining:
-            raise OptionError(Reason("there are no samples to calibrate with", remedy="give at least one"))
+            raise OptionError(Reason("there are no samples to calibrate with", self.data, remedy="give at least one"))
         return joining.result()
 
     def _unchanged(self, parts: Iterable[Statistics]) -> Iterator[Statistics]:
@@ -229,12 +237,12 @@ class _Run:
             for digest in part.samples:
                 if digest != self.before.samples[done]:
                     what = f"sample {done} is not the one that the statistics to resume are of"
-                    raise OptionError(Reason(what, value=done, remedy="give the same data, or start anew"))
+                    raise OptionError(Reason(what, self.data, value=done, remedy="give the same data, or start anew"))
                 done += 1
             yield part
         if done < len(self.before.samples):
             what = f"the statistics to resume are of {len(self.before.samples)} samples, and the data has {done}"
-            raise OptionError(Reason(what, value=done, remedy="give the same data, or start anew"))
+            raise OptionError(Reason(what, self.data, value=done, remedy="give the same data, or start anew"))
 
     def _seen(
         self, batches: Batches, keys: list[str], workers: int, count: int | None, most: int | None = None
@@ -253,7 +261,7 @@ class _Run:
             number = self.done + int(column)
             what = f"sample {number} gives NaN or infinity at '{keys[row]}'"
             remedy = "mend the sample, or leave out what is not finite: tflq calibrate --ignore-nonfinite"
-            raise OptionError(Reason(what, tensor=keys[row], value=number, remedy=remedy))
+            raise OptionError(Reason(what, self.data, tensor=keys[row], value=number, remedy=remedy))
         self.done += len(seen.samples)
         points = statistics_of(seen, [self.model.digests[key] for key in keys])
         return Statistics(dict(zip(keys, points, strict=True)), seen.samples)

@@ -9,6 +9,7 @@ added together, and divided by their own errors.
 from __future__ import annotations
 
 import math
+import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -18,10 +19,10 @@ from typing import Any, Final
 import numpy as np
 
 from tflq.base.errors import OptionError, Reason, check_flags, check_number
-from tflq.base.files import FilePath, check_outputs, on_disk, replace_files, text_bytes
+from tflq.base.files import FilePath, check_outputs, replace_files, text_bytes
 from tflq.dialects.effects import callees, is_pure
 from tflq.dialects.tfl.arithmetic import Add
-from tflq.formats.sources import read, write
+from tflq.formats.sources import on_disk, read, write
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.rewriting import copied
 from tflq.ir.text.print_types import shape_text
@@ -118,7 +119,8 @@ def debug(
         networks = _Networks(on_disk(floats, folder), on_disk(quantized, folder), signature)
         chosen_samples = drawn(samples_of(data, networks.entries[0], Images.of(mean, scale)), samples, seed)
         plan = networks.plan(Path(folder, "alone.tflite"))
-        run = _Run(plan, chosen_samples, workers, observer)
+        named = os.fspath(data) if isinstance(data, (str, os.PathLike)) else ""
+        run = _Run(plan, chosen_samples, workers, observer, named)
         sums = run.compared()
         further = networks.with_errors(plan, sums, Path(folder, "injected.tflite"))
         powers = run.influences(further)
@@ -241,8 +243,10 @@ def _side(module: Module, entry: Entry) -> Side:
 class _Run:
     """A run on samples, in processes. done: how many samples there were."""
 
-    def __init__(self, plan: Plan, samples: Samples, workers: int, observer: Observer | None) -> None:
+    def __init__(self, plan: Plan, samples: Samples, workers: int, observer: Observer | None, data: str) -> None:
+        """data: the path of the samples, for messages."""
         self.plan = plan
+        self.data = data
         self.batches = Batches(samples)
         self.count = samples.count
         self.workers = workers
@@ -259,7 +263,7 @@ class _Run:
             if self.observer is not None:
                 self.observer(self.done, self.count)
         if total is None:
-            raise OptionError(Reason("there are no samples to compare on", remedy="give at least one"))
+            raise OptionError(Reason("there are no samples to compare on", self.data, remedy="give at least one"))
         return total
 
     def influences(self, plan: Plan) -> np.ndarray:

@@ -224,4 +224,4 @@ def matcher(pattern: str) -> Callable[[str], object]:
 def near(pattern: str, names: Iterable[str]) -> str:
     """The remedy for a pattern that fits none of the names: the names near it."""
     matches = difflib.get_close_matches(pattern, list(names), 3, 0.4)
-    return f"near are {', '.join(map(repr, matches))}" if matches else "see `tflq inspect` for names"
+    return f"near are {', '.join(map(repr, matches))}" if matches else "`tflq inspect --tensors` lists the names"
