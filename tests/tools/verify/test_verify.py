@@ -107,11 +107,9 @@ def test_an_abort_is_a_result_that_names_the_model(models: Path) -> None:
     assert result.failures == [f"{path}: the interpreter's process aborted (SIGABRT)"]
 
 
-def test_a_model_that_the_interpreter_refuses(models: Path) -> None:
-    good = models / "pad.tflite"
-    result = tflq.verify(good, b"this is no model, and too short")
-    assert result.verdict == "failed"
-    assert result.failures[0].startswith("<bytes>: ")
+def test_what_is_no_model_is_refused(models: Path) -> None:
+    with pytest.raises(tflq.InvalidModelError, match=r"^<bytes>: this is a text"):
+        tflq.verify(models / "pad.tflite", b"this is no model, and too short")
 
 
 def test_a_timeout_is_a_result(models: Path) -> None:

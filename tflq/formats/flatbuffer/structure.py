@@ -26,7 +26,6 @@ import numpy as np
 from tflq.base.errors import FileError, InvalidModelError
 from tflq.base.files import FilePath, file_errors
 from tflq.formats.flatbuffer.layout import SCALAR_SIZES, TFLITE, TOSA, Field, Schema, TableLayout
-from tflq.formats.flatbuffer.source import open_source
 from tflq.numerics.unary import distinct
 
 if TYPE_CHECKING:
@@ -388,15 +387,6 @@ def foreign_error(data: bytes | memoryview, path: str = "") -> InvalidModelError
     """The error for a file of another format, if that is a known one."""
     named = _named(bytes(data[:_HEAD]), data)
     return None if named is None else InvalidModelError("", named[0], hint=named[1], path=path)
-
-
-def refuse_damaged(path: FilePath) -> None:
-    """InvalidModelError for a file that is not a whole TFLite file."""
-    data, name = open_source(path)
-    try:
-        check(data)
-    except InvalidModelError as error:
-        raise error.of_file(name) from None
 
 
 def folder_error(path: str) -> FileError:

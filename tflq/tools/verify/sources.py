@@ -13,7 +13,8 @@ from typing import Any
 from tflq.base.errors import FileError, InvalidModelError
 from tflq.base.files import FilePath, check_link, reads_once
 from tflq.formats.backend import opening
-from tflq.formats.flatbuffer.structure import folder_error, refuse_damaged
+from tflq.formats.flatbuffer.source import open_source
+from tflq.formats.flatbuffer.structure import check, folder_error
 from tflq.formats.sources import on_disk
 from tflq.tools.verify.inputs import Source
 
@@ -28,24 +29,27 @@ def path_of(source: Source) -> Iterator[str]:
         if not Path(source).exists():
             raise FileError(os.fspath(source), "there is no such file")
         if not reads_once(source):
-            yield _whole(os.fspath(source))
+            yield _whole(os.fspath(source), source)
             return
     with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
         if isinstance(source, (str, os.PathLike)):
-            yield _whole(on_disk(source, folder))
+            yield _whole(on_disk(source, folder), source)
             return
         path = Path(folder, "model")
         path.write_bytes(source if isinstance(source, (bytes, bytearray, memoryview)) else source.read())
-        yield _whole(str(path))
+        yield _whole(str(path), source)
 
 
-def _whole(path: str) -> str:
-    """The path of a file that is whole, as far as its bytes say. InvalidModelError of another one."""
+def _whole(path: str, source: Source) -> str:
+    """The path of a source that is a whole file, as far as its bytes say. InvalidModelError for another one."""
     format = opening(path)
-    if format.interpreted:
-        refuse_damaged(path)
-    elif format.name == "onnx" and find_spec("onnx"):
-        onnx_model(path, data=False)
+    try:
+        if format.interpreted:
+            check(open_source(path)[0])
+        elif format.name == "onnx" and find_spec("onnx"):
+            onnx_model(path, data=False)
+    except InvalidModelError as error:
+        raise error.of_file(label_of(source)) from None
     return path
 
 
@@ -62,7 +66,7 @@ def onnx_model(path: FilePath, *, data: bool = True) -> Any:
         why = str(error)
     if why:
         hint = "was it written, or downloaded, to the end?"
-        raise InvalidModelError("", f"not an ONNX model: {why}", hint=hint, path=os.fspath(path))
+        raise InvalidModelError("", f"not an ONNX model: {why}", hint=hint)
     return model
 
 
