@@ -9,7 +9,6 @@ docs/guide/c.md says what must hold.
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import subprocess
 import tempfile
@@ -35,21 +34,18 @@ def outcome(model: Path, folder: Path, options: argparse.Namespace) -> tuple[str
         tflq.convert(model, source, format="c", choices=choices)
     except TflqError as error:
         return "refused", str(error)
-    if not source.exists():  # a source for each signature
-        source = min(folder.glob("m.*.c"))
     compiler, tested = options.cc.split(), "int main(" in source.read_text()
     sources = [source, *folder.glob("*_data.c")]
     command = [*compiler, *WARNINGS, "-o", folder / "m", *sources]
-    name = source.stem.replace(".", "_").upper()
-    command += [f"-D{name}_MAIN", "-lm"] if tested else ["-c"] if len(sources) < 2 else ["-fsyntax-only"]
+    command += ["-DM_MAIN", "-lm"] if tested else ["-c"] if len(sources) < 2 else ["-fsyntax-only"]
     checked = subprocess.run(command, capture_output=True, text=True, check=False)
     if checked.returncode:
         return "does not compile", next((x for x in checked.stderr.splitlines() if "error" in x), checked.stderr[:300])
     if tested and subprocess.run([folder / "m"], capture_output=True, check=False).returncode:
         return "self-test fails", ""
-    os.environ["CC"] = f"{options.cc} {SANITIZE}" if options.sanitize else options.cc
+    cc = f"{options.cc} {SANITIZE}" if options.sanitize else options.cc
     try:
-        result = tflq.verify(model, source, seeds=options.seeds, interface=False, timeout=300)
+        result = tflq.verify(model, source, seeds=options.seeds, interface=False, timeout=300, cc=cc)
     except TflqError as error:
         return "not verified", str(error)
     if result.incomparable:

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import subprocess
 from pathlib import Path
 from typing import Final
+from urllib.parse import unquote
 
 import pytest
 from support.growing import activations
 from support.harness import argument, one_op
-from support.on_c import COMPILER, assert_passes, compiled, need_compiler
+from support.on_c import COMPILER, assert_passes, compiled, need_compiler, placed
 
 import tflq
 from tflq.cli import main
+from tflq.formats.backend import Writing, backend
 from tflq.formats.c.memory import Plan
 from tflq.formats.c.names import comment, identifier
 from tflq.formats.c.program import Program
-from tflq.ir.types import UniformQuantizedType, i8
+from tflq.ir.core import Function, Module, Op, Signature, Value
+from tflq.ir.types import UniformQuantizedType, i8, i32
 
 MODELS: Final = Path(__file__).parents[3] / "models"
 MODEL: Final = MODELS / "cnn_int8.tflite"
@@ -80,11 +84,43 @@ def test_a_folder_gets_both_files_of_each_model(tmp_path: Path) -> None:
     assert names == ["cnn_int8.c", "cnn_int8.h", "pad.c", "pad.h"]
 
 
-def test_signatures_are_files_with_names_of_their_own(tmp_path: Path) -> None:
-    tflq.convert(MODELS / "two_signatures.tflite", tmp_path / "net.c", choices={"name": "net"})
-    sources = sorted(tmp_path.glob("*.c"))
-    names = {line for s in sources for line in s.with_suffix(".h").read_text().splitlines() if line.startswith("int ")}
-    assert len(sources) == len(names) == 2
+@need_compiler
+@pytest.mark.parametrize("data", ["inline", "blob"])
+def test_signatures_are_functions_of_one_file(data: str, tmp_path: Path) -> None:
+    """They share constants and kernels; verify and its layers see both."""
+    source, model = tmp_path / "net.c", MODELS / "two_signatures.tflite"
+    conversion = tflq.convert(model, source, choices={"data": data})
+    assert list(conversion.files)[:2] == [".c", ".h"]
+    header = source.with_suffix(".h").read_text()
+    for key in ("classify", "embed"):
+        assert f"int net_{key}_run(const int8_t in0[256], int8_t out0[" in header
+        assert f"#define NET_{key.upper()}_OUT0_SIZE" in header
+    alone = [tflq.convert(model, format="c", signature=key).files[".h"].decode() for key in ("classify", "embed")]
+    sizes = [int(text.partition("_CONSTANT_BYTES ")[2].split()[0]) for text in (header, *alone)]
+    assert sizes[0] < sum(sizes[1:])
+    result = tflq.verify(model, source, seeds=1, layers=True)
+    assert result.equal
+    assert {run.entry for run in result.runs} == {"classify", "embed"}
+    assert result.layers is not None
+    assert {each.entry for each in result.layers.every} == {"classify", "embed"}
+    assert tflq.verify(source, source, seeds=1).equal
+    if data == "inline":
+        done = subprocess.run([compiled(source)], capture_output=True, text=True, check=False)
+        assert done.stdout == "net_classify: pass\nnet_embed: pass\n"
+
+
+@need_compiler
+def test_signatures_of_hostile_keys_are_functions_of_their_own(tmp_path: Path) -> None:
+    keys = ["a", "A", "a.b", "*/ int x; /*", "", "int", "x" * 500]
+    xs = [argument((3,), i32) for _ in keys]
+    ops = [Op("tosa.abs", [x], [Value(x.type, "y")], {}) for x in xs]
+    functions = [Function(f"f{at}", [x], op.results, [op]) for at, (x, op) in enumerate(zip(xs, ops, strict=True))]
+    signatures = [Signature(key, at, None, None) for at, key in enumerate(keys)]
+    source = placed(backend("c").files(Module(functions, signatures), 0, None, Writing("net")), tmp_path, "net")
+    compiled(source)
+    header = source.with_suffix(".h")
+    assert len({name.upper() for name in re.findall(r"int (net_\w+)_run", header.read_text())}) == len(keys)
+    assert [unquote(key) for key in re.findall(r"Signature (.*)\. 0;", header.read_text())] == keys
 
 
 def test_tosa_is_a_source_too(tmp_path: Path) -> None:
@@ -120,7 +156,7 @@ def test_a_word_of_c_is_no_name(word: str) -> None:
 @pytest.mark.parametrize("name", ["cnn_int8", "cnn_uint8", "cnn_int16x8"])
 def test_the_arena_is_nearly_the_least_that_there_is(name: str) -> None:
     module = tflq.convert(MODELS / f"{name}.tflite", format="c").module
-    plan: Plan = Program(module, 0).plan
+    plan: Plan = Program(module).entries[0][1].plan
     spans = [*plan.spans.values(), *(span for row in plan.scratch for span in row)]
     last = max(span.last for span in spans)
     live = [sum(span.size for span in spans if span.first <= at <= span.last) for at in range(last + 1)]

@@ -9,10 +9,10 @@ from typing import Any, Final
 import numpy as np
 import pytest
 from support.harness import argument, const
-from support.on_c import assert_passes, module_of, need_compiler, written
+from support.on_c import assert_passes, compiled, module_of, need_compiler, written
 
 import tflq
-from tflq.ir.core import Module, Op, Value
+from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import SCALARS, ScalarType, TensorType, f32, i1, i8, i16, i32, i64, ui8
 
 pytestmark = need_compiler
@@ -226,6 +226,67 @@ def test_an_unsigned_input_is_read_as_it_is(tmp_path: Path) -> None:
     source = written(module_of([x], ops), tmp_path)
     assert_passes(source)
     assert source.read_text().count("static void net_") == 1
+
+
+def _branch(name: str, element: ScalarType, shape: tuple[int, ...], *kinds: str, number: int = 3) -> Function:
+    """A function that takes operators with a number one after the other, and returns its operand, too."""
+    x = argument(shape, element, "x")
+    ops: list[Op] = []
+    for kind in kinds:
+        value = ops[-1].result if ops else x
+        ops.append(op(kind, [value, const(np.full((1,) * len(shape), number), element)], element, shape))
+    return Function(name, [x], [ops[-1].result if ops else x, x], ops)
+
+
+@pytest.mark.parametrize("data", ["inline", "blob"])
+def test_if_calls_a_function(data: str, tmp_path: Path) -> None:
+    """A branch that is nothing but its operand, and one of which the constants are behind a pointer."""
+    x, chosen = argument((2, 3), i32), argument((), i1, "chosen")
+    branch = Op("tosa.cond_if", [chosen, x], [result(i32, 2, 3), result(i32, 2, 3)], {"then_graph": 1, "else_graph": 2})
+    total = op("add", branch.results, i32, (2, 3))
+    main = Function("main", [chosen, x], [total.result, branch.results[1]], [branch, total])
+    rows = const(RNG.integers(-99, 99, (2, 3)), i32)
+    y = argument((2, 3), i32, "y")
+    scaled = op("mul", [y, rows], i32, (2, 3), shift=0)
+    other = Function("other", [y], [scaled.result, y], [scaled])
+    module = Module([main, _branch("then", i32, (2, 3)), other])
+    source = written(module, tmp_path, data=data)
+    if data == "inline":
+        assert_passes(source, *SANITIZE)
+    else:
+        compiled(source, "-c")
+
+
+def test_while_calls_functions_until_one_says_no(tmp_path: Path) -> None:
+    """Two loops, one in the other: memory of the inner one is within that of the outer one."""
+
+    def loop(x: Value, cond: int, body: int) -> Op:
+        return Op("tosa.while_loop", [x], [result(i32, 1)], {"cond_graph": cond, "body_graph": body})
+
+    def condition(name: str, most: int) -> Function:
+        x = argument((1,), i32)
+        less = op("greater", [const(np.asarray([most]), i32), x], i1, (1,))
+        return Function(name, [x], less.results, [less])
+
+    def step(name: str, number: int) -> tuple[Value, Op]:
+        x = argument((1,), i32, name)
+        return x, op("add", [x, const(np.asarray([number]), i32)], i32, (1,))
+
+    x = argument((1,), i32)
+    outer = loop(x, 1, 2)
+    (a, more), (b, again) = step("a", 1), step("b", 7)
+    inner = loop(more.result, 3, 4)
+    functions = [Function("main", [x], outer.results, [outer]), condition("outer", 50)]
+    functions += [Function("outer_body", [a], inner.results, [more, inner]), condition("inner", 20)]
+    functions += [Function("inner_body", [b], again.results, [again])]
+    assert_passes(written(Module(functions), tmp_path), *SANITIZE)
+
+
+def test_functions_of_control_flow_are_refused_where_they_call_themselves(tmp_path: Path) -> None:
+    x, chosen = argument((1,), i32), argument((), i1, "chosen")
+    branch = Op("tosa.cond_if", [chosen, x, chosen], [result(i32, 1)], {"then_graph": 0, "else_graph": 0})
+    with pytest.raises(tflq.UnsupportedError, match="a function that calls itself"):
+        written(Module([Function("main", [chosen, x], branch.results, [branch])]), tmp_path)
 
 
 @pytest.mark.parametrize("data", ["inline", "separate", "blob"])

@@ -3,6 +3,7 @@ compiler."""
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import Final
@@ -46,12 +47,13 @@ def test_what_does_not_compile_or_ends_is_a_failure(source: Path) -> None:
     assert "the program ended" in str(tflq.verify(MODEL, source).failures[0])
 
 
-def test_without_a_compiler_it_says_so_in_a_line(
-    source: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("CC", "cc")  # what the command sets goes with the test
+def test_without_a_compiler_it_says_so_in_a_line(source: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    before = os.environ.copy()
     assert main.run(["verify", str(MODEL), str(source), "--cc", "no-such-compiler -O1"]) == 2
     assert "there is no C compiler 'no-such-compiler'" in capfd.readouterr().err
+    assert dict(os.environ) == before
+    with pytest.raises(tflq.OptionError, match="there is no C compiler 'neither'"):
+        tflq.verify(MODEL, source, cc="neither")
 
 
 def test_a_source_of_others_is_no_model(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

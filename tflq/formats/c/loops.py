@@ -60,15 +60,22 @@ class Body:
         raw = self.fusion.raw.get(root)
         return self.terms.leaf(raw or root), c_type(raw or root), 0 if raw is None else 128
 
-    def finished(self, op: Op, lines: Sequence[str], result: Value, shared_from: int) -> Kernel:
+    def finished(self, op: Op, lines: Sequence[str], results: Sequence[Value], shared_from: int) -> Kernel:
         """The kernel of the lines. shared_from: leaves from this one on are read where the result is written."""
         leaves = self.terms.leaves
         parameters = [f"const {c_type(v)} *p{at}" for at, v in enumerate(leaves)]
-        parameters += [f"{c_type(result)} *y", *(f"{s.type} *{s.name}" for s in self.scratch)]
-        shape = "x".join(map(str, dims_of(result))) or "scalar"
+        parameters += [f"{c_type(v)} *{name}" for v, name in zip(results, result_names(results), strict=True)]
+        parameters += [f"{s.type} *{s.name}" for s in self.scratch]
+        shape = ", ".join("x".join(map(str, dims_of(v))) or "scalar" for v in results)
         name = self.unit.function(op, parameters, lines, shape)
-        same = [v for v in leaves[shared_from:] if (count(v), bytes_of(v)) == (count(result), bytes_of(result))]
-        return Kernel(name, op, leaves, result, self.scratch, same)
+        sizes = [(count(v), bytes_of(v)) for v in results]
+        same = [v for v in leaves[shared_from:] if sizes == [(count(v), bytes_of(v))]]
+        return Kernel(name, op, leaves, results, self.scratch, same)
+
+
+def result_names(results: Sequence[Value]) -> list[str]:
+    """The names of the parameters for results."""
+    return ["y"] if len(results) == 1 else [f"y{at}" for at in range(len(results))]
 
 
 def kernel(op: Op, unit: Unit, fusion: Fusion, ranges: Ranges) -> Kernel:
@@ -77,7 +84,7 @@ def kernel(op: Op, unit: Unit, fusion: Fusion, ranges: Ranges) -> Kernel:
     if row is None and type(op) in _PLAIN and not is_table(op):
         body = Body(unit, fusion, ranges)
         lines = _PLAIN[type(op)](op, body)
-        return body.finished(op, lines, op.result, len(body.terms.leaves))
+        return body.finished(op, lines, op.results, len(body.terms.leaves))
     if row is None:
         return _elementwise(op, unit, fusion, ranges)
     from tflq.formats.c.convolution import convolution
@@ -89,7 +96,7 @@ def kernel(op: Op, unit: Unit, fusion: Fusion, ranges: Ranges) -> Kernel:
         parts = next(make for kind, make in _ROWS if isinstance(row, kind))(row, body)
     shared_from = len(body.terms.leaves)
     lines = [line for part in parts for line in (*part.begin, *_results(part, op.result, row, body), *part.end)]
-    return body.finished(row if row.location else op, lines, op.result, shared_from)
+    return body.finished(row if row.location else op, lines, op.results, shared_from)
 
 
 def _results(part: Rows, root: Value, row: Op, body: Body) -> list[str]:
@@ -133,7 +140,7 @@ def _elementwise(op: Op, unit: Unit, fusion: Fusion, ranges: Ranges) -> Kernel:
         except NeedsMoreError:
             continue
         store = f"y[{point.flat}] = ({c_type(op.result)})({text});"
-        return body.finished(op, [*heads, *lines, store, *("}" for _ in heads)], op.result, 0)
+        return body.finished(op, [*heads, *lines, store, *("}" for _ in heads)], op.results, 0)
     raise Refused(f"{op.short_name.upper()} broadcasts in a way that no loop has")
 
 
@@ -382,4 +389,4 @@ _PLAIN: Final[dict[type[Op], Callable[[Any, Body], list[str]]]] = {
     move.Gather: _gather,
     move.Scatter: _scatter,
 }
-_UNWRITTEN: Final = (conv.Conv3D, move.CondIf, move.WhileLoop)
+_UNWRITTEN: Final = (conv.Conv3D,)
