@@ -62,6 +62,10 @@ CONVOLUTIONS: Final[dict[str, Callable[[], list[Op]]]] = {
     "strides and dilation": lambda: convolved(
         "conv2d", X, (2, 3, 2, 3), (1, 3, 3, 2), stride=(2, 2), dilation=(2, 1), pad=(2, 1, 1, 0)
     ),
+    "of a volume": lambda: convolved(
+        "conv3d", argument((2, 5, 4, 6, 2), i8), (3, 3, 2, 2, 2), (2, 3, 2, 5, 3),
+        stride=(2, 2, 1), dilation=(1, 1, 2), pad=(2, 0, 0, 1, 1, 0),
+    ),
     "whole picture": lambda: convolved("conv2d", X, (4, 7, 6, 3), (1, 1, 1, 4), **ONE),
     "batches": lambda: convolved("conv2d", argument((3, 4, 4, 2), i8), (3, 2, 2, 2), (3, 3, 3, 3), **ONE),
     "int16": lambda: convolved("conv2d", argument((1, 5, 5, 2), i16), (3, 3, 3, 2), (1, 3, 3, 3), i64, **ONE),
@@ -300,13 +304,10 @@ def test_constants_are_where_they_shall_be(data: str, tmp_path: Path) -> None:
 
 
 def test_all_that_has_no_form_is_refused_at_once(tmp_path: Path) -> None:
-    x = argument((1, 3, 3, 3, 1), i8)
-    window = {"stride": (1, 1, 1), "dilation": (1, 1, 1), "pad": (0,) * 6, "input_zp": 0, "weight_zp": 0}
-    deep = op("conv3d", [x, drawn(i8, 2, 3, 3, 3, 1), drawn(i32, 2)], i32, (1, 1, 1, 1, 2), **window)
-    half = argument((4,), SCALARS["f16"], "half")
-    module: Module = module_of([x], [deep])
-    with pytest.raises(tflq.UnsupportedError, match="CONV3D is not written in C"):
-        written(module, tmp_path)
+    x, half = argument((1, 4, 4), f32), argument((4,), SCALARS["f16"], "half")
+    waves = Op("tosa.fft2d", [x, x], [result(f32, 1, 4, 4), result(f32, 1, 4, 4)], {"inverse": False})
+    with pytest.raises(tflq.UnsupportedError, match="FFT2D is not written in C"):
+        written(module_of([x], [waves]), tmp_path)
     with pytest.raises(tflq.UnsupportedError, match="'half' is f16, which C99 has no type for"):
         written(module_of([half], [op("abs", [half], half.type.storage, (4,))]), tmp_path)
     assert not list(tmp_path.iterdir())

@@ -77,6 +77,8 @@ class Graph:
                 body = Body(unit, fusion, self._ranges)
                 lines = moved(op, body)
                 self.kernels.append(body.finished(op, lines, op.results, len(body.terms.leaves)))
+        elif len(op.results) != 1:
+            raise Refused(f"{op.short_name.upper()} is not written in C")
         elif op.result not in fusion.inside:
             self.kernels.append(kernel(op, unit, fusion, self._ranges))
 

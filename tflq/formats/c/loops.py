@@ -16,7 +16,7 @@ from tflq.base.errors import Refused
 from tflq.dialects.tosa import convolution as conv
 from tflq.dialects.tosa import movement as move
 from tflq.formats.c.expressions import Expressions, NeedsMoreError, Point
-from tflq.formats.c.fusion import Fusion, is_table, makes_rows
+from tflq.formats.c.fusion import Fusion, is_table
 from tflq.formats.c.names import bytes_of, c_type, count, dims_of, literal, plus
 from tflq.formats.c.unit import Kernel, Scratch, Unit
 from tflq.ir.core import Op, Value
@@ -24,6 +24,8 @@ from tflq.ir.types import i1, i8, i32, i64
 from tflq.numerics.convolution import reciprocal_scale
 from tflq.numerics.resize import nearest_index, steps_of, taps
 
+AXES: Final = "zyx"
+"""Letters of the spatial dims in the names of indices; of two dims the last two."""
 _SIZES: Final = {"int8_t": 1, "uint8_t": 1, "int16_t": 2, "uint16_t": 2, "int32_t": 4, "float": 4, "int64_t": 8}
 
 
@@ -115,8 +117,6 @@ def _results(part: Rows, root: Value, row: Op, body: Body) -> list[str]:
 
 def _elementwise(op: Op, unit: Unit, fusion: Fusion, ranges: Ranges) -> Kernel:
     """A tree without rows: one loop where all elements are alike, one more for channels, or one for each dim."""
-    if not makes_rows(op) and type(op) in _UNWRITTEN:
-        raise Refused(f"{op.short_name.upper()} is not written in C")
     dims = dims_of(op.result) or (1,)
     channels = dims[-1]
     rows = count(op.result) // max(channels, 1)
@@ -239,9 +239,11 @@ def window(
     *,
     padded: bool,
 ) -> list[str]:
-    """Loops over a window at (oy, ox), without its elements outside of the picture: row iy, column ix."""
+    """Loops over a window at (oz, oy, ox), without its elements outside of the picture: iz, row iy, column ix."""
     lines = []
-    for axis, size, step, apart, first, extent in zip("yx", kernel, stride, dilation, before, sizes, strict=True):
+    for axis, size, step, apart, first, extent in zip(
+        AXES[-len(kernel) :], kernel, stride, dilation, before, sizes, strict=True
+    ):
         at = plus(f"o{axis} * {step} + k{axis} * {apart}", -first)
         lines += [f"for (int32_t k{axis} = 0; k{axis} < {size}; k{axis}++) {{", f"const int32_t i{axis} = {at};"]
         lines += [f"if (i{axis} < 0 || i{axis} >= {extent}) {{", "continue;", "}"] if padded else []
@@ -389,4 +391,3 @@ _PLAIN: Final[dict[type[Op], Callable[[Any, Body], list[str]]]] = {
     move.Gather: _gather,
     move.Scatter: _scatter,
 }
-_UNWRITTEN: Final = (conv.Conv3D,)

@@ -110,18 +110,21 @@ class _Interface:
         _, *parts = _RUN.split(source)
         bodies = dict(zip(parts[::3], parts[2::3], strict=True))
         self.entries = {
-            name: _Entry(*_sides(path, name, text), [_value(path, *row) for row in _LAYER.findall(bodies[name])])
+            name: _Entry(
+                _side(path, name, "IN", text),
+                _side(path, name, "OUT", text),
+                [_value(path, *row) for row in _LAYER.findall(bodies[name])],
+            )
             for name, _ in runs
         }
         if len(self.keys) != len(self.entries):
             raise InvalidModelError("", "its header does not say which signature each NAME_run is of", path=path)
 
 
-def _sides(path: str, name: str, header: str) -> Iterator[list[Value]]:
-    """The inputs and the outputs of an entry."""
-    for side in ("IN", "OUT"):
-        rows = re.findall(rf"{_DESCRIBED}\n#define {name.upper()}_{side}\d+_SIZE", header)
-        yield [_value(path, *row) for row in rows]
+def _side(path: str, name: str, side: str, header: str) -> list[Value]:
+    """The inputs or the outputs of an entry."""
+    rows = re.findall(rf"{_DESCRIBED}\n#define {name.upper()}_{side}\d+_SIZE", header)
+    return [_value(path, *row) for row in rows]
 
 
 def _value(path: str, type: str, dims: str, name: str) -> Value:
@@ -313,16 +316,19 @@ class CompiledRunner(FileRunner):
     def run(
         self, key: str, inputs: Sequence[np.ndarray], fed: Mapping[str, np.ndarray], step: int | None = None
     ) -> list[np.ndarray]:
-        name = self.functions[key].name
-        outputs, _layers = self._program.run(name, self.ordered(inputs, key), follows=bool(step))
+        outputs, _layers = self._program.run(self._name(key), self.ordered(inputs, key), follows=bool(step))
         return self.returned(outputs, key)
+
+    def _name(self, key: str) -> str:
+        """The name of the function of an entry."""
+        return str(self.functions[key].name)
 
     def names(self, key: str) -> dict[str, int]:
         """Results of operators that the program stores."""
         return {row.name: at for at, row in enumerate(self._layers(key))}
 
     def _layers(self, key: str) -> Sequence[Value]:
-        return self._interface.entries[self.functions[key].name].layers
+        return self._interface.entries[self._name(key)].layers
 
     def type_of(self, key: str, name: str) -> str:
         return self._layers(key)[self.names(key)[name]].type.storage.dtype.name
@@ -355,7 +361,7 @@ class _Fetcher:
         self._layers: list[np.ndarray] = []
 
     def run(self, inputs: Sequence[np.ndarray], fed: Mapping[str, np.ndarray]) -> None:
-        name = self._runner.functions[self._key].name
+        name = self._runner._name(self._key)
         self._layers = self._program.run(name, self._runner.ordered(inputs, self._key), follows=False)[1]
 
     def fetch(self, name: str) -> np.ndarray:

@@ -233,7 +233,7 @@ def file_differences(a: Entries, b: Entries) -> list[str]:
     """One sentence per difference of two files' interfaces, where both have an entry."""
     sentences: list[str] = []
     for key, side in product([key for key in a if key in b], ("inputs", "outputs")):
-        before, after = a[key][side], b[key][side]  # type: ignore[literal-required]
+        before, after = a[key][side], b[key][side]
         if [name for name, _ in before] != [name for name, _ in after]:
             sentences.append(f"{side} are {_listed_names(after)} instead of {_listed_names(before)}")
             continue

@@ -452,7 +452,7 @@ class FileRunner:
         return by_name(self.module.main)
 
 
-def _sides(function: Function) -> dict[Literal["inputs", "outputs"], list[Value]]:
+def _sides(function: Function) -> dict[str, list[Value]]:
     return {"inputs": function.inputs, "outputs": function.outputs}
 
 
