@@ -17,6 +17,7 @@ from tflq.dialects.tosa import elementwise as ew
 from tflq.dialects.tosa import movement as move
 from tflq.formats.c.fusion import Fusion, is_table
 from tflq.formats.c.names import c_type, count, dims_of, literal, plus
+from tflq.formats.c.tables import function_of, thresholds_of
 from tflq.formats.c.unit import Unit
 from tflq.ir.core import Op, Value
 from tflq.ir.types import f32, i1, i8, i32, i64
@@ -53,7 +54,6 @@ _BINARY: Final[dict[type[Op], tuple[str, str, str]]] = {
     ew.LogicalRightShift: ("shr32({}, {})", "", ""),
     ew.Equal: ("{} == {}", "{} == {}", "{} == {}"),
     ew.Greater: ("{} > {}", "{} > {}", "{} > {}"),
-    ew.GreaterEqual: ("{} >= {}", "{} >= {}", "{} >= {}"),
 }
 """By operator: the expression of int32, of int64, and of floats."""
 _FUNCTIONS: Final[dict[type[Op], str]] = {
@@ -209,7 +209,21 @@ class Expressions:
         low, high = self._range(op.indices)
         if low < 0 or high >= size:
             index = f"clamp32({index}, 0, {size - 1})"
+        if pattern := function_of(op.values):
+            return pattern.format(f"{index} - 32768")
         return f"{self.unit.constant(op.values.array, op.values.type.storage)}[{index}]"
+
+    def _reached(self, op: ew.GreaterEqual) -> str:
+        """A comparison; one with an entry of a large table of thresholds compares a quotient."""
+        entry = self.fusion.root(op.input2).producer
+        if (
+            isinstance(entry, move.Gather)
+            and entry.result in self.fusion.inside
+            and (known := thresholds_of(entry.values))
+        ):
+            x, index = self._read(op.input1), self._read(entry.indices)
+            return f"reaches({x}, {literal(known[0])}, {plus(index, known[1])})"
+        return f"{self._read(op.input1)} >= {self._read(op.input2)}"
 
     def _table(self, op: move.Table) -> str:
         x, least = self._read(op.input), op.input.type.storage.minimum
@@ -314,6 +328,7 @@ _OPERATORS: Final[dict[type[Op], Callable[[Expressions, Any], str]]] = {
     ew.Clz: lambda e, op: f"clz32({e._read(op.input)})",
     ew.ArithmeticRightShift: Expressions._shifted,
     ew.Select: Expressions._chosen,
+    ew.GreaterEqual: Expressions._reached,
     move.Cast: Expressions._cast,
     move.Rescale: Expressions._rescaled,
     move.Table: Expressions._table,
