@@ -28,7 +28,7 @@ from tflq.ir.core import Function, Module, Value
 from tflq.ir.types import SCALARS, TensorType
 from tflq.tools.verify.runner import FileRunner, Opening, RunError
 
-_FLAGS: Final = ("-std=c99", "-O2", "-ffp-contract=off")
+_FLAGS: Final = ("-std=c99", "-ffp-contract=off")
 _TYPES: Final = {
     "bool": "i1",
     "int8_t": "i8",
@@ -221,14 +221,15 @@ class _Program:
 
 
 def compiler(command: str | None) -> list[str]:
-    """The words that start the compiler: a command, or that of CC, or cc. OptionError if there is none."""
+    """The words that start the compiler: a command, or that of CC, or cc; -O2 if they do not say how it optimizes.
+    OptionError if there is none."""
     words = shlex.split(os.environ.get("CC", "") if command is None else command) or ["cc"]
     if shutil.which(words[0]) is None:
         what = f"there is no C compiler '{words[0]}'"
         raise OptionError(
             Reason(what, value=words[0], remedy="install one, or name it: --cc, or CC in the environment")
         )
-    return words
+    return words if any(word.startswith("-O") for word in words) else [*words, "-O2"]
 
 
 def _main(path: str, interface: _Interface, *, layers: bool) -> str:
