@@ -27,7 +27,7 @@ _TERM: Final = r"[^(),]*(?:\([^()]*\))?[^(),]*"
 _SCALE: Final = re.compile(rf"scale_\w+\({_TERM}, ([^,()]+), ([^,()]+)\)(?: [+-] (\d+))?")
 _OFFSET: Final = re.compile(r"\(int16_t\)\(\w+\[\w\] [+-] (\d+)\)|acc\[j\] \+= \w+\[j\] [+-] (\d+);")
 _CLAMP: Final = re.compile(r"clamp32\((?:[^;]*), \(?-?(\d+)\)?, \(?-?(\d+)\)?\)")
-_ARRAY: Final = re.compile(r"static const (int8_t|int32_t) (\w+)\[\d+\] \w+ = \{([^}]*)\};")
+_ARRAY: Final = re.compile(r"static const (int8_t|int16_t|int32_t) (\w+)\[\d+\] \w+ = \{([^}]*)\};")
 _WEIGHTS: Final = re.compile(r"(?:dot\d+\([^;]*|\(int16_t\)\(|= )(\w+_c\d+)(?: \+|\[)")
 KINDS: Final = ("multiplier", "shift", "zero point", "weight", "bound")
 

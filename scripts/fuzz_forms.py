@@ -90,7 +90,7 @@ def _compile(data: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder, "net.c")
         tflq.convert(data, source)
-        command = [os.environ.get("CC", "cc"), *WARNINGS, "-DNET_MAIN", "-fsyntax-only", source]
+        command = [os.environ.get("CC", "cc"), *WARNINGS, "-DNET_MAIN", "-fsyntax-only", str(source)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             raise AssertionError(next((x for x in done.stderr.splitlines() if "error" in x), done.stderr[:200]))

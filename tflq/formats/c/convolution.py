@@ -64,10 +64,8 @@ def _bias(op: conv.Weighted, body: Body, type: str, index: str) -> str:
     if op.bias.is_constant and (op.bias.array == op.bias.array.reshape(-1)[:1]).all():
         number = op.bias.array.reshape(-1)[0].item()
         return f"{float(number)!r}f" if type == "float" else str(number)
-    if op.bias.is_constant and type == "int32_t":
-        name = body.unit.constant(op.bias.array, i32)
-    else:
-        name = body.operand(op.bias)[0]
+    known = op.bias.is_constant
+    name = body.unit.numbers(op.bias.array, op.bias.type.storage) if known else body.operand(op.bias)[0]
     return f"{name}[{index}]" if op.bias.type.sizes[0] > 1 else f"{name}[0]"
 
 

@@ -20,7 +20,7 @@ from tflq.formats.c.names import c_type, count, dims_of, literal, plus
 from tflq.formats.c.tables import function_of, thresholds_of
 from tflq.formats.c.unit import Unit
 from tflq.ir.core import Op, Value
-from tflq.ir.types import f32, i1, i8, i32, i64
+from tflq.ir.types import f32, i1, i32, i64
 
 
 class Point(NamedTuple):
@@ -134,7 +134,12 @@ class Expressions:
             return literal(array.reshape(-1)[0].item())
         if (array == array.reshape(-1)[0]).all() and array.size:
             return literal(array.reshape(-1)[0].item())
-        return f"{self.unit.constant(array, root.type.storage)}[{self._index(value)}]"
+        return f"{self._entries(root)}[{self._index(value)}]"
+
+    def _entries(self, value: Value) -> str:
+        """The name of a constant, whose elements have the type of expressions or one that C widens to it."""
+        storage = value.type.storage
+        return (self.unit.constant if storage == i64 else self.unit.numbers)(value.array, storage)
 
     def _index(self, value: Value) -> str:
         dims, size, there = dims_of(value), count(value), self._at.dims
@@ -211,7 +216,7 @@ class Expressions:
             index = f"clamp32({index}, 0, {size - 1})"
         if pattern := function_of(op.values):
             return pattern.format(f"{index} - 32768")
-        return f"{self.unit.constant(op.values.array, op.values.type.storage)}[{index}]"
+        return f"{self._entries(op.values)}[{index}]"
 
     def _reached(self, op: ew.GreaterEqual) -> str:
         """A comparison; one with an entry of a large table of thresholds compares a quotient."""
@@ -314,8 +319,7 @@ class Expressions:
         """One number, or that of the channel; shifts are bytes."""
         if (numbers == numbers[0]).all():
             return literal(int(numbers[0]))
-        storage = i8 if int(np.abs(numbers).max()) < 64 else i32
-        return f"{self.unit.constant(numbers, storage)}[{self._channel()}]"
+        return f"{self.unit.numbers(numbers, i32)}[{self._channel()}]"
 
 
 _OPERATORS: Final[dict[type[Op], Callable[[Expressions, Any], str]]] = {

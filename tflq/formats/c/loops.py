@@ -20,7 +20,7 @@ from tflq.formats.c.fusion import Fusion, is_table
 from tflq.formats.c.names import bytes_of, c_type, count, dims_of, literal, plus
 from tflq.formats.c.unit import Kernel, Scratch, Unit
 from tflq.ir.core import Op, Value
-from tflq.ir.types import i1, i8, i32, i64
+from tflq.ir.types import i1, i32, i64
 from tflq.numerics.convolution import reciprocal_scale
 from tflq.numerics.resize import nearest_index, steps_of, taps
 
@@ -225,7 +225,7 @@ def _mean(op: conv.AvgPool2D, most: int, body: Body) -> str:
     if storage.is_float:
         return "acc[j] / (float)n"
     pairs = np.asarray([reciprocal_scale(n) for n in range(1, most + 1)], np.int64)
-    m, s = body.unit.constant(pairs[:, 0], i32), body.unit.constant(pairs[:, 1], i8)
+    m, s = (body.unit.numbers(row, i32) for row in pairs.T)
     scaled = plus(f"scale_one(acc[j], {m}[n - 1], {s}[n - 1])", op.output_zp)
     return f"clamp32({scaled}, {literal(storage.minimum)}, {literal(storage.maximum)})"
 
@@ -308,7 +308,7 @@ def _nearest(op: move.Resize, body: Body) -> list[str]:
     """Copies. The row and the column that each place reads are constants, as are fractions between them."""
     heads, base, ends = _resized(op)
     x, type, _ = body.operand(op.input)
-    iy, ix = (body.unit.constant(nearest_index(*end), i32) for end in ends)
+    iy, ix = (body.unit.numbers(nearest_index(*end), i32) for end in ends)
     size = f"{dims_of(op.input)[3]} * sizeof({type})"
     return [*heads, f"memcpy(y + {base}, {_read_at(op, x, iy, ix)}, {size});", "}", "}", "}"]
 
@@ -318,7 +318,7 @@ def _bilinear(op: move.Resize, body: Body) -> list[Rows]:
         raise Refused("RESIZE of floats is not written in C")
     heads, base, ends = _resized(op)
     x, x_type, _ = body.operand(op.input)
-    (y0, y1, fy), (x0, x1, fx) = ([body.unit.constant(array, i32) for array in taps(*end)] for end in ends)
+    (y0, y1, fy), (x0, x1, fx) = ([body.unit.numbers(array, i32) for array in taps(*end)] for end in ends)
     a, b = (steps.n for steps, _, _ in ends)
     type, channels = "int64_t" if op.result.type.storage == i64 else "int32_t", dims_of(op.input)[3]
     body.accumulator(type, channels)

@@ -11,7 +11,7 @@ import numpy as np
 
 from tflq.formats.c.names import _TYPES, comment
 from tflq.ir.core import Op, Value
-from tflq.ir.types import ScalarType
+from tflq.ir.types import ScalarType, i8, i16, i32
 
 
 class Scratch(NamedTuple):
@@ -52,6 +52,14 @@ class Unit:
         if key not in self.constants:
             self.constants[key] = f"{self.name}_c{len(self.constants)}", array, storage
         return self.constants[key][0]
+
+    def numbers(self, array: np.ndarray, storage: ScalarType) -> str:
+        """The name of a constant whose elements expressions read, of the narrowest type that has them."""
+        if storage.is_integer and storage.bits > 8 and array.size:
+            ends = array.min(), array.max()
+            fits = (t for t in (i8, i16, i32) if t.minimum <= ends[0] and ends[1] <= t.maximum)
+            storage = min(next(fits, storage), storage, key=lambda t: t.bits)
+        return self.constant(array, storage)
 
     def function(self, op: Op, parameters: Iterable[str], lines: Iterable[str], shape: str) -> str:
         """The name of a function with a body; equal functions share one, of the first operator."""
