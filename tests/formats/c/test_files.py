@@ -22,6 +22,7 @@ from tflq.formats.c.names import comment, identifier
 from tflq.formats.c.program import Program
 from tflq.ir.core import Function, Module, Op, Signature, Value
 from tflq.ir.types import UniformQuantizedType, i8, i32
+from tflq.numerics.kernel_sets import NAMES
 
 MODELS: Final = Path(__file__).parents[3] / "models"
 MODEL: Final = MODELS / "cnn_int8.tflite"
@@ -39,6 +40,15 @@ def test_a_model_tests_itself(name: str, tmp_path: Path) -> None:
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert "error" not in header.stderr
+
+
+@need_compiler
+@pytest.mark.parametrize("kernel_set", NAMES)
+def test_each_kernel_set_has_its_results(kernel_set: str, tmp_path: Path) -> None:
+    """The self-test compares with the evaluator of the same conversion."""
+    tflq.convert(MODEL, tmp_path / "net.c", kernel_set=kernel_set)
+    assert f" * kernels: {kernel_set}\n" in (tmp_path / "net.h").read_text()
+    assert_passes(tmp_path / "net.c")
 
 
 def test_a_long_chain_is_written_in_parts() -> None:
