@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import unquote
 
+import numpy as np
 import pytest
 from support.growing import activations
 from support.harness import argument, one_op
@@ -20,8 +21,9 @@ from tflq.formats.backend import Writing, backend
 from tflq.formats.c.memory import Plan
 from tflq.formats.c.names import comment, identifier
 from tflq.formats.c.program import Program
+from tflq.formats.c.unit import Unit
 from tflq.ir.core import Function, Module, Op, Signature, Value
-from tflq.ir.types import UniformQuantizedType, i8, i32
+from tflq.ir.types import UniformQuantizedType, f32, i8, i32
 from tflq.numerics.kernel_sets import NAMES
 
 MODELS: Final = Path(__file__).parents[3] / "models"
@@ -42,13 +44,16 @@ def test_a_model_tests_itself(name: str, tmp_path: Path) -> None:
     assert "error" not in header.stderr
 
 
+@pytest.mark.slow
 @need_compiler
 @pytest.mark.parametrize("kernel_set", NAMES)
 def test_each_kernel_set_has_its_results(kernel_set: str, tmp_path: Path) -> None:
-    """The self-test compares with the evaluator of the same conversion."""
+    """The self-test compares with the evaluator of the same conversion, verify with the integers of the TFLite file."""
     tflq.convert(MODEL, tmp_path / "net.c", kernel_set=kernel_set)
     assert f" * kernels: {kernel_set}\n" in (tmp_path / "net.h").read_text()
     assert_passes(tmp_path / "net.c")
+    integers = tflq.convert(MODEL, kernel_set=kernel_set).data
+    assert tflq.verify(integers, tmp_path / "net.c", seeds=4, resolver="reference", interface=False).equal
 
 
 def test_a_long_chain_is_written_in_parts() -> None:
@@ -175,6 +180,14 @@ def test_the_arena_is_nearly_the_least_that_there_is(name: str) -> None:
         for other in spans:
             apart = one.at + one.size <= other.at or other.at + other.size <= one.at
             assert one is other or apart or one.last < other.first or other.last < one.first
+
+
+@pytest.mark.parametrize(("ends", "type"), [((-128, 127), "int8_t"), ((-129, 5), "int16_t"), ((0, 40000), "int32_t")])
+def test_constants_that_expressions_read_are_narrow(ends: tuple[int, int], type: str) -> None:
+    unit = Unit("@")
+    name = unit.numbers(np.asarray([*ends, 1]), i32)
+    assert [key[0] for key, row in unit.constants.items() if row[0] == name] == [type]
+    assert unit.numbers(np.asarray([1.5]), f32) != name
 
 
 def test_an_open_batch_is_one(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from support.on_c import need_compiler
 
 import tflq
 from tflq.cli import main
+from tflq.tools.verify.compiled import compiler
 
 MODEL: Final = Path(__file__).parents[3] / "models" / "cnn_int8.tflite"
 
@@ -54,6 +55,12 @@ def test_without_a_compiler_it_says_so_in_a_line(source: Path, capfd: pytest.Cap
     assert dict(os.environ) == before
     with pytest.raises(tflq.OptionError, match="there is no C compiler 'neither'"):
         tflq.verify(MODEL, source, cc="neither")
+
+
+@need_compiler
+def test_the_compiler_is_asked_to_optimize_as_the_command_says() -> None:
+    assert compiler("cc -O1") == ["cc", "-O1"]
+    assert compiler("cc") == ["cc", "-O2"]
 
 
 def test_a_source_of_others_is_no_model(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -34,11 +34,13 @@ class C(Backend):
     runner = "tflq.tools.verify.compiled:CompiledRunner"
 
     def target(self, name: FilePath | None) -> Any:
-        """TOSA's rules without the limits of a device."""
+        """TOSA's rules without the limits of a device, with the floats of C."""
         super().target(name)
+        from dataclasses import replace
+
         from tflq.formats.tosa.rules import load_target
 
-        return load_target(None)
+        return replace(load_target(None), rounds_floats=True)
 
     def check_choices(self, choices: Mapping[str, Any]) -> None:
         from tflq.formats.c.names import identifier
