@@ -286,6 +286,28 @@ def test_while_calls_functions_until_one_says_no(tmp_path: Path) -> None:
     assert_passes(written(Module(functions), tmp_path), *SANITIZE)
 
 
+def test_a_loop_without_an_end_has_no_test(tmp_path: Path) -> None:
+    x = argument((1,), i32)
+    loop = Op("tosa.while_loop", [x], [result(i32, 1)], {"cond_graph": 1, "body_graph": 2})
+    y = argument((1,), i32, "y")
+    always = op("equal", [y, y], i1, (1,))
+    functions = [Function("main", [x], loop.results, [loop]), Function("always", [y], always.results, [always])]
+    source = written(Module([*functions, _branch("body", i32, (1,), "add")]), tmp_path)
+    assert "int main(" not in source.read_text()
+
+
+def test_functions_of_control_flow_are_refused_beyond_a_depth(tmp_path: Path) -> None:
+    functions = []
+    for at in range(60):
+        x, chosen = argument((1,), i32), argument((), i1, "chosen")
+        ops = [Op("tosa.cond_if", [chosen, chosen, x], [result(i32, 1)], {"then_graph": at + 1, "else_graph": at + 1})]
+        functions.append(Function(f"f{at}", [chosen, x], ops[0].results, ops))
+    x, chosen = argument((1,), i32), argument((), i1, "chosen")
+    functions.append(Function("last", [chosen, x], [x], []))
+    with pytest.raises(tflq.UnsupportedError, match="more than 50 functions"):
+        written(Module(functions), tmp_path)
+
+
 def test_functions_of_control_flow_are_refused_where_they_call_themselves(tmp_path: Path) -> None:
     x, chosen = argument((1,), i32), argument((), i1, "chosen")
     branch = Op("tosa.cond_if", [chosen, x, chosen], [result(i32, 1)], {"then_graph": 0, "else_graph": 0})

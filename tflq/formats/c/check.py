@@ -10,6 +10,7 @@ from typing import Final
 
 import numpy as np
 
+from tflq.analysis.evaluate.registry import Run, array_of, evaluate_function
 from tflq.formats.c.graph import Graph
 from tflq.formats.c.names import MACRO, NAME, c_type, count
 from tflq.formats.c.program import Program
@@ -20,6 +21,8 @@ _DRAWN: Final = ("i1", "i8", "ui8", "i16", "i32", "f32")
 """Element types of inputs that can be drawn."""
 _MOST: Final = 4_000_000
 """Multiplications up to which a program has a test."""
+_CALLS: Final = 1000
+"""Calls of functions by control flow up to which a program has a test."""
 _STEPS: Final = 2
 
 
@@ -50,6 +53,18 @@ def checksum(arrays: list[np.ndarray]) -> int:
     return total % (1 << 32)
 
 
+class _Bounded(Run):
+    """A run that ends after so many calls of functions, since a loop may have no end."""
+
+    calls = 0
+
+    def call(self, index: int, arrays: list[np.ndarray]) -> list[np.ndarray]:
+        self.calls += 1
+        if self.calls > _CALLS:
+            raise NotImplementedError
+        return super().call(index, arrays)
+
+
 def expected(program: Program, graph: Graph, module: Module) -> int | None:
     """The checksum of tflq's evaluator, of steps from the first state on; None if it says nothing, or takes long."""
     function = graph.function
@@ -57,9 +72,7 @@ def expected(program: Program, graph: Graph, module: Module) -> int | None:
         return None
     if any(v.type.storage.name not in _DRAWN for v in function.inputs):
         return None
-    from tflq.analysis.evaluate.registry import Run, array_of, evaluate_function
-
-    run = Run(module)
+    run = _Bounded(module)
     run.variables.update({name: value.array for name, (_, value) in program.state.items()})
     outputs: list[np.ndarray] = []
     try:

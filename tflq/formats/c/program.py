@@ -19,6 +19,8 @@ from tflq.formats.lowering import keyed_entries, refuse
 from tflq.ir.core import Location, Module
 
 T = TypeVar("T")
+_DEEPEST: Final = 50
+"""Functions of control flow within each other, at most: they are planned by recursion."""
 
 
 class Program:
@@ -56,6 +58,8 @@ class Program:
     def called(self, index: int) -> Graph:
         """A function that control flow calls: a static one, written once. Refused if it calls itself."""
         if index not in self._called:
+            if list(self._called.values()).count(None) >= _DEEPEST:
+                raise Refused(f"more than {_DEEPEST} functions that control flow calls, one within the other")
             self._called[index] = None
             graph = Graph(self._module.functions[index], f"{CALLED}{index}", self, hooked=False)
             self._called[index] = graph
