@@ -424,9 +424,11 @@ def _lowered(module: Module, options: Options, form: Form, format: str, dump_ir:
 
 def entries_of(module: Module, format: str) -> list[tuple[str, int]]:
     """Key and function of each file: one for each function that a signature names, or one in all."""
+    if not backend(format).one_entry:
+        return [("", 0)]
     from tflq.formats.lowering import keyed_entries
 
-    return keyed_entries(module) if backend(format).one_entry else [("", 0)]
+    return keyed_entries(module)
 
 
 Destinations: TypeAlias = Sequence[tuple[str, int]]
