@@ -1,7 +1,10 @@
 """Converts models to C, compiles them with every warning as an error, runs them beside the interpreter and prints what
-became of each: equal, different, refused and why. Two further ways: with sanitizers, and the header as C++.
+became of each: equal, different, refused and why.
 
     scripts/c_matrix.py FOLDER... [--cc "gcc -O1"] [--sanitize] [--seeds 2] [--data blob]
+    scripts/c_matrix.py FOLDER... --kernel-set optimized-2.3
+
+For another kernel set, which the interpreter may not be, the self-test alone runs: it compares with tflq's evaluator.
 
 docs/guide/c.md says what must hold.
 """
@@ -9,7 +12,6 @@ docs/guide/c.md says what must hold.
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import subprocess
 import tempfile
@@ -32,24 +34,26 @@ def outcome(model: Path, folder: Path, options: argparse.Namespace) -> tuple[str
     source = folder / "m.c"
     try:
         choices = {"data": options.data} if options.data else {}
-        tflq.convert(model, source, format="c", choices=choices)
+        tflq.convert(
+            model, source, choices=choices, **({"kernel_set": options.kernel_set} if options.kernel_set else {})
+        )
     except TflqError as error:
         return "refused", str(error)
-    if not source.exists():  # a source for each signature
-        source = min(folder.glob("m.*.c"))
     compiler, tested = options.cc.split(), "int main(" in source.read_text()
     sources = [source, *folder.glob("*_data.c")]
     command = [*compiler, *WARNINGS, "-o", folder / "m", *sources]
-    name = source.stem.replace(".", "_").upper()
-    command += [f"-D{name}_MAIN", "-lm"] if tested else ["-c"] if len(sources) < 2 else ["-fsyntax-only"]
+    command += ["-DM_MAIN", "-lm"] if tested else ["-c"] if len(sources) < 2 else ["-fsyntax-only"]
     checked = subprocess.run(command, capture_output=True, text=True, check=False)
     if checked.returncode:
         return "does not compile", next((x for x in checked.stderr.splitlines() if "error" in x), checked.stderr[:300])
     if tested and subprocess.run([folder / "m"], capture_output=True, check=False).returncode:
         return "self-test fails", ""
-    os.environ["CC"] = f"{options.cc} {SANITIZE}" if options.sanitize else options.cc
+    if options.kernel_set:
+        named = f"kernels: {options.kernel_set}" in source.read_text()
+        return ("equal" if tested and named else "not tested"), "by its self-test"
+    cc = f"{options.cc} {SANITIZE}" if options.sanitize else options.cc
     try:
-        result = tflq.verify(model, source, seeds=options.seeds, interface=False, timeout=300)
+        result = tflq.verify(model, source, seeds=options.seeds, interface=False, timeout=300, cc=cc)
     except TflqError as error:
         return "not verified", str(error)
     if result.incomparable:
@@ -71,6 +75,7 @@ def main() -> None:
     parser.add_argument("--sanitize", action="store_true")
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--data")
+    parser.add_argument("--kernel-set")
     parser.add_argument("--quiet", action="store_true")
     options = parser.parse_args()
     models = [m for f in options.folders for m in (sorted(f.rglob("*.tflite")) if f.is_dir() else [f])]

@@ -13,6 +13,7 @@ skipped, with a message and exit code 2. What is tried is in downstream_forms.py
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -26,7 +27,7 @@ sys.path.insert(0, str(ROOT))
 import tflq  # noqa: E402
 from benchmarks import costs  # noqa: E402
 from scripts.downstream_forms import FORMS, TOOLS, Form, Row, Tool  # noqa: E402
-from scripts.pages.downstream import Measurement, write  # noqa: E402
+from scripts.pages.downstream import DATA, Measurement, load, write  # noqa: E402
 from scripts.target_running import (  # noqa: E402
     ENVIRONMENTS,
     REFERENCE,
@@ -64,11 +65,16 @@ class Network(NamedTuple):
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", nargs="*", type=Path)
+    parser.add_argument("--only", metavar="TOOL", help="measure one tool, by its runner; the others stay as they are")
     parser.add_argument("--environments", type=Path, default=ENVIRONMENTS, help="folder of environments")
     a = parser.parse_args()
-    pythons = {name: environment(name, a.environments) for name in dict.fromkeys(t.environment for t in TOOLS)}
+    tools = [tool for tool in TOOLS if a.only in (None, tool.runner)]
+    pythons = {name: environment(name, a.environments) for name in dict.fromkeys(t.environment for t in tools)}
     chosen = networks([ROOT / "models", *a.folders] if a.folders else [])
-    rows = list(measured(chosen, [t for t in TOOLS if pythons[t.environment]], pythons))
+    before = load(DATA.read_text(encoding="utf-8")).rows if a.only else []
+    rows = [row for row in before if row.tool not in tools]
+    rows += measured(chosen, [t for t in tools if pythons[t.environment]], pythons)
+    rows.sort(key=lambda row: TOOLS.index(row.tool))
     write(Measurement([network.path.stem for network in chosen], rows))
     return 0 if all(pythons.values()) else 2
 
@@ -129,11 +135,14 @@ def measured(
 
 
 def _file(form: Form, path: Path) -> bytes | str:
-    """A network in a form, the first entry of several; or why it has none."""
+    """A network in a form, the first entry of several; or why it has none. C is one text, with its header within."""
     if form.options is None:
         return path.read_bytes()
     try:
-        return next(iter(costs.converted(path, form.options).files.values()))
+        files = costs.converted(path, form.options).files
+        if ".h" in files:
+            return re.sub(rb'#include ".*\.h"', lambda _: files[".h"], files[".c"], count=1)
+        return next(iter(files.values()))
     except tflq.TflqError as error:
         first = error.reasons[0] if error.reasons else None
         where = f"operator {first.operator} ({first.opcode}): " if first and first.opcode else ""

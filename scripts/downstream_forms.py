@@ -38,6 +38,7 @@ FORMS: Final[Mapping[str, Form]] = {
     **_MICRO,
     **_ONNX,
     "`out.mlir`": Form({"format": "mlir"}, ".mlir"),
+    "`out.c`": Form({"format": "c", "choices": {"data": "inline"}}, ".c"),
     **{f"`out.tosa --target {npu}`": Form({"format": "tosa", "target": npu}, ".tosa") for npu in NPUS},
 }
 """By their names on the page."""
@@ -63,6 +64,7 @@ TOOLS: Final = (
     Tool("TFLite, XNNPACK", "xnnpack", "xnnpack", (ORIGINAL, *_TFLITE)),
     Tool("TFLite, optimized kernels", "optimized", "xnnpack", (ORIGINAL, *_TFLITE)),
     Tool("IREE", "iree", "iree", ("`out.mlir`",), signless=True),
+    Tool("a C compiler, `-O3`", "c", "c", ("`out.c`",)),
     *(Tool(f"Vela, {npu}", npu, "vela", (ORIGINAL, f"`out.tosa --target {npu}`"), compiles=True) for npu in NPUS),
 )
 

@@ -4,6 +4,7 @@
     python scripts/fuzz.py --count 600 --seed 7            fewer, from another seed
     python scripts/fuzz.py --only 1234 --save x            the mutant of one number again, saved
     python scripts/fuzz.py --forms --count 30000 --seed 3  drawn models, converted to every form
+    python scripts/fuzz.py --c --count 5000                mutants, converted to C, which must compile without a warning
 
 Half of the mutants are changed byte by byte (1 to 64 bytes changed, inserted, deleted, or the end cut off), half by
 the schema (indices, shapes, types, scales, attributes, lengths) and encoded again. With `--forms`, files are drawn by
@@ -33,7 +34,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from scripts.fuzz_forms import convert_all, place_of  # noqa: E402
+from scripts.fuzz_forms import compile_as_c, convert_all, place_of  # noqa: E402
 from scripts.fuzz_mutants import is_tosa, mutant  # noqa: E402
 from tflq.base.errors import InvalidModelError, UnsupportedError  # noqa: E402
 from tflq.formats.tflite.reader import read  # noqa: E402
@@ -87,13 +88,19 @@ def examine(data: bytes) -> str:
 
 @dataclass
 class Job:
-    """The files that one process examines: mutants of the models at `paths`, or with `forms` drawn ones."""
+    """The files that one process examines: mutants of the models at `paths`, or with `forms` drawn ones. to_c: they are
+    converted to C."""
 
     paths: list[str]
     seed: int
     start: int
     stop: int
     forms: bool = False
+    to_c: bool = False
+
+    def examine(self, data: bytes) -> tuple[Counter[str], list[str]]:
+        """How many conversions of a file had which end, and what is wrong."""
+        return convert_all(data) if self.forms else compile_as_c(data) if self.to_c else examine_once(data)
 
     def file(self, number: int) -> bytes:
         """File `number` of the seed."""
@@ -134,7 +141,7 @@ def work(job: Job, put: Put) -> None:
         put({"number": number})
         started = time.perf_counter()
         data = job.file(number)
-        counts, findings = convert_all(data) if job.forms else examine_once(data)
+        counts, findings = job.examine(data)
         seconds = time.perf_counter() - started
         put({"number": number, "counts": counts, "findings": findings, "seconds": seconds})
 
@@ -160,12 +167,12 @@ def examine_once(data: bytes) -> tuple[Counter[str], list[str]]:
     return Counter({result: 1}), findings
 
 
-def run(paths: list[Path], seed: int, numbers: range, *, forms: bool = False) -> Outcome:
+def run(paths: list[Path], seed: int, numbers: range, *, forms: bool = False, to_c: bool = False) -> Outcome:
     """Examine files in child processes; one that dies is replaced."""
     outcome = Outcome()
     begin = numbers.start
     while begin < numbers.stop:
-        begin = _child(Job([str(path) for path in paths], seed, begin, numbers.stop, forms), outcome)
+        begin = _child(Job([str(path) for path in paths], seed, begin, numbers.stop, forms, to_c), outcome)
     return outcome
 
 
@@ -204,6 +211,7 @@ def main() -> int:
     parser.add_argument("--start", type=int, default=0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--forms", action="store_true", help="draw models by structure and convert each to every form")
+    parser.add_argument("--c", action="store_true", help="convert mutants to C, and compile it with all warnings")
     parser.add_argument("--only", type=int, help="make one file and say what happens to it")
     parser.add_argument("--save", type=Path, help="with --only: where to write the file")
     parser.add_argument("--models", type=Path, nargs="+", help="mutate these instead")
@@ -214,12 +222,14 @@ def main() -> int:
         return 0
     paths = [] if options.forms else options.models or seed_models()
     if options.only is not None:
-        data = Job([str(p) for p in paths], options.seed, 0, 0, options.forms).file(options.only)
+        job = Job([str(p) for p in paths], options.seed, 0, 0, options.forms, options.c)
+        data = job.file(options.only)
         if options.save:
             options.save.write_bytes(data)
-        print(convert_all(data) if options.forms else examine(data))
+        print(job.examine(data))
         return 0
-    outcome = run(paths, options.seed, range(options.start, options.start + options.count), forms=options.forms)
+    numbers = range(options.start, options.start + options.count)
+    outcome = run(paths, options.seed, numbers, forms=options.forms, to_c=options.c)
     print(json.dumps({**outcome.counts, "slowest_s": round(outcome.slowest, 3), "models": [p.name for p in paths]}))
     for kind, count in outcome.kinds.most_common():
         print(f"{count} × {kind}")

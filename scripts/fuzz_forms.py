@@ -7,8 +7,11 @@ A finding is any other exception, over `SECONDS` of the processor and one more f
 from __future__ import annotations
 
 import logging
+import os
 import signal
+import subprocess
 import sys
+import tempfile
 import time
 import traceback
 from collections import Counter
@@ -21,6 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [path for path in (str(ROOT),) if path not in sys.path]
 
 import tflq  # noqa: E402
+from scripts.c_matrix import WARNINGS  # noqa: E402
 from tflq.formats.sources import is_text, read_any_form  # noqa: E402
 from tflq.ir.core import Module  # noqa: E402
 from tflq.tools.opt import parse_pipeline  # noqa: E402
@@ -40,6 +44,7 @@ FORMS: Final[Mapping[str, Mapping[str, Any]]] = {
     "mlir": {"format": "mlir"},
     "onnx": {"format": "onnx"},
     "qdq": {"format": "qdq"},
+    "c": {"format": "c"},
     "real": {"semantics": "real"},
 }
 """The options of each form."""
@@ -72,6 +77,23 @@ def convert_all(data: bytes) -> tuple[Counter[str], list[str]]:
         for text in PIPELINES:
             run("opt", partial(_run_passes, data, text))
     return ends, findings
+
+
+def compile_as_c(data: bytes) -> tuple[Counter[str], list[str]]:
+    """The end of a conversion to C, of which all that is written must compile without a warning; and what was found."""
+    logging.getLogger("tflq").setLevel(logging.ERROR)
+    end, finding = _measured(lambda: _compile(data), len(data), may_break=False)
+    return Counter({f"c {end}": 1}), [f"c: {finding}"] if finding else []
+
+
+def _compile(data: bytes) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder, "net.c")
+        tflq.convert(data, source)
+        command = [os.environ.get("CC", "cc"), *WARNINGS, "-DNET_MAIN", "-fsyntax-only", str(source)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise AssertionError(next((x for x in done.stderr.splitlines() if "error" in x), done.stderr[:200]))
 
 
 def _convert(data: bytes, options: Mapping[str, Any]) -> None:

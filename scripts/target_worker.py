@@ -139,6 +139,43 @@ def iree() -> Opener:
     return opened
 
 
+def c() -> Opener:
+    """A source with its header, as `tflq convert` writes them, compiled for this CPU."""
+    import ctypes
+    import os
+    import re
+    import subprocess
+
+    types = {"int8_t": np.int8, "uint8_t": np.uint8, "int16_t": np.int16, "int32_t": np.int32, "float": np.float32}
+
+    def opened(path: Path) -> Runner:
+        text, library = path.read_text(), path.with_suffix(".so")
+        flags = ["-std=c99", "-O3", "-march=native", "-ffp-contract=off", "-shared", "-fPIC"]
+        command = [os.environ.get("CC", "cc"), *flags, str(path), "-o", str(library), "-lm"]
+        subprocess.run(command, check=True, capture_output=True)
+        name, parameters = re.findall(r"^int (\w+)_run\((.*)\);", text, re.MULTILINE)[0]
+        numbers = {key: int(value) for key, value in re.findall(r"#define (\w+) (\d+)$", text, re.MULTILINE)}
+        shapes = {key: [*map(int, value.split(","))] for key, value in re.findall(r"#define (\w+_SHAPE) {(.*)}", text)}
+        opened_library, macro = ctypes.CDLL(str(library)), name.upper()
+        arena = np.zeros(next(n for key, n in numbers.items() if key.endswith("ARENA_BYTES")) // 8 + 1, np.int64)
+        state = np.zeros(next(n for key, n in numbers.items() if key.endswith("STATE_BYTES")) + 64, np.int8)
+        if state_of := re.search(r"^void (\w+_init)\(", text, re.MULTILINE):
+            getattr(opened_library, state_of[1])(ctypes.c_void_p(state.ctypes.data))
+        outs = re.findall(r"(?<!const )(\w+) (out\d+)\[", parameters)
+
+        def run(inputs: Inputs) -> Sequence[np.ndarray]:
+            ready = [np.ascontiguousarray(array) for array in inputs.values()]
+            results = [np.zeros(shapes[f"{macro}_{place.upper()}_SHAPE"], types[type]) for type, place in outs]
+            arrays = [*ready, *results, *([state] if state_of else []), arena]
+            if getattr(opened_library, f"{name}_run")(*(ctypes.c_void_p(array.ctypes.data) for array in arrays)):
+                raise RuntimeError("the run ends with an error")
+            return results
+
+        return run
+
+    return opened
+
+
 def vela(accelerator: str) -> Opener:
     """Arm's compiler, which runs nothing: it takes a model if its file has one operator, the NPU's."""
     import subprocess
@@ -173,6 +210,7 @@ TOOLS: dict[str, Callable[[], Opener]] = {
     "optimized": lambda: litert("BUILTIN_WITHOUT_DEFAULT_DELEGATES"),
     "reference": lambda: litert("BUILTIN_REF"),
     "iree": iree,
+    "c": c,
     "ethos-u55": lambda: vela("ethos-u55-256"),
     "ethos-u65": lambda: vela("ethos-u65-512"),
     "ethos-u85": lambda: vela("ethos-u85-256"),

@@ -117,7 +117,7 @@ KEYWORDS = {
             "max_lsb",
         ),
         *("atol", "rtol"),
-        *("report", "time", "timeout", "progress"),
+        *("report", "time", "timeout", "cc", "progress"),
     ],
 }
 OF_COMMANDS = {
@@ -125,10 +125,10 @@ OF_COMMANDS = {
     "convert": {"output-dir", "skip-existing", "workers", "report", "dump-ir", "timings", "json", "data", "name"},
     "inspect": {"ir", "why", "tensors", "format", "json", "against"},
     "reduce": {"output", "json"},
-    "verify": {"html", "force", "json", "cc"},
+    "verify": {"html", "force", "json"},
 }
 """Options that say where something goes or what is printed: these are attributes of what a call returns. `data` and
-`name` are `choices` of a format, `cc` is CC of the environment."""
+`name` are `choices` of a format."""
 HEAVY = ("numpy", "flatbuffers", "tflite", "rich", "tflq.ir", "tflq.conversion")
 
 

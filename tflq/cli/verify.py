@@ -5,7 +5,6 @@ that changed a result.
 from __future__ import annotations
 
 import math
-import os
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -108,9 +107,7 @@ SHOWN = 10
 )
 @timeout_option(600.0)
 @json_option()
-def verify(a: Path, b: Path, *, as_json: bool, page: Path | None, force: bool, cc: str | None, **options: Any) -> None:
-    if cc is not None:
-        os.environ["CC"] = cc
+def verify(a: Path, b: Path, *, as_json: bool, page: Path | None, force: bool, **options: Any) -> None:
     if page is not None and not options["layers"]:
         raise click.UsageError("--html shows operator results: give it with --layers.")
     if page is not None:

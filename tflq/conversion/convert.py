@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -422,15 +422,13 @@ def _lowered(module: Module, options: Options, form: Form, format: str, dump_ir:
     return Conversion(module, report_of(module, options), format, options.target, timings, options)
 
 
-def entries_of(module: Module, format: str) -> Iterator[tuple[str, int]]:
+def entries_of(module: Module, format: str) -> list[tuple[str, int]]:
     """Key and function of each file: one for each function that a signature names, or one in all."""
-    functions = {s.function: s.key or "" for s in module.signatures or ()}
     if not backend(format).one_entry:
-        yield "", 0
-    elif len(functions) < 2:
-        yield "", next(iter(functions), 0)
-    else:
-        yield from ((key, at) for at, key in functions.items())
+        return [("", 0)]
+    from tflq.formats.lowering import keyed_entries
+
+    return keyed_entries(module)
 
 
 Destinations: TypeAlias = Sequence[tuple[str, int]]
@@ -439,7 +437,7 @@ Destinations: TypeAlias = Sequence[tuple[str, int]]
 
 def destinations(module: Module, format: str, path: FilePath) -> Destinations:
     """Where the file of each entry of a converted module goes. FileError if two would have the same place."""
-    entries = list(entries_of(module, format))
+    entries = entries_of(module, format)
     stem, suffix = os.path.splitext(path := tidy(path))
     if len(entries) == 1:
         return [(path, entries[0][1])]

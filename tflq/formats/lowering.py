@@ -147,6 +147,13 @@ def entries(module: Module) -> list[int]:
     return [i for i in sorted(named) if not module.functions[i].info.get("declaration")]
 
 
+def keyed_entries(module: Module) -> list[tuple[str, int]]:
+    """Signature key and index of each function that a signature names; if there are less than two, the only entry, with
+    the key ""."""
+    functions = {s.function: s.key or "" for s in module.signatures or ()}
+    return [("", next(iter(functions), 0))] if len(functions) < 2 else [(key, at) for at, key in functions.items()]
+
+
 def refuse(refused: Iterable[Reason], format: str, remedy: str = "") -> None:
     """UnsupportedError, if there is a reason, that lists all of them. remedy: what else can be done."""
     reasons = list(refused)

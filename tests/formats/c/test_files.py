@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import subprocess
 from pathlib import Path
 from typing import Final
+from urllib.parse import unquote
 
+import numpy as np
 import pytest
 from support.growing import activations
 from support.harness import argument, one_op
-from support.on_c import COMPILER, assert_passes, compiled, need_compiler
+from support.on_c import COMPILER, assert_passes, compiled, need_compiler, placed
 
 import tflq
 from tflq.cli import main
+from tflq.formats.backend import Writing, backend
 from tflq.formats.c.memory import Plan
 from tflq.formats.c.names import comment, identifier
 from tflq.formats.c.program import Program
-from tflq.ir.types import UniformQuantizedType, i8
+from tflq.formats.c.unit import Unit
+from tflq.ir.core import Function, Module, Op, Signature, Value
+from tflq.ir.types import UniformQuantizedType, f32, i8, i32
+from tflq.numerics.kernel_sets import NAMES
 
 MODELS: Final = Path(__file__).parents[3] / "models"
 MODEL: Final = MODELS / "cnn_int8.tflite"
@@ -35,6 +42,18 @@ def test_a_model_tests_itself(name: str, tmp_path: Path) -> None:
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert "error" not in header.stderr
+
+
+@pytest.mark.slow
+@need_compiler
+@pytest.mark.parametrize("kernel_set", NAMES)
+def test_each_kernel_set_has_its_results(kernel_set: str, tmp_path: Path) -> None:
+    """The self-test compares with the evaluator of the same conversion, verify with the integers of the TFLite file."""
+    tflq.convert(MODEL, tmp_path / "net.c", kernel_set=kernel_set)
+    assert f" * kernels: {kernel_set}\n" in (tmp_path / "net.h").read_text()
+    assert_passes(tmp_path / "net.c")
+    integers = tflq.convert(MODEL, kernel_set=kernel_set).data
+    assert tflq.verify(integers, tmp_path / "net.c", seeds=4, resolver="reference", interface=False).equal
 
 
 def test_a_long_chain_is_written_in_parts() -> None:
@@ -80,11 +99,43 @@ def test_a_folder_gets_both_files_of_each_model(tmp_path: Path) -> None:
     assert names == ["cnn_int8.c", "cnn_int8.h", "pad.c", "pad.h"]
 
 
-def test_signatures_are_files_with_names_of_their_own(tmp_path: Path) -> None:
-    tflq.convert(MODELS / "two_signatures.tflite", tmp_path / "net.c", choices={"name": "net"})
-    sources = sorted(tmp_path.glob("*.c"))
-    names = {line for s in sources for line in s.with_suffix(".h").read_text().splitlines() if line.startswith("int ")}
-    assert len(sources) == len(names) == 2
+@need_compiler
+@pytest.mark.parametrize("data", ["inline", "blob"])
+def test_signatures_are_functions_of_one_file(data: str, tmp_path: Path) -> None:
+    """They share constants and kernels; verify and its layers see both."""
+    source, model = tmp_path / "net.c", MODELS / "two_signatures.tflite"
+    conversion = tflq.convert(model, source, choices={"data": data})
+    assert list(conversion.files)[:2] == [".c", ".h"]
+    header = source.with_suffix(".h").read_text()
+    for key in ("classify", "embed"):
+        assert f"int net_{key}_run(const int8_t in0[256], int8_t out0[" in header
+        assert f"#define NET_{key.upper()}_OUT0_SIZE" in header
+    alone = [tflq.convert(model, format="c", signature=key).files[".h"].decode() for key in ("classify", "embed")]
+    sizes = [int(text.partition("_CONSTANT_BYTES ")[2].split()[0]) for text in (header, *alone)]
+    assert sizes[0] < sum(sizes[1:])
+    result = tflq.verify(model, source, seeds=1, layers=True)
+    assert result.equal
+    assert {run.entry for run in result.runs} == {"classify", "embed"}
+    assert result.layers is not None
+    assert {each.entry for each in result.layers.every} == {"classify", "embed"}
+    assert tflq.verify(source, source, seeds=1).equal
+    if data == "inline":
+        done = subprocess.run([compiled(source)], capture_output=True, text=True, check=False)
+        assert done.stdout == "net_classify: pass\nnet_embed: pass\n"
+
+
+@need_compiler
+def test_signatures_of_hostile_keys_are_functions_of_their_own(tmp_path: Path) -> None:
+    keys = ["a", "A", "a.b", "*/ int x; /*", "", "int", "x" * 500]
+    xs = [argument((3,), i32) for _ in keys]
+    ops = [Op("tosa.abs", [x], [Value(x.type, "y")], {}) for x in xs]
+    functions = [Function(f"f{at}", [x], op.results, [op]) for at, (x, op) in enumerate(zip(xs, ops, strict=True))]
+    signatures = [Signature(key, at, None, None) for at, key in enumerate(keys)]
+    source = placed(backend("c").files(Module(functions, signatures), 0, None, Writing("net")), tmp_path, "net")
+    compiled(source)
+    header = source.with_suffix(".h")
+    assert len({name.upper() for name in re.findall(r"int (net_\w+)_run", header.read_text())}) == len(keys)
+    assert [unquote(key) for key in re.findall(r"Signature (.*)\. 0;", header.read_text())] == keys
 
 
 def test_tosa_is_a_source_too(tmp_path: Path) -> None:
@@ -125,7 +176,7 @@ def test_a_word_of_c_is_no_name(word: str) -> None:
 @pytest.mark.parametrize("name", ["cnn_int8", "cnn_uint8", "cnn_int16x8"])
 def test_the_arena_is_nearly_the_least_that_there_is(name: str) -> None:
     module = tflq.convert(MODELS / f"{name}.tflite", format="c").module
-    plan: Plan = Program(module, 0).plan
+    plan: Plan = Program(module).entries[0][1].plan
     spans = [*plan.spans.values(), *(span for row in plan.scratch for span in row)]
     last = max(span.last for span in spans)
     live = [sum(span.size for span in spans if span.first <= at <= span.last) for at in range(last + 1)]
@@ -134,6 +185,14 @@ def test_the_arena_is_nearly_the_least_that_there_is(name: str) -> None:
         for other in spans:
             apart = one.at + one.size <= other.at or other.at + other.size <= one.at
             assert one is other or apart or one.last < other.first or other.last < one.first
+
+
+@pytest.mark.parametrize(("ends", "type"), [((-128, 127), "int8_t"), ((-129, 5), "int16_t"), ((0, 40000), "int32_t")])
+def test_constants_that_expressions_read_are_narrow(ends: tuple[int, int], type: str) -> None:
+    unit = Unit("@")
+    name = unit.numbers(np.asarray([*ends, 1]), i32)
+    assert [key[0] for key, row in unit.constants.items() if row[0] == name] == [type]
+    assert unit.numbers(np.asarray([1.5]), f32) != name
 
 
 def test_an_open_batch_is_one(tmp_path: Path) -> None:

@@ -9,10 +9,10 @@ from typing import Any, Final
 import numpy as np
 import pytest
 from support.harness import argument, const
-from support.on_c import assert_passes, module_of, need_compiler, written
+from support.on_c import assert_passes, compiled, module_of, need_compiler, written
 
 import tflq
-from tflq.ir.core import Module, Op, Value
+from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import SCALARS, ScalarType, TensorType, f32, i1, i8, i16, i32, i64, ui8
 
 pytestmark = need_compiler
@@ -61,6 +61,10 @@ CONVOLUTIONS: Final[dict[str, Callable[[], list[Op]]]] = {
     "padded": lambda: convolved("conv2d", X, (4, 3, 3, 3), (1, 7, 6, 4), **ONE | {"pad": (1, 1, 1, 1)}),
     "strides and dilation": lambda: convolved(
         "conv2d", X, (2, 3, 2, 3), (1, 3, 3, 2), stride=(2, 2), dilation=(2, 1), pad=(2, 1, 1, 0)
+    ),
+    "of a volume": lambda: convolved(
+        "conv3d", argument((2, 5, 4, 6, 2), i8), (3, 3, 2, 2, 2), (2, 3, 2, 5, 3),
+        stride=(2, 2, 1), dilation=(1, 1, 2), pad=(2, 0, 0, 1, 1, 0),
     ),
     "whole picture": lambda: convolved("conv2d", X, (4, 7, 6, 3), (1, 1, 1, 4), **ONE),
     "batches": lambda: convolved("conv2d", argument((3, 4, 4, 2), i8), (3, 2, 2, 2), (3, 3, 3, 3), **ONE),
@@ -228,6 +232,89 @@ def test_an_unsigned_input_is_read_as_it_is(tmp_path: Path) -> None:
     assert source.read_text().count("static void net_") == 1
 
 
+def _branch(name: str, element: ScalarType, shape: tuple[int, ...], *kinds: str, number: int = 3) -> Function:
+    """A function that takes operators with a number one after the other, and returns its operand, too."""
+    x = argument(shape, element, "x")
+    ops: list[Op] = []
+    for kind in kinds:
+        value = ops[-1].result if ops else x
+        ops.append(op(kind, [value, const(np.full((1,) * len(shape), number), element)], element, shape))
+    return Function(name, [x], [ops[-1].result if ops else x, x], ops)
+
+
+@pytest.mark.parametrize("data", ["inline", "blob"])
+def test_if_calls_a_function(data: str, tmp_path: Path) -> None:
+    """A branch that is nothing but its operand, and one of which the constants are behind a pointer."""
+    x, chosen = argument((2, 3), i32), argument((), i1, "chosen")
+    branch = Op("tosa.cond_if", [chosen, x], [result(i32, 2, 3), result(i32, 2, 3)], {"then_graph": 1, "else_graph": 2})
+    total = op("add", branch.results, i32, (2, 3))
+    main = Function("main", [chosen, x], [total.result, branch.results[1]], [branch, total])
+    rows = const(RNG.integers(-99, 99, (2, 3)), i32)
+    y = argument((2, 3), i32, "y")
+    scaled = op("mul", [y, rows], i32, (2, 3), shift=0)
+    other = Function("other", [y], [scaled.result, y], [scaled])
+    module = Module([main, _branch("then", i32, (2, 3)), other])
+    source = written(module, tmp_path, data=data)
+    if data == "inline":
+        assert_passes(source, *SANITIZE)
+    else:
+        compiled(source, "-c")
+
+
+def test_while_calls_functions_until_one_says_no(tmp_path: Path) -> None:
+    """Two loops, one in the other: memory of the inner one is within that of the outer one."""
+
+    def loop(x: Value, cond: int, body: int) -> Op:
+        return Op("tosa.while_loop", [x], [result(i32, 1)], {"cond_graph": cond, "body_graph": body})
+
+    def condition(name: str, most: int) -> Function:
+        x = argument((1,), i32)
+        less = op("greater", [const(np.asarray([most]), i32), x], i1, (1,))
+        return Function(name, [x], less.results, [less])
+
+    def step(name: str, number: int) -> tuple[Value, Op]:
+        x = argument((1,), i32, name)
+        return x, op("add", [x, const(np.asarray([number]), i32)], i32, (1,))
+
+    x = argument((1,), i32)
+    outer = loop(x, 1, 2)
+    (a, more), (b, again) = step("a", 1), step("b", 7)
+    inner = loop(more.result, 3, 4)
+    functions = [Function("main", [x], outer.results, [outer]), condition("outer", 50)]
+    functions += [Function("outer_body", [a], inner.results, [more, inner]), condition("inner", 20)]
+    functions += [Function("inner_body", [b], again.results, [again])]
+    assert_passes(written(Module(functions), tmp_path), *SANITIZE)
+
+
+def test_a_loop_without_an_end_has_no_test(tmp_path: Path) -> None:
+    x = argument((1,), i32)
+    loop = Op("tosa.while_loop", [x], [result(i32, 1)], {"cond_graph": 1, "body_graph": 2})
+    y = argument((1,), i32, "y")
+    always = op("equal", [y, y], i1, (1,))
+    functions = [Function("main", [x], loop.results, [loop]), Function("always", [y], always.results, [always])]
+    source = written(Module([*functions, _branch("body", i32, (1,), "add")]), tmp_path)
+    assert "int main(" not in source.read_text()
+
+
+def test_functions_of_control_flow_are_refused_beyond_a_depth(tmp_path: Path) -> None:
+    functions = []
+    for at in range(60):
+        x, chosen = argument((1,), i32), argument((), i1, "chosen")
+        ops = [Op("tosa.cond_if", [chosen, chosen, x], [result(i32, 1)], {"then_graph": at + 1, "else_graph": at + 1})]
+        functions.append(Function(f"f{at}", [chosen, x], ops[0].results, ops))
+    x, chosen = argument((1,), i32), argument((), i1, "chosen")
+    functions.append(Function("last", [chosen, x], [x], []))
+    with pytest.raises(tflq.UnsupportedError, match="more than 50 functions"):
+        written(Module(functions), tmp_path)
+
+
+def test_functions_of_control_flow_are_refused_where_they_call_themselves(tmp_path: Path) -> None:
+    x, chosen = argument((1,), i32), argument((), i1, "chosen")
+    branch = Op("tosa.cond_if", [chosen, x, chosen], [result(i32, 1)], {"then_graph": 0, "else_graph": 0})
+    with pytest.raises(tflq.UnsupportedError, match="a function that calls itself"):
+        written(Module([Function("main", [chosen, x], branch.results, [branch])]), tmp_path)
+
+
 @pytest.mark.parametrize("data", ["inline", "separate", "blob"])
 def test_constants_are_where_they_shall_be(data: str, tmp_path: Path) -> None:
     ops = CONVOLUTIONS["1x1"]()
@@ -239,13 +326,10 @@ def test_constants_are_where_they_shall_be(data: str, tmp_path: Path) -> None:
 
 
 def test_all_that_has_no_form_is_refused_at_once(tmp_path: Path) -> None:
-    x = argument((1, 3, 3, 3, 1), i8)
-    window = {"stride": (1, 1, 1), "dilation": (1, 1, 1), "pad": (0,) * 6, "input_zp": 0, "weight_zp": 0}
-    deep = op("conv3d", [x, drawn(i8, 2, 3, 3, 3, 1), drawn(i32, 2)], i32, (1, 1, 1, 1, 2), **window)
-    half = argument((4,), SCALARS["f16"], "half")
-    module: Module = module_of([x], [deep])
-    with pytest.raises(tflq.UnsupportedError, match="CONV3D is not written in C"):
-        written(module, tmp_path)
+    x, half = argument((1, 4, 4), f32), argument((4,), SCALARS["f16"], "half")
+    waves = Op("tosa.fft2d", [x, x], [result(f32, 1, 4, 4), result(f32, 1, 4, 4)], {"inverse": False})
+    with pytest.raises(tflq.UnsupportedError, match="FFT2D is not written in C"):
+        written(module_of([x], [waves]), tmp_path)
     with pytest.raises(tflq.UnsupportedError, match="'half' is f16, which C99 has no type for"):
         written(module_of([half], [op("abs", [half], half.type.storage, (4,))]), tmp_path)
     assert not list(tmp_path.iterdir())

@@ -3,6 +3,7 @@ compiler."""
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import Final
@@ -12,6 +13,7 @@ from support.on_c import need_compiler
 
 import tflq
 from tflq.cli import main
+from tflq.tools.verify.compiled import compiler
 
 MODEL: Final = Path(__file__).parents[3] / "models" / "cnn_int8.tflite"
 
@@ -50,12 +52,19 @@ def test_what_does_not_compile_or_ends_is_a_failure(source: Path) -> None:
     assert "the program ended" in str(tflq.verify(MODEL, source).failures[0])
 
 
-def test_without_a_compiler_it_says_so_in_a_line(
-    source: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("CC", "cc")  # what the command sets goes with the test
+def test_without_a_compiler_it_says_so_in_a_line(source: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    before = os.environ.copy()
     assert main.run(["verify", str(MODEL), str(source), "--cc", "no-such-compiler -O1"]) == 2
     assert "there is no C compiler 'no-such-compiler'" in capfd.readouterr().err
+    assert dict(os.environ) == before
+    with pytest.raises(tflq.OptionError, match="there is no C compiler 'neither'"):
+        tflq.verify(MODEL, source, cc="neither")
+
+
+@need_compiler
+def test_the_compiler_is_asked_to_optimize_as_the_command_says() -> None:
+    assert compiler("cc -O1") == ["cc", "-O1"]
+    assert compiler("cc") == ["cc", "-O2"]
 
 
 def test_a_source_without_its_header_is_called_that(source: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -25,6 +25,7 @@ class C(Backend):
     targets = ("c",)
     static = True
     close = False
+    one_entry = False
     text = True
     usual_batch = 1
     names_source = True
@@ -33,11 +34,13 @@ class C(Backend):
     runner = "tflq.tools.verify.compiled:CompiledRunner"
 
     def target(self, name: FilePath | None) -> Any:
-        """TOSA's rules without the limits of a device."""
+        """TOSA's rules without the limits of a device, with the floats of C."""
         super().target(name)
+        from dataclasses import replace
+
         from tflq.formats.tosa.rules import load_target
 
-        return load_target(None)
+        return replace(load_target(None), rounds_floats=True)
 
     def check_choices(self, choices: Mapping[str, Any]) -> None:
         from tflq.formats.c.names import identifier
@@ -62,16 +65,12 @@ class C(Backend):
         return Notes.of(module, real=options.semantics == "real"), None
 
     def files(self, module: Module, function: int, target: Any, writing: Writing) -> Sequence[tuple[str, Pieces]]:
-        from tflq.formats.c.check_program import programs
+        from tflq.formats.c.check_program import program_of
         from tflq.formats.c.names import identifier
         from tflq.formats.c.write import Writer
 
-        planned = programs(module)
         name = identifier(writing.choices.get("name"), writing.stem)
-        if len(planned) > 1 and "name" in writing.choices:
-            key = next((s.key for s in module.signatures or () if s.function == function), None)
-            name = identifier(None, f"{name}_{key}")
-        return Writer(planned[function], module, name, writing).files()
+        return Writer(program_of(module), module, name, writing).files()
 
     def pieces(self, module: Module, function: int, target: Any) -> Pieces:
         return self.files(module, function, target, Writing())[0][1]

@@ -10,15 +10,19 @@ from typing import Final
 
 import numpy as np
 
-from tflq.formats.c.names import c_type, count
-from tflq.formats.c.program import NAME, Program
+from tflq.analysis.evaluate.registry import Run, array_of, evaluate_function
+from tflq.formats.c.graph import Graph
+from tflq.formats.c.names import MACRO, NAME, c_type, count
+from tflq.formats.c.program import Program
 from tflq.formats.c.unit import indented
 from tflq.ir.core import Module, Value
 
-DRAWN: Final = ("i1", "i8", "ui8", "i16", "i32", "f32")
+_DRAWN: Final = ("i1", "i8", "ui8", "i16", "i32", "f32")
 """Element types of inputs that can be drawn."""
 _MOST: Final = 4_000_000
 """Multiplications up to which a program has a test."""
+_CALLS: Final = 1000
+"""Calls of functions by control flow up to which a program has a test."""
 _STEPS: Final = 2
 
 
@@ -49,14 +53,26 @@ def checksum(arrays: list[np.ndarray]) -> int:
     return total % (1 << 32)
 
 
-def expected(program: Program, module: Module) -> int | None:
-    """The checksum of tflq's evaluator; None if it says nothing, or takes long."""
-    function = program.function
+class _Bounded(Run):
+    """A run that ends after so many calls of functions, since a loop may have no end."""
+
+    calls = 0
+
+    def call(self, index: int, arrays: list[np.ndarray]) -> list[np.ndarray]:
+        self.calls += 1
+        if self.calls > _CALLS:
+            raise NotImplementedError
+        return super().call(index, arrays)
+
+
+def expected(program: Program, graph: Graph, module: Module) -> int | None:
+    """The checksum of tflq's evaluator, of steps from the first state on; None if it says nothing, or takes long."""
+    function = graph.function
     if program.products > _MOST or any(v.type.storage.is_float for v in function.outputs) or program.inexact:
         return None
-    from tflq.analysis.evaluate.registry import Run, array_of, evaluate_function
-
-    run = Run(module)
+    if any(v.type.storage.name not in _DRAWN for v in function.inputs):
+        return None
+    run = _Bounded(module)
     run.variables.update({name: value.array for name, (_, value) in program.state.items()})
     outputs: list[np.ndarray] = []
     try:
@@ -69,16 +85,29 @@ def expected(program: Program, module: Module) -> int | None:
     return checksum(outputs)
 
 
-def main(program: Program, module: Module, *, blob: bool) -> str:
-    """The text of the test; "" if there is none."""
-    total = None if blob else expected(program, module)
-    if total is None:
+def main(program: Program, module: Module) -> str:
+    """The text of the test of all entries that have one; "" if none has."""
+    totals = [(graph, expected(program, graph, module)) for _, graph in program.entries]
+    tests = [_test(graph, total, program) for graph, total in totals if total is not None]
+    if not tests:
         return ""
-    inputs, outputs = program.function.inputs, program.function.outputs
+    hash_text = (
+        "static uint32_t hash(uint32_t i) {\n  uint32_t h = i * 2654435761U;\n  h ^= h >> 15;\n  h *= 2246822519U;\n"
+        "  return h ^ (h >> 13);\n}\n"
+    )
+    arena = f"static union {{ uint64_t align; uint8_t bytes[{MACRO}_ARENA_BYTES]; }} arena;\n"
+    state = f"static {NAME}_state state;\n" if program.state else ""
+    calls = " | ".join(f"{graph.symbol}_test()" for graph, total in totals if total is not None)
+    head = f"\n#ifdef {MACRO}_MAIN\n#include <stdio.h>\n\n{hash_text}\n{arena}{state}\n"
+    return f"{head}{''.join(tests)}int main(void) {{\n  return {calls};\n}}\n#endif\n"
+
+
+def _test(graph: Graph, total: int, program: Program) -> str:
+    """The function that runs an entry on drawn inputs, and compares the checksum of its outputs: 0 if it is equal."""
+    inputs, outputs = graph.function.inputs, graph.function.outputs
     lines = [f"static {c_type(v)} in{at}[{max(count(v), 1)}];" for at, v in enumerate(inputs)]
     lines += [f"static {c_type(v)} out{at}[{max(count(v), 1)}];" for at, v in enumerate(outputs)]
-    lines += [f"static union {{ uint64_t align; uint8_t bytes[{NAME}_ARENA_BYTES]; }} arena;"]
-    lines += [f"static {NAME}_state state;", f"{NAME}_init(&state);"] if program.state else []
+    lines += [f"{NAME}_init(&state);"] if program.state else []
     lines += ["uint32_t total = 0;", f"for (uint32_t step = 0; step < {_STEPS}U; step++) {{"]
     for at, value in enumerate(inputs):
         lines += [
@@ -86,23 +115,17 @@ def main(program: Program, module: Module, *, blob: bool) -> str:
             f"const uint32_t h = hash(i + 97U * step + {at}U);",
         ]
         lines += [f"in{at}[i] = {_element(value)};", "}"]
-    names = [*(f"in{at}" for at in range(len(inputs))), *(f"out{at}" for at in range(len(outputs)))]
-    names += ["&state"] * bool(program.state)
-    lines += [f"if ({NAME}_run({', '.join([*names, 'arena.bytes'])}) != 0) {{", "return 2;", "}"]
+    names = [*graph.parameters, *(["&state"] if program.state else []), "arena.bytes"]
+    lines += [f"if ({graph.symbol}_run({', '.join(names)}) != 0) {{", "return 2;", "}"]
     for at, value in enumerate(outputs):
         lines.append(f"for (uint32_t i = 0; i < {count(value)}U; i++) {{")
         lines += [f"total += (uint32_t)out{at}[i] * hash(i + (step * {len(outputs)}U + {at}U));", "}"]
     lines += [
         "}",
-        f'printf("{NAME}: %s\\n", total == {total}U ? "pass" : "fail");',
+        f'printf("{graph.symbol}: %s\\n", total == {total}U ? "pass" : "fail");',
         f"return total == {total}U ? 0 : 1;",
     ]
-    hash_text = (
-        "static uint32_t hash(uint32_t i) {\n  uint32_t h = i * 2654435761U;\n  h ^= h >> 15;\n  h *= 2246822519U;\n"
-        "  return h ^ (h >> 13);\n}\n"
-    )
-    head = f"\n#ifdef {NAME}_MAIN\n#include <stdio.h>\n\n{hash_text}\n"
-    return f"{head}int main(void) {{\n{indented(lines)}}}\n#endif\n"
+    return f"static int {graph.symbol}_test(void) {{\n{indented(lines)}}}\n\n"
 
 
 def _element(value: Value) -> str:

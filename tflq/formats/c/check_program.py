@@ -1,4 +1,4 @@
-"""The last pass before C is written: every function of an entry as a program, or what has no form in C."""
+"""The last pass before C is written: all of a module as a program, or what has no form in C."""
 
 from __future__ import annotations
 
@@ -7,16 +7,8 @@ from typing import ClassVar
 
 from tflq.dialects.forms import Form
 from tflq.formats.c.program import Program
-from tflq.formats.lowering import entries
 from tflq.ir.core import Module
 from tflq.transforms.pass_manager import Pass, PassResult
-
-
-@dataclass(slots=True)
-class _Programs:
-    """The programs of a module, by the index of the function."""
-
-    by_function: dict[int, Program]
 
 
 @dataclass(frozen=True)
@@ -28,14 +20,13 @@ class CheckC(Pass):
     takes: ClassVar[Form] = "tosa"
 
     def run(self, module: Module) -> PassResult:
-        programs(module)
+        program_of(module)
         return PassResult(module, modified=False)
 
 
-def programs(module: Module) -> dict[int, Program]:
-    """The program of each entry, by the index of its function; planned once."""
-    known = module.record.find(_Programs)
-    if known is None:
-        known = _Programs({index: Program(module, index) for index in entries(module)})
-        module.record.note(known)
-    return known.by_function
+def program_of(module: Module) -> Program:
+    """The program of a module, planned once."""
+    program = module.record.find(Program)
+    if program is None:
+        module.record.note(program := Program(module))
+    return program

@@ -8,13 +8,13 @@ They need sums below 2^31, which the weights prove. All else takes plain loops, 
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, TypeAlias
 
 import numpy as np
 
-from tflq.base.errors import Refused
 from tflq.dialects.tosa import convolution as conv
-from tflq.formats.c.loops import Body, Rows, read_sum, window
+from tflq.formats.c.loops import AXES, Body, Rows, read_sum, window
 from tflq.formats.c.names import dims_of, plus
 from tflq.formats.c.unit import Scratch
 from tflq.ir.types import i8, i32, i64
@@ -22,12 +22,11 @@ from tflq.ir.types import i8, i32, i64
 _MOST_TAPS: Final = 25
 """Elements of a window to which a depthwise convolution has pointers, on the stack."""
 _AT_ONCE: Final = 9
+_Direct: TypeAlias = conv.Conv2D | conv.Conv3D | conv.DepthwiseConv2D
 
 
 def convolution(op: conv.Weighted, body: Body) -> list[Rows]:
     """The rows of any convolution."""
-    if isinstance(op, conv.Conv3D):
-        raise Refused("CONV3D is not written in C")
     bound = _bound(op)
     fits = bound is not None and bound < 1 << 31
     if bound is not None:
@@ -40,7 +39,7 @@ def convolution(op: conv.Weighted, body: Body) -> list[Rows]:
     type = "float" if op.result.type.storage.is_float else "int32_t" if fits else "int64_t"
     if isinstance(op, conv.TransposeConv2D):
         return _transposed(op, body, type)
-    assert isinstance(op, (conv.Conv2D, conv.DepthwiseConv2D))
+    assert isinstance(op, _Direct)
     return _plain(op, body, type)
 
 
@@ -53,7 +52,7 @@ def _bound(op: conv.Weighted) -> int | None:
     if op.result.type.storage.is_float or not op.weight.is_constant or not op.bias.is_constant:
         return None
     weights = np.abs(op.weight.array.astype(np.int64)) + abs(op.weight_zp)
-    axes = (0, 1) if isinstance(op, conv.DepthwiseConv2D) else (1, 2, 3)
+    axes = (0, 1) if isinstance(op, conv.DepthwiseConv2D) else tuple(range(1, weights.ndim))
     storage = op.input.type.storage
     reach = max(storage.maximum - op.input_zp, op.input_zp - storage.minimum)
     most = int(weights.sum(axis=axes).max(initial=0)) * reach
@@ -65,48 +64,47 @@ def _bias(op: conv.Weighted, body: Body, type: str, index: str) -> str:
     if op.bias.is_constant and (op.bias.array == op.bias.array.reshape(-1)[:1]).all():
         number = op.bias.array.reshape(-1)[0].item()
         return f"{float(number)!r}f" if type == "float" else str(number)
-    if op.bias.is_constant and type == "int32_t":
-        name = body.unit.constant(op.bias.array, i32)
-    else:
-        name = body.operand(op.bias)[0]
+    known = op.bias.is_constant
+    name = body.unit.numbers(op.bias.array, op.bias.type.storage) if known else body.operand(op.bias)[0]
     return f"{name}[{index}]" if op.bias.type.sizes[0] > 1 else f"{name}[0]"
-
-
-def _shape(op: conv.Weighted) -> tuple[int, int, int, int, int, int, int]:
-    """Batches, height, width and channels of the input; height, width and channels of the result."""
-    n, height, width, channels = dims_of(op.input)
-    return (n, height, width, channels, *dims_of(op.result)[1:])  # type: ignore[return-value]
 
 
 # Plain loops.
 
 
-def _plain(op: conv.Conv2D | conv.DepthwiseConv2D, body: Body, type: str) -> list[Rows]:
-    n, height, width, channels, rows, columns, outputs = _shape(op)
+def _plain(op: _Direct, body: Body, type: str) -> list[Rows]:
+    n, *spatial, channels = dims_of(op.input)
+    _, *places, outputs = dims_of(op.result)
     (x, x_type, more), (w, w_type, _) = body.operand(op.input), body.operand(op.weight)
-    top, _, left, _ = op.pad
     deep = isinstance(op, conv.DepthwiseConv2D)
-    kh, kw = dims_of(op.weight)[:2] if deep else dims_of(op.weight)[1:3]
+    kernel = dims_of(op.weight)[:-2] if deep else dims_of(op.weight)[1:-1]
+    axes = AXES[-len(kernel) :]
     body.accumulator(type, outputs)
-    q, v = _factors(op, type, more, "q[c]", "v[c]")
-    line = f"const {x_type} *q = {x} + ((g * {height} + iy) * {width} + ix) * {channels};"
+    loops = window(kernel, op.stride, op.dilation, op.pad[::2], spatial, padded=any(op.pad))
+    line = f"const {x_type} *q = {x} + {_flat('g', 'i', axes, spatial)} * {channels};"
+    at = _flat("", "k", axes, kernel)
+    ends = ["}"] * len(axes)
     if deep:
         multiplier = dims_of(op.weight)[3]
         q, v = _factors(op, type, more, f"q[o / {multiplier}]" if multiplier > 1 else "q[o]", "v[o]")
-        weights = f"const {w_type} *v = {w} + (ky * {kw} + kx) * {outputs};"
+        weights = f"const {w_type} *v = {w} + {at} * {outputs};"
         each = [f"for (int32_t o = 0; o < {outputs}; o++) {{", f"acc[o] += {q} * {v};", "}"]
-        inner = [*_first(op, body, type, outputs), *_window(op, kh, kw, top, left), line, weights, *each, "}", "}"]
+        inner = [*_first(op, body, type, outputs), *loops, line, weights, *each, *ends]
     else:
-        weights = f"const {w_type} *v = {w} + ((o * {kh} + ky) * {kw} + kx) * {channels};"
+        q, v = _factors(op, type, more, "q[c]", "v[c]")
+        weights = f"const {w_type} *v = {w} + {_flat('o', 'k', axes, kernel)} * {channels};"
         each = [f"for (int32_t c = 0; c < {channels}; c++) {{", f"s += {q} * {v};", "}"]
         sums = [f"for (int32_t o = 0; o < {outputs}; o++) {{", f"{type} s = {_bias(op, body, type, 'o')};"]
-        inner = [*sums, *_window(op, kh, kw, top, left), line, weights, *each, "}", "}", "acc[o] = s;", "}"]
-    return _placed(n, rows, columns, outputs, inner, read_sum(type, op.result))
+        inner = [*sums, *loops, line, weights, *each, *ends, "acc[o] = s;", "}"]
+    return _placed((n, *places), outputs, inner, read_sum(type, op.result))
 
 
-def _window(op: conv.Conv2D | conv.DepthwiseConv2D, kh: int, kw: int, top: int, left: int) -> list[str]:
-    height, width = dims_of(op.input)[1:3]
-    return window((kh, kw), op.stride, op.dilation, (top, left), (height, width), padded=any(op.pad))
+def _flat(first: str, letter: str, axes: str, sizes: Sequence[int]) -> str:
+    """The index of an element by those of all dims but the last, of which `first` is that of the first dim."""
+    text = first
+    for axis, size in zip(axes, sizes, strict=True):
+        text = f"({text} * {size} + {letter}{axis})" if text else f"{letter}{axis}"
+    return text
 
 
 def _factors(op: conv.Weighted, type: str, more: int, x: str, w: str) -> tuple[str, str]:
@@ -122,13 +120,19 @@ def _first(op: conv.Weighted, body: Body, type: str, outputs: int) -> list[str]:
     return [f"for (int32_t o = 0; o < {outputs}; o++) {{", f"acc[o] = {_bias(op, body, type, 'o')};", "}"]
 
 
-def _placed(n: int, rows: int, columns: int, outputs: int, inner: list[str], text: str) -> list[Rows]:
-    heads = [
-        *(f"for (int32_t g = 0; g < {n}; g++) {{", f"for (int32_t oy = 0; oy < {rows}; oy++) {{"),
-        f"for (int32_t ox = 0; ox < {columns}; ox++) {{",
-    ]
-    base = f"((g * {rows} + oy) * {columns} + ox) * {outputs}"
-    return [Rows([*heads, *inner], ["}", "}", "}"], base, outputs, text)]
+def _placed(places: Sequence[int], outputs: int, inner: list[str], text: str) -> list[Rows]:
+    """Rows at each place of the result: (batch, ...)."""
+    axes = AXES[1 - len(places) :]
+    names = ["g", *(f"o{axis}" for axis in axes)]
+    heads = [f"for (int32_t {at} = 0; {at} < {size}; {at}++) {{" for at, size in zip(names, places, strict=True)]
+    base = f"{_flat('g', 'o', axes, places[1:])} * {outputs}"
+    return [Rows([*heads, *inner], ["}"] * len(places), base, outputs, text)]
+
+
+def _shape(op: conv.Weighted) -> tuple[int, int, int, int, int, int, int]:
+    """Batches, height, width and channels of the input; height, width and channels of the result."""
+    n, height, width, channels = dims_of(op.input)
+    return (n, height, width, channels, *dims_of(op.result)[1:])  # type: ignore[return-value]
 
 
 def _transposed(op: conv.TransposeConv2D, body: Body, type: str) -> list[Rows]:
@@ -161,7 +165,7 @@ def _transposed(op: conv.TransposeConv2D, body: Body, type: str) -> list[Rows]:
         f"s += {q} * {v};",
         *("}", "acc[o] += s;", "}", "}", "}"),
     ]
-    return _placed(n, rows, columns, outputs, inner, read_sum(type, op.result))
+    return _placed((n, rows, columns), outputs, inner, read_sum(type, op.result))
 
 
 # Fast loops.
@@ -269,4 +273,4 @@ def _by_taps(op: conv.DepthwiseConv2D, body: Body) -> list[Rows]:
             for k in group
         ]
         inner += [f"for (int32_t o = 0; o < {outputs}; o++) {{", f"acc[o] = {start} + {' + '.join(terms)};", "}"]
-    return _placed(n, rows, columns, outputs, inner, read_sum("int32_t", op.result) if wide else "acc[j]")
+    return _placed((n, rows, columns), outputs, inner, read_sum("int32_t", op.result) if wide else "acc[j]")

@@ -17,9 +17,10 @@ from tflq.dialects.tosa import elementwise as ew
 from tflq.dialects.tosa import movement as move
 from tflq.formats.c.fusion import Fusion, is_table
 from tflq.formats.c.names import c_type, count, dims_of, literal, plus
+from tflq.formats.c.tables import function_of, thresholds_of
 from tflq.formats.c.unit import Unit
 from tflq.ir.core import Op, Value
-from tflq.ir.types import f32, i1, i8, i32, i64
+from tflq.ir.types import f32, i1, i32, i64
 
 
 class Point(NamedTuple):
@@ -53,7 +54,6 @@ _BINARY: Final[dict[type[Op], tuple[str, str, str]]] = {
     ew.LogicalRightShift: ("shr32({}, {})", "", ""),
     ew.Equal: ("{} == {}", "{} == {}", "{} == {}"),
     ew.Greater: ("{} > {}", "{} > {}", "{} > {}"),
-    ew.GreaterEqual: ("{} >= {}", "{} >= {}", "{} >= {}"),
 }
 """By operator: the expression of int32, of int64, and of floats."""
 _FUNCTIONS: Final[dict[type[Op], str]] = {
@@ -134,7 +134,12 @@ class Expressions:
             return literal(array.reshape(-1)[0].item())
         if (array == array.reshape(-1)[0]).all() and array.size:
             return literal(array.reshape(-1)[0].item())
-        return f"{self.unit.constant(array, root.type.storage)}[{self._index(value)}]"
+        return f"{self._entries(root)}[{self._index(value)}]"
+
+    def _entries(self, value: Value) -> str:
+        """The name of a constant, whose elements have the type of expressions or one that C widens to it."""
+        storage = value.type.storage
+        return (self.unit.constant if storage == i64 else self.unit.numbers)(value.array, storage)
 
     def _index(self, value: Value) -> str:
         dims, size, there = dims_of(value), count(value), self._at.dims
@@ -209,7 +214,21 @@ class Expressions:
         low, high = self._range(op.indices)
         if low < 0 or high >= size:
             index = f"clamp32({index}, 0, {size - 1})"
-        return f"{self.unit.constant(op.values.array, op.values.type.storage)}[{index}]"
+        if pattern := function_of(op.values):
+            return pattern.format(f"{index} - 32768")
+        return f"{self._entries(op.values)}[{index}]"
+
+    def _reached(self, op: ew.GreaterEqual) -> str:
+        """A comparison; one with an entry of a large table of thresholds compares a quotient."""
+        entry = self.fusion.root(op.input2).producer
+        if (
+            isinstance(entry, move.Gather)
+            and entry.result in self.fusion.inside
+            and (known := thresholds_of(entry.values))
+        ):
+            x, index = self._read(op.input1), self._read(entry.indices)
+            return f"reaches({x}, {literal(known[0])}, {plus(index, known[1])})"
+        return f"{self._read(op.input1)} >= {self._read(op.input2)}"
 
     def _table(self, op: move.Table) -> str:
         x, least = self._read(op.input), op.input.type.storage.minimum
@@ -300,8 +319,7 @@ class Expressions:
         """One number, or that of the channel; shifts are bytes."""
         if (numbers == numbers[0]).all():
             return literal(int(numbers[0]))
-        storage = i8 if int(np.abs(numbers).max()) < 64 else i32
-        return f"{self.unit.constant(numbers, storage)}[{self._channel()}]"
+        return f"{self.unit.numbers(numbers, i32)}[{self._channel()}]"
 
 
 _OPERATORS: Final[dict[type[Op], Callable[[Expressions, Any], str]]] = {
@@ -314,6 +332,7 @@ _OPERATORS: Final[dict[type[Op], Callable[[Expressions, Any], str]]] = {
     ew.Clz: lambda e, op: f"clz32({e._read(op.input)})",
     ew.ArithmeticRightShift: Expressions._shifted,
     ew.Select: Expressions._chosen,
+    ew.GreaterEqual: Expressions._reached,
     move.Cast: Expressions._cast,
     move.Rescale: Expressions._rescaled,
     move.Table: Expressions._table,

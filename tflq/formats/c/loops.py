@@ -16,14 +16,16 @@ from tflq.base.errors import Refused
 from tflq.dialects.tosa import convolution as conv
 from tflq.dialects.tosa import movement as move
 from tflq.formats.c.expressions import Expressions, NeedsMoreError, Point
-from tflq.formats.c.fusion import Fusion, is_table, makes_rows
+from tflq.formats.c.fusion import Fusion, is_table
 from tflq.formats.c.names import bytes_of, c_type, count, dims_of, literal, plus
 from tflq.formats.c.unit import Kernel, Scratch, Unit
 from tflq.ir.core import Op, Value
-from tflq.ir.types import i1, i8, i32, i64
+from tflq.ir.types import i1, i32, i64
 from tflq.numerics.convolution import reciprocal_scale
 from tflq.numerics.resize import nearest_index, steps_of, taps
 
+AXES: Final = "zyx"
+"""Letters of the spatial dims in the names of indices; of two dims the last two."""
 _SIZES: Final = {"int8_t": 1, "uint8_t": 1, "int16_t": 2, "uint16_t": 2, "int32_t": 4, "float": 4, "int64_t": 8}
 
 
@@ -60,15 +62,22 @@ class Body:
         raw = self.fusion.raw.get(root)
         return self.terms.leaf(raw or root), c_type(raw or root), 0 if raw is None else 128
 
-    def finished(self, op: Op, lines: Sequence[str], result: Value, shared_from: int) -> Kernel:
+    def finished(self, op: Op, lines: Sequence[str], results: Sequence[Value], shared_from: int) -> Kernel:
         """The kernel of the lines. shared_from: leaves from this one on are read where the result is written."""
         leaves = self.terms.leaves
         parameters = [f"const {c_type(v)} *p{at}" for at, v in enumerate(leaves)]
-        parameters += [f"{c_type(result)} *y", *(f"{s.type} *{s.name}" for s in self.scratch)]
-        shape = "x".join(map(str, dims_of(result))) or "scalar"
+        parameters += [f"{c_type(v)} *{name}" for v, name in zip(results, result_names(results), strict=True)]
+        parameters += [f"{s.type} *{s.name}" for s in self.scratch]
+        shape = ", ".join("x".join(map(str, dims_of(v))) or "scalar" for v in results)
         name = self.unit.function(op, parameters, lines, shape)
-        same = [v for v in leaves[shared_from:] if (count(v), bytes_of(v)) == (count(result), bytes_of(result))]
-        return Kernel(name, op, leaves, result, self.scratch, same)
+        sizes = [(count(v), bytes_of(v)) for v in results]
+        same = [v for v in leaves[shared_from:] if sizes == [(count(v), bytes_of(v))]]
+        return Kernel(name, op, leaves, results, self.scratch, same)
+
+
+def result_names(results: Sequence[Value]) -> list[str]:
+    """The names of the parameters for results."""
+    return ["y"] if len(results) == 1 else [f"y{at}" for at in range(len(results))]
 
 
 def kernel(op: Op, unit: Unit, fusion: Fusion, ranges: Ranges) -> Kernel:
@@ -77,7 +86,7 @@ def kernel(op: Op, unit: Unit, fusion: Fusion, ranges: Ranges) -> Kernel:
     if row is None and type(op) in _PLAIN and not is_table(op):
         body = Body(unit, fusion, ranges)
         lines = _PLAIN[type(op)](op, body)
-        return body.finished(op, lines, op.result, len(body.terms.leaves))
+        return body.finished(op, lines, op.results, len(body.terms.leaves))
     if row is None:
         return _elementwise(op, unit, fusion, ranges)
     from tflq.formats.c.convolution import convolution
@@ -89,7 +98,7 @@ def kernel(op: Op, unit: Unit, fusion: Fusion, ranges: Ranges) -> Kernel:
         parts = next(make for kind, make in _ROWS if isinstance(row, kind))(row, body)
     shared_from = len(body.terms.leaves)
     lines = [line for part in parts for line in (*part.begin, *_results(part, op.result, row, body), *part.end)]
-    return body.finished(row if row.location else op, lines, op.result, shared_from)
+    return body.finished(row if row.location else op, lines, op.results, shared_from)
 
 
 def _results(part: Rows, root: Value, row: Op, body: Body) -> list[str]:
@@ -108,8 +117,6 @@ def _results(part: Rows, root: Value, row: Op, body: Body) -> list[str]:
 
 def _elementwise(op: Op, unit: Unit, fusion: Fusion, ranges: Ranges) -> Kernel:
     """A tree without rows: one loop where all elements are alike, one more for channels, or one for each dim."""
-    if not makes_rows(op) and type(op) in _UNWRITTEN:
-        raise Refused(f"{op.short_name.upper()} is not written in C")
     dims = dims_of(op.result) or (1,)
     channels = dims[-1]
     rows = count(op.result) // max(channels, 1)
@@ -133,7 +140,7 @@ def _elementwise(op: Op, unit: Unit, fusion: Fusion, ranges: Ranges) -> Kernel:
         except NeedsMoreError:
             continue
         store = f"y[{point.flat}] = ({c_type(op.result)})({text});"
-        return body.finished(op, [*heads, *lines, store, *("}" for _ in heads)], op.result, 0)
+        return body.finished(op, [*heads, *lines, store, *("}" for _ in heads)], op.results, 0)
     raise Refused(f"{op.short_name.upper()} broadcasts in a way that no loop has")
 
 
@@ -218,7 +225,7 @@ def _mean(op: conv.AvgPool2D, most: int, body: Body) -> str:
     if storage.is_float:
         return "acc[j] / (float)n"
     pairs = np.asarray([reciprocal_scale(n) for n in range(1, most + 1)], np.int64)
-    m, s = body.unit.constant(pairs[:, 0], i32), body.unit.constant(pairs[:, 1], i8)
+    m, s = (body.unit.numbers(row, i32) for row in pairs.T)
     scaled = plus(f"scale_one(acc[j], {m}[n - 1], {s}[n - 1])", op.output_zp)
     return f"clamp32({scaled}, {literal(storage.minimum)}, {literal(storage.maximum)})"
 
@@ -232,9 +239,11 @@ def window(
     *,
     padded: bool,
 ) -> list[str]:
-    """Loops over a window at (oy, ox), without its elements outside of the picture: row iy, column ix."""
+    """Loops over a window at (oz, oy, ox), without its elements outside of the picture: iz, row iy, column ix."""
     lines = []
-    for axis, size, step, apart, first, extent in zip("yx", kernel, stride, dilation, before, sizes, strict=True):
+    for axis, size, step, apart, first, extent in zip(
+        AXES[-len(kernel) :], kernel, stride, dilation, before, sizes, strict=True
+    ):
         at = plus(f"o{axis} * {step} + k{axis} * {apart}", -first)
         lines += [f"for (int32_t k{axis} = 0; k{axis} < {size}; k{axis}++) {{", f"const int32_t i{axis} = {at};"]
         lines += [f"if (i{axis} < 0 || i{axis} >= {extent}) {{", "continue;", "}"] if padded else []
@@ -299,7 +308,7 @@ def _nearest(op: move.Resize, body: Body) -> list[str]:
     """Copies. The row and the column that each place reads are constants, as are fractions between them."""
     heads, base, ends = _resized(op)
     x, type, _ = body.operand(op.input)
-    iy, ix = (body.unit.constant(nearest_index(*end), i32) for end in ends)
+    iy, ix = (body.unit.numbers(nearest_index(*end), i32) for end in ends)
     size = f"{dims_of(op.input)[3]} * sizeof({type})"
     return [*heads, f"memcpy(y + {base}, {_read_at(op, x, iy, ix)}, {size});", "}", "}", "}"]
 
@@ -309,7 +318,7 @@ def _bilinear(op: move.Resize, body: Body) -> list[Rows]:
         raise Refused("RESIZE of floats is not written in C")
     heads, base, ends = _resized(op)
     x, x_type, _ = body.operand(op.input)
-    (y0, y1, fy), (x0, x1, fx) = ([body.unit.constant(array, i32) for array in taps(*end)] for end in ends)
+    (y0, y1, fy), (x0, x1, fx) = ([body.unit.numbers(array, i32) for array in taps(*end)] for end in ends)
     a, b = (steps.n for steps, _, _ in ends)
     type, channels = "int64_t" if op.result.type.storage == i64 else "int32_t", dims_of(op.input)[3]
     body.accumulator(type, channels)
@@ -382,4 +391,3 @@ _PLAIN: Final[dict[type[Op], Callable[[Any, Body], list[str]]]] = {
     move.Gather: _gather,
     move.Scatter: _scatter,
 }
-_UNWRITTEN: Final = (conv.Conv3D, move.CondIf, move.WhileLoop)

@@ -54,8 +54,9 @@ class Plan:
                 span = self.spans.get(self.place_of(leaf))
                 if span is not None:
                     span.last = number
-            if kernel.result is not None and kernel.result not in elsewhere:
-                self.spans[kernel.result] = Span(bytes_of(kernel.result), number, number)
+            for value in kernel.results:
+                if value not in elsewhere:
+                    self.spans[value] = Span(bytes_of(value), number, number)
         for value in fusion.outputs:
             span = self.spans.get(self.place_of(value))
             if span is not None:
@@ -79,17 +80,17 @@ class Plan:
 
     def _lie(self, number: int, kernel: Kernel) -> None:
         """Puts a result on an operand, if nothing reads that later."""
-        if kernel.result not in self.spans:
+        if len(kernel.results) != 1 or kernel.results[0] not in self.spans:
             return
-        span = self.spans[kernel.result]
+        result, span = kernel.results[0], self.spans[kernel.results[0]]
         for leaf in kernel.shares:
             base = self.place_of(leaf)
             other = self.spans.get(base)
             whole = leaf not in self._fusion.views and count(leaf) * bytes_of(base) == bytes_of(leaf) * count(base)
             if other is not None and other.last == number and whole and other.size == span.size:
-                self._lying[kernel.result] = base
+                self._lying[result] = base
                 other.last = max(span.last, number)
-                del self.spans[kernel.result]
+                del self.spans[result]
                 return
 
 

@@ -25,6 +25,10 @@ _KEYWORDS: Final = frozenset(
     "uint32_t int64_t uint64_t memcpy memset memmove model_state printf".split()
 )
 """Words that are no names in C, in C++, or in the files that are written."""
+NAME: Final = "@"
+MACRO: Final = "$"
+CALLED: Final = f"{NAME}_f"
+"""Where symbols and macros have the name of a file, and what functions that control flow calls begin with."""
 _LONGEST: Final = 64
 _COMMENT: Final = re.compile(r"[^A-Za-z0-9_.:;,()=+/ \[\]-]")
 _TYPES: Final = {

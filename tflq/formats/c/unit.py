@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
@@ -10,7 +11,7 @@ import numpy as np
 
 from tflq.formats.c.names import _TYPES, comment
 from tflq.ir.core import Op, Value
-from tflq.ir.types import ScalarType
+from tflq.ir.types import ScalarType, i8, i16, i32
 
 
 class Scratch(NamedTuple):
@@ -24,24 +25,25 @@ class Scratch(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Kernel:
     """A call of a function of C. leaves: tensors that it reads. shares: those of them in whose memory the result may
-    be. result: None where only state is written."""
+    be. results: none where only state is written."""
 
     function: str
     op: Op
     leaves: Sequence[Value]
-    result: Value | None
+    results: Sequence[Value]
     scratch: Sequence[Scratch] = ()
     shares: Sequence[Value] = ()
 
 
 @dataclass(slots=True)
 class Unit:
-    """name: what symbols begin with. `constants`: element type, name, number of elements and array of each."""
+    """name: what symbols begin with. `constants`: by element type and bytes, the name, elements and type of each.
+    `texts`: all functions by name, each behind those that it calls."""
 
     name: str
     constants: dict[tuple[str, bytes], tuple[str, np.ndarray, ScalarType]] = field(default_factory=dict)
-    functions: dict[str, str] = field(default_factory=dict)
-    texts: list[str] = field(default_factory=list)
+    texts: dict[str, str] = field(default_factory=dict)
+    _names: dict[str, str] = field(default_factory=dict)
 
     def constant(self, array: np.ndarray, storage: ScalarType) -> str:
         """The name of a constant array; equal arrays share one."""
@@ -51,17 +53,39 @@ class Unit:
             self.constants[key] = f"{self.name}_c{len(self.constants)}", array, storage
         return self.constants[key][0]
 
+    def numbers(self, array: np.ndarray, storage: ScalarType) -> str:
+        """The name of a constant whose elements expressions read, of the narrowest type that has them."""
+        if storage.is_integer and storage.bits > 8 and array.size:
+            ends = array.min(), array.max()
+            fits = (t for t in (i8, i16, i32) if t.minimum <= ends[0] and ends[1] <= t.maximum)
+            storage = min(next(fits, storage), storage, key=lambda t: t.bits)
+        return self.constant(array, storage)
+
     def function(self, op: Op, parameters: Iterable[str], lines: Iterable[str], shape: str) -> str:
         """The name of a function with a body; equal functions share one, of the first operator."""
-        body = indented(lines)
-        parameters = ", ".join(parameters)
-        key = f"({parameters}) {{\n{body}}}\n"
-        if key not in self.functions:
+        parameters, lines = [*parameters], [*lines]
+        key = "\n".join([*parameters, "", *lines])
+        if key not in self._names:
             word = comment(op.location.opcode if op.location else op.short_name).lower().replace(" ", "_")
             word = "".join(c for c in word if c.isalnum() or c == "_") or "op"
-            name = self.functions[key] = f"{self.name}_{len(self.functions)}_{word}"
-            self.texts.append(f"/* {_heading(op)} -> {shape} */\nstatic void {name}{key}")
-        return self.functions[key]
+            self._names[key] = name = f"{self.name}_{len(self._names)}_{word}"
+            self.add(name, parameters, lines, f"/* {_heading(op)} -> {shape} */\n")
+        return self._names[key]
+
+    def add(self, name: str, parameters: Iterable[str], lines: Iterable[str], head: str = "") -> None:
+        """Writes a static function."""
+        self.texts[name] = f"{head}static void {name}({', '.join(parameters)}) {{\n{indented(lines)}}}\n"
+
+    def readers(self) -> set[str]:
+        """The functions that read constants, or call others that do."""
+        readers: set[str] = set()
+        for name, text in self.texts.items():
+            if f"{self.name}_c" in text or not readers.isdisjoint(_CALL.findall(text)):
+                readers.add(name)
+        return readers
+
+
+_CALL: Final = re.compile(r"@_\w+(?=\()")
 
 
 def _heading(op: Op) -> str:

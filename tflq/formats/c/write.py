@@ -18,11 +18,12 @@ import numpy as np
 from tflq.base.files import Pieces
 from tflq.base.version import __version__
 from tflq.formats.backend import Writing
-from tflq.formats.c.check import DRAWN, main
+from tflq.formats.c.check import main
+from tflq.formats.c.graph import Graph, unread
 from tflq.formats.c.helpers import helpers, needs_math
 from tflq.formats.c.memory import ALIGNMENT
-from tflq.formats.c.names import c_type, comment, count, described, dims_of, elements, literal
-from tflq.formats.c.program import NAME, Program
+from tflq.formats.c.names import MACRO, NAME, c_type, comment, count, described, dims_of, elements, literal
+from tflq.formats.c.program import Program
 from tflq.formats.c.unit import indented
 from tflq.ir.core import Module, Value
 
@@ -33,14 +34,14 @@ _ROW: Final = 100
 
 
 class Writer:
-    """The files of one program. name: what symbols begin with. writing: the stem of the files, and what they say."""
+    """The files of a program. name: what symbols begin with. writing: the stem of the files, and what they say."""
 
     def __init__(self, program: Program, module: Module, name: str, writing: Writing) -> None:
         self._program = program
         self._module = module
         self._name = name
         self._stem = comment(writing.stem or name)
-        self._calls = program.calls()
+        self._readers = program.unit.readers()
         self._data = writing.choices.get("data") or ("blob" if program.constant_bytes >= LARGE else "inline")
         self._digest = writing.digest
         self._kernel_set = comment(writing.kernel_set)
@@ -56,39 +57,46 @@ class Writer:
         return files
 
     def _encoded(self, texts: Iterable[str]) -> Iterator[bytes]:
-        """Texts with the name in the place of its mark: macros in capitals."""
+        """Texts with the name in the places of its marks."""
         for text in texts:
-            text = re.sub(f"{NAME}(?=[A-Z]|_[A-Z])", self._macro, text).replace(NAME, self._name)
-            yield text.encode("ascii", "replace")
+            yield text.replace(MACRO, self._macro).replace(NAME, self._name).encode("ascii", "replace")
 
     # The interface.
 
-    def _parameters(self) -> str:
-        function = self._program.function
-        rows = [f"const {c_type(v)} in{at}[{max(count(v), 1)}]" for at, v in enumerate(function.inputs)]
-        rows += [f"{c_type(v)} out{at}[{max(count(v), 1)}]" for at, v in enumerate(function.outputs)]
-        rows += [f"{NAME}_state *state"] * bool(self._program.state)
-        rows += ["const uint8_t *constants"] * (self._data == "blob")
-        return ", ".join([*rows, "uint8_t *arena"])
+    def _parameters(self, graph: Graph) -> dict[str, str]:
+        """The parameters of the run of an entry, by name."""
+        rows = dict(graph.parameters)
+        if self._program.state:
+            rows["state"] = f"{NAME}_state *state"
+        if self._data == "blob":
+            rows["constants"] = "const uint8_t *constants"
+        return rows | {"arena": "uint8_t *arena"}
 
     def _header(self) -> Iterator[str]:
         program = self._program
         yield self._heading()
-        yield f"#ifndef {NAME}_H\n#define {NAME}_H\n\n#include <stdint.h>\n\n"
+        yield f"#ifndef {MACRO}_H\n#define {MACRO}_H\n\n#include <stdint.h>\n\n"
         yield '#ifdef __cplusplus\nextern "C" {\n#endif\n\n'
-        yield f"#define {NAME}_ARENA_BYTES {max(program.plan.size, 1)}\n#define {NAME}_ARENA_ALIGNMENT {ALIGNMENT}\n"
-        yield f"#define {NAME}_STATE_BYTES {program.state_bytes}\n"
-        yield f"#define {NAME}_CONSTANT_BYTES {program.constant_bytes}\n"
-        for side, values in (("IN", program.function.inputs), ("OUT", program.function.outputs)):
-            for at, value in enumerate(values):
-                yield from _described(f"{NAME}_{side}{at}", value)
+        yield f"#define {MACRO}_ARENA_BYTES {max(program.arena_bytes, 1)}\n"
+        yield f"#define {MACRO}_ARENA_ALIGNMENT {ALIGNMENT}\n"
+        yield f"#define {MACRO}_STATE_BYTES {program.state_bytes}\n"
+        yield f"#define {MACRO}_CONSTANT_BYTES {program.constant_bytes}\n"
         if program.state:
             members = [f"  {c_type(v)} {name}[{max(count(v), 1)}];\n" for name, v in program.state.values()]
             yield f"\ntypedef struct {{\n{''.join(members)}}} {NAME}_state;\n"
             yield f"\n/* The state before the first run. */\nvoid {NAME}_init({NAME}_state *state);\n"
-        yield "\n/* 0; 1 if the arena is not aligned. Arrays do not overlap. The call keeps no pointer. */\n"
-        yield f"int {NAME}_run({self._parameters()});\n\n"
+        for key, graph in program.entries:
+            yield from self._entry(key, graph)
         yield "#ifdef __cplusplus\n}\n#endif\n\n#endif\n"
+
+    def _entry(self, key: str, graph: Graph) -> Iterator[str]:
+        """The function of an entry, and the macros of its inputs and outputs."""
+        for side, values in (("IN", graph.function.inputs), ("OUT", graph.function.outputs)):
+            for at, value in enumerate(values):
+                yield from _described(f"{graph.macro}_{side}{at}", value)
+        named = f"Signature {comment(key, None)}. " if len(self._program.entries) > 1 else ""
+        yield f"\n/* {named}0; 1 if the arena is not aligned. Arrays do not overlap. The call keeps no pointer. */\n"
+        yield f"int {graph.symbol}_run({', '.join(self._parameters(graph).values())});\n\n"
 
     def _heading(self) -> str:
         program, source = self._program, comment(str(self._module.source or "a model").rpartition("/")[2])
@@ -96,8 +104,8 @@ class Writer:
             f"{self._name}: {source}, written by tflq {__version__}",
             f"SHA-256 of the source: {self._digest or 'not known'}",
             f"kernels: {self._kernel_set or 'not known'}",
-            f"arena {program.plan.size} bytes, state {program.state_bytes}, constants {program.constant_bytes}",
-            f"multiply-accumulates: {program.products}",
+            f"arena {program.arena_bytes} bytes, state {program.state_bytes}, constants {program.constant_bytes}",
+            f"multiply-accumulates: {', '.join(str(graph.products) for _, graph in program.entries)}",
             "The compiler must have two's complement, arithmetic right shifts and 8 bits a byte, which is checked.",
             "-O3 pays; int8 sums become vectors with it. Only functions of this file are called.",
         ]
@@ -106,7 +114,8 @@ class Writer:
         if program.inexact:
             lines.append("NOT bit-exact, since they compute with floats that libraries round as they like:")
             lines += [f"  {text}" for text in program.inexact]
-        bound = [comment(v.name) for v in program.function.inputs if v.type.dims[:1] == (1,)]
+        inputs = [v for _, graph in program.entries for v in graph.function.inputs]
+        bound = [comment(v.name) for v in inputs if v.type.dims[:1] == (1,)]
         if bound:
             lines.append(f"Shapes are fixed; the first dim is 1 of {', '.join(bound)}.")
         return "/*\n" + "".join(f" * {line}\n" for line in lines) + " */\n"
@@ -115,28 +124,30 @@ class Writer:
 
     def _source(self) -> Iterator[str]:
         program = self._program
-        kernels = [self._with_constants(text) for text in program.unit.texts]
-        math = needs_math([*kernels, *helpers(kernels)])
+        kernels = [self._with_constants(text) for text in program.unit.texts.values()]
+        runs = [self._run(graph) for _, graph in program.entries]
+        small = helpers([*kernels, *runs])
+        math = needs_math([*kernels, *small])
         yield self._heading()
         yield f'#include "{self._stem}.h"\n\n{"#include <math.h>" + chr(10) if math else ""}#include <string.h>\n\n'
         yield _CHECKS + (_FLOAT_CHECKS if program.has_floats else "")
-        yield f"#ifndef {NAME}_DATA\n#define {NAME}_DATA /* before each constant: a section, PROGMEM */\n#endif\n"
-        yield f"#ifndef {NAME}_LAYER\n#define {NAME}_LAYER(number, tensor, bytes) ((void)0)\n#endif\n\n"
+        yield f"#ifndef {MACRO}_DATA\n#define {MACRO}_DATA /* before each constant: a section, PROGMEM */\n#endif\n"
+        yield f"#ifndef {MACRO}_LAYER\n#define {MACRO}_LAYER(number, tensor, bytes) ((void)0)\n#endif\n\n"
         yield from self._constants()
-        yield from (f"{text}\n\n" for text in helpers([*kernels, *self._calls]))
+        yield from (f"{text}\n\n" for text in small)
         yield from (f"{text}\n" for text in kernels)
         if program.state:
             yield self._init()
-        unused = [] if "arena +" in "".join(self._calls) else ["(void)arena;"]
-        unused += ["(void)constants;"] if self._data == "blob" and not program.unit.constants else []
-        unused += [
-            f"(void)in{at};" for at in range(len(program.function.inputs)) if f"in{at}" not in "".join(self._calls)
-        ]
-        check = [f"if ((uintptr_t)arena % {NAME}_ARENA_ALIGNMENT != 0U) {{", "return 1;", "}"]
-        body = indented([*check, *unused, *map(self._call, self._calls), "return 0;"])
-        yield f"int {NAME}_run({self._parameters()}) {{\n{body}}}\n"
-        if all(v.type.storage.name in DRAWN for v in program.function.inputs):
-            yield main(program, self._module, blob=self._data == "blob")
+        yield "\n".join(runs)
+        if self._data != "blob":
+            yield main(program, self._module)
+
+    def _run(self, graph: Graph) -> str:
+        """The function of an entry."""
+        parameters, lines = self._parameters(graph), [*map(self._with_constants, graph.lines)]
+        check = [f"if ((uintptr_t)arena % {MACRO}_ARENA_ALIGNMENT != 0U) {{", "return 1;", "}"]
+        body = indented([*check, *unread(parameters, [*check, *lines]), *lines, "return 0;"])
+        return f"int {graph.symbol}_run({', '.join(parameters.values())}) {{\n{body}}}\n"
 
     def _init(self) -> str:
         rows = []
@@ -148,17 +159,11 @@ class Writer:
         return f"void {NAME}_init({NAME}_state *state) {{\n{indented(rows)}}}\n\n"
 
     def _with_constants(self, text: str) -> str:
-        """A kernel's text; as a blob, with a parameter for the constants where it reads some."""
-        if self._data != "blob" or f"{NAME}_c" not in text:
+        """A text; as a blob, with an argument or parameter for the constants where a function reads some."""
+        if self._data != "blob":
             return text
-        return re.sub(r"(static void @_\w+\()", r"\1const uint8_t *constants, ", text, count=1)
-
-    def _call(self, text: str) -> str:
-        if self._data != "blob" or text.startswith((f"{NAME}_LAYER", "mem")):
-            return text
-        name = text.partition("(")[0]
-        key = next(key for key, known in self._program.unit.functions.items() if known == name)
-        return text.replace("(", "(constants, ", 1) if f"{NAME}_c" in key else text
+        kinds = {True: "const uint8_t *constants, ", False: "constants, "}
+        return _CALL.sub(lambda c: c[0] + kinds[bool(c[1])] * (c[2] in self._readers), text)
 
     def _constants(self) -> Iterator[str]:
         rows = list(self._program.unit.constants.items())
@@ -180,13 +185,13 @@ class Writer:
 
     def _arrays(self, storage: str) -> Iterator[str]:
         for (type, _), (name, array, element) in self._program.unit.constants.items():
-            yield f"{storage}const {type} {name}[{max(array.size, 1)}] {NAME}_DATA = {{\n"
+            yield f"{storage}const {type} {name}[{max(array.size, 1)}] {MACRO}_DATA = {{\n"
             body = elements(array, element) or "0"
             yield from _wrapped(body)
             yield "};\n"
 
     def _separate(self) -> Iterator[str]:
-        yield f'#include "{self._stem}.h"\n\n#ifndef {NAME}_DATA\n#define {NAME}_DATA\n#endif\n\n'
+        yield f'#include "{self._stem}.h"\n\n#ifndef {MACRO}_DATA\n#define {MACRO}_DATA\n#endif\n\n'
         for (type, _), (name, array, _) in self._program.unit.constants.items():
             yield f"extern const {type} {name}[{max(array.size, 1)}];\n"
         yield from self._arrays("")
@@ -218,6 +223,7 @@ def _described(macro: str, value: Value) -> Iterator[str]:
         yield f"#define {macro}_SCALE {literal(float(scale))}\n#define {macro}_ZERO_POINT {literal(int(zero or 0))}\n"
 
 
+_CALL: Final = re.compile(rf"(static void )?({NAME}_\w+)\(")
 _CHECKS: Final = f"""typedef char {NAME}_is_supported[(-1 >> 1) == -1 && (-1 & 3) == 3 ? 1 : -1];
 
 """

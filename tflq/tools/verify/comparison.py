@@ -55,7 +55,7 @@ from tflq.tools.verify.outcome import (
     Verification,
 )
 from tflq.tools.verify.postprocessing import FilledOutputs, Rows, cropped, operands_of
-from tflq.tools.verify.runner import FileRunner, Resolver, RunError, Runtime
+from tflq.tools.verify.runner import FileRunner, Opening, Resolver, RunError, Runtime
 from tflq.tools.verify.runtimes import MicroRunner, OnnxRunner
 from tflq.tools.verify.sources import label_of, path_of
 from tflq.tools.verify.tflite_runner import TfliteRunner
@@ -182,7 +182,7 @@ class _Comparison:
         if not format.runner:
             raise OptionError(Reason(f"there is nothing that runs .{format.name} files", path))
         kind: type[AnyRunner] = pkgutil.resolve_name(format.runner)
-        runner = kind.open_file(path, options.timeout, resolver or options.resolver)
+        runner = kind.open_file(path, Opening(options.timeout, resolver or options.resolver, options.cc))
         self._stack.callback(runner.close)
         return runner
 
@@ -538,12 +538,13 @@ def verify(
     report: ReportLike | None = None,
     time: bool = False,
     timeout: float = 600.0,
+    cc: str | None = None,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Verification:
     """Run two models on the same inputs and compare everything they return.
 
-    TFLite files run in the interpreter, TOSA files on the TOSA reference model, ONNX files in ONNX Runtime. Each model
-    runs in a process of its own: if the interpreter aborts, that is part of the result. A TOSA or ONNX file is compared
+    TFLite files run in the interpreter, TOSA files on the TOSA reference model, ONNX files in ONNX Runtime; C is
+    compiled. Each model runs in a process of its own: if it aborts, that is part of the result. Such a file is compared
     with the entry of a TFLite model that has the same inputs and outputs, at the shapes of the file; quantization
     parameters are not compared, because TOSA has none, and ONNX files have them as metadata.
 
@@ -584,6 +585,7 @@ def verify(
             interpreter as users have it, with its default delegate and one thread, whatever `resolver` says. For TFLite
             files.
         timeout: Seconds that one run may take.
+        cc: The command that compiles C, with flags if need be. By default `CC` of the environment, or "cc".
         progress: Called with what is run, how many runs are done and how many there are.
 
     Returns:
@@ -616,6 +618,6 @@ def verify(
     options: dict[str, Any] = {"inputs": inputs, "seeds": seeds, "seed": seed, "layers": layers, "batch": batch}
     options |= {"interface": interface, "report": report, "time": time, "runtime": runtime}
     options |= {"images": Images.of(mean, scale), "timeout": timeout, **({"progress": progress} if progress else {})}
-    options |= {"resolver": resolver or "reference"}
+    options |= {"resolver": resolver or "reference", "cc": cc}
     checked = Options(**options, shapes=shapes or {}, tolerance=tolerance)
     return compare_models(a, b, checked, on_named_kernels=resolver is None)

@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final, NamedTuple, Self
 from urllib.parse import unquote
 
 import numpy as np
@@ -26,9 +26,9 @@ from tflq.base.files import file_errors
 from tflq.base.processes import how_ended, last_words, limited
 from tflq.ir.core import Function, Module, Value
 from tflq.ir.types import SCALARS, TensorType
-from tflq.tools.verify.runner import FileRunner, Resolver, RunError
+from tflq.tools.verify.runner import FileRunner, Opening, RunError
 
-_FLAGS: Final = ("-std=c99", "-O2", "-ffp-contract=off")
+_FLAGS: Final = ("-std=c99", "-ffp-contract=off")
 _TYPES: Final = {
     "bool": "i1",
     "int8_t": "i8",
@@ -39,37 +39,57 @@ _TYPES: Final = {
     "int64_t": "i64",
     "float": "f32",
 }
-_TENSOR: Final = re.compile(r"/\* (\w+)\[([\d,]*)\] (.*) \*/\n#define \w+_(IN|OUT)\d+_SIZE")
-_LAYER: Final = re.compile(r"_LAYER\(\d+, .*\); /\* (\w+)\[([\d,]*)\] (.*) \*/")
+_DESCRIBED: Final = r"/\* (\w+)\[([\d,]*)\] (.*) \*/"
+_LAYER: Final = re.compile(rf"_LAYER\(\d+, .*\); {_DESCRIBED}")
+_RUN: Final = re.compile(r"^int (\w+)_run\((.*)\)", re.MULTILINE)
+_KEY: Final = re.compile(r"/\* Signature (.*)\. 0; 1 if")
 _MAIN: Final = """#include <stdio.h>
 #include <stdlib.h>
 {hook}
 #include "{source}"
 static union {{ uint64_t align; uint8_t bytes[{macro}_ARENA_BYTES]; }} memory;
-{arrays}
+{globals}
+{functions}
 int main(int count, char **words) {{
-  int command;
+  int32_t command;
 {prepare}
-  while ((command = getchar()) != EOF) {{
-    if (command == 'i') {{
-{init}      continue;
+  while (fread(&command, sizeof(command), 1, stdin) == 1) {{
+    int ended = 4;
+    switch (command) {{
+{cases}
     }}
-{reads}    if ({name}_run({arguments}) != 0) {{ return 4; }}
-{writes}    fflush(stdout);
+    if (ended != 0) {{ return ended; }}
+    fflush(stdout);
   }}
   (void)count; (void)words;
   return 0;
 }}
 """
+"""It reads commands: the number of an entry, with its inputs, or -1 for the state before the first run."""
 _HOOK: Final = """static void layer(int number, const void *tensor, int bytes) {{
   (void)number;
   if (fwrite(tensor, 1, (size_t)bytes, stdout) != (size_t)bytes) {{ exit(5); }}
 }}
 #define {macro}_LAYER(number, tensor, bytes) layer(number, tensor, bytes)"""
+_OPENED: Final = """  FILE *file = fopen(words[1], "rb");
+  constants = malloc({macro}_CONSTANT_BYTES + 1024 * 1024);
+  if (file == NULL || constants == NULL || fread(constants, 1, {macro}_CONSTANT_BYTES + 1024 * 1024, file) == 0) {{
+    return 3;
+  }}
+  fclose(file);"""
+
+
+class _Entry(NamedTuple):
+    """A function of the source. layers: results whose hook it calls."""
+
+    inputs: Sequence[Value]
+    outputs: Sequence[Value]
+    layers: Sequence[Value]
 
 
 class _Interface:
-    """The interface that a header says, as far as it is one of tflq's. InvalidModelError if it is not."""
+    """The interface that a header says, as far as it is one of tflq's. entries: by what stands before `_run`; keys: the
+    signature of each. InvalidModelError if it is not."""
 
     def __init__(self, path: str) -> None:
         header = os.path.splitext(path)[0] + ".h"
@@ -77,21 +97,37 @@ class _Interface:
             what, remedy = f"its header {header} is not there", "put it beside the source, as tflq convert wrote it"
             raise FileError(path, what, remedy=remedy)
         with file_errors(header):
-            self.text = Path(header).read_text("utf-8", "replace")
+            text = Path(header).read_text("utf-8", "replace")
         with file_errors(path):
             source = Path(path).read_text("utf-8", "replace")
-        prototype = re.search(r"^int (\w+)_run\((.*)\);$", self.text, re.MULTILINE)
-        if prototype is None:
+        runs = _RUN.findall(text)
+        macro = re.search(r"^#ifndef (\w+)_H$", text, re.MULTILINE)
+        if not runs or macro is None:
             raise InvalidModelError("", "its header declares no NAME_run: tflq has not written it", path=path)
-        self.name, self.macro = prototype[1], prototype[1].upper()
-        self.blob = "const uint8_t *constants" in prototype[2]
-        self.state = f"{self.name}_state *state" in prototype[2]
-        self.inexact = "NOT bit-exact" in self.text
-        sides: dict[str, list[Value]] = {"IN": [], "OUT": []}
-        for *described, side in _TENSOR.findall(self.text):
-            sides[side].append(_value(path, *described))
-        self.inputs, self.outputs = sides["IN"], sides["OUT"]
-        self.layers = [_value(path, *row) for row in _LAYER.findall(source)]
+        self.macro = macro[1]
+        self.blob = "const uint8_t *constants" in runs[0][1]
+        init = re.search(r"^void (\w+)_init\(", text, re.MULTILINE)
+        self.state = "" if init is None else init[1]
+        self.inexact = "NOT bit-exact" in text
+        self.keys = [unquote(key) for key in _KEY.findall(text)] or [""]
+        _, *parts = _RUN.split(source)
+        bodies = dict(zip(parts[::3], parts[2::3], strict=True))
+        self.entries = {
+            name: _Entry(
+                _side(path, name, "IN", text),
+                _side(path, name, "OUT", text),
+                [_value(path, *row) for row in _LAYER.findall(bodies[name])],
+            )
+            for name, _ in runs
+        }
+        if len(self.keys) != len(self.entries):
+            raise InvalidModelError("", "its header does not say which signature each NAME_run is of", path=path)
+
+
+def _side(path: str, name: str, side: str, header: str) -> list[Value]:
+    """The inputs or the outputs of an entry."""
+    rows = re.findall(rf"{_DESCRIBED}\n#define {name.upper()}_{side}\d+_SIZE", header)
+    return [_value(path, *row) for row in rows]
 
 
 def _value(path: str, type: str, dims: str, name: str) -> Value:
@@ -107,8 +143,11 @@ def _value(path: str, type: str, dims: str, name: str) -> Value:
 class _Program:
     """A compiled program that runs in a child."""
 
-    def __init__(self, path: str, interface: _Interface, timeout: float, *, layers: bool) -> None:
+    def __init__(
+        self, path: str, interface: _Interface, compiler: Sequence[str], timeout: float, *, layers: bool
+    ) -> None:
         self._interface = interface
+        self._compiler = compiler
         self._timeout = timeout
         self._layers = layers
         self._folder = tempfile.TemporaryDirectory(prefix="tflq-")
@@ -126,7 +165,7 @@ class _Program:
         main.write_text(_main(path, interface, layers=self._layers))
         sources = [str(main), *([f"{stem}_data.c"] if os.path.isfile(f"{stem}_data.c") else [])]
         program = os.path.join(self._folder.name, "program")
-        command = [*compiler(), *_FLAGS, "-I", os.path.dirname(stem) or ".", "-o", program, *sources, "-lm"]
+        command = [*self._compiler, *_FLAGS, "-I", os.path.dirname(stem) or ".", "-o", program, *sources, "-lm"]
         try:
             ended = subprocess.run(command, capture_output=True, timeout=self._timeout, check=False)  # noqa: S603
         except subprocess.TimeoutExpired:
@@ -141,19 +180,23 @@ class _Program:
         self._child = subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=self._log, cwd=self._folder.name)  # noqa: S603
         _limit(self._child.pid)
 
-    def run(self, inputs: Sequence[np.ndarray], *, follows: bool) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """Outputs and, if the program has the hook, layers. follows: with the state that the run before has left."""
+    def run(
+        self, name: str, inputs: Sequence[np.ndarray], *, follows: bool
+    ) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """Outputs of an entry and, if the program has the hook, layers. follows: with the state that the run before has
+        left."""
+        entry = self._interface.entries[name]
+        commands = [*([] if follows else [-1]), list(self._interface.entries).index(name)]
         child = self._child
         assert child is not None
         assert child.stdin is not None
         assert child.stdout is not None
         try:
             with limited(self._timeout, child.kill) as late:
-                child.stdin.write((b"" if follows else b"i") + b"r" + b"".join(a.tobytes() for a in inputs))
+                child.stdin.write(np.asarray(commands, np.int32).tobytes() + b"".join(a.tobytes() for a in inputs))
                 child.stdin.flush()
-                wanted = self._interface.layers if self._layers else ()
-                layers = [self._tensor(value) for value in wanted]
-                outputs = [self._tensor(value) for value in self._interface.outputs]
+                layers = [self._tensor(value) for value in (entry.layers if self._layers else ())]
+                outputs = [self._tensor(value) for value in entry.outputs]
         except (BrokenPipeError, EOFError) as error:
             ended = f"no answer in {self._timeout:g} s" if late.is_set() else how_ended(child.wait())
             last = last_words(self._log).split("\n")[0]
@@ -185,64 +228,59 @@ class _Program:
         self._folder.cleanup()
 
 
-def compiler() -> list[str]:
-    """The words that start the system's compiler: those of CC, or cc. OptionError if there is none."""
-    words = shlex.split(os.environ.get("CC", "")) or ["cc"]
+def compiler(command: str | None) -> list[str]:
+    """The words that start the compiler: a command, or that of CC, or cc; -O2 if they do not say how it optimizes.
+    OptionError if there is none."""
+    words = shlex.split(os.environ.get("CC", "") if command is None else command) or ["cc"]
     if shutil.which(words[0]) is None:
         what = f"there is no C compiler '{words[0]}'"
         raise OptionError(
             Reason(what, value=words[0], remedy="install one, or name it: --cc, or CC in the environment")
         )
-    return words
+    return words if any(word.startswith("-O") for word in words) else [*words, "-O2"]
 
 
 def _main(path: str, interface: _Interface, *, layers: bool) -> str:
     """The text of the program that reads inputs and writes outputs."""
-    macro, name = interface.macro, interface.name
-    sides = (("in", interface.inputs), ("out", interface.outputs))
-    types = {short: c for c, short in _TYPES.items()} | {"i1": "uint8_t"}
-    sizes = {f"{side}{at}": max(int(np.prod(v.type.sizes)), 1) for side, row in sides for at, v in enumerate(row)}
-    arrays = [
-        f"static {types[v.type.storage.name]} {s}{at}[{sizes[f'{s}{at}']}];"
-        for s, row in sides
-        for at, v in enumerate(row)
-    ]
-    arrays += [f"static {name}_state state;"] * interface.state + ["static uint64_t *constants;"] * interface.blob
-    prepare = ""
-    if interface.blob:
-        prepare = f"""  FILE *file = fopen(words[1], "rb");
-  constants = malloc({macro}_CONSTANT_BYTES + 1024 * 1024);
-  if (file == NULL || constants == NULL || fread(constants, 1, {macro}_CONSTANT_BYTES + 1024 * 1024, file) == 0) {{
-    return 3;
-  }}
-  fclose(file);"""
-    reads = "".join(
-        f"    if (fread(in{at}, 1, {_bytes(v)}, stdin) != {_bytes(v)}) {{ return 0; }}\n"
-        for at, v in enumerate(interface.inputs) if _bytes(v)
-    )  # fmt: skip
-    writes = "".join(f"    fwrite(out{at}, 1, {_bytes(v)}, stdout);\n" for at, v in enumerate(interface.outputs))
-    arguments = [
-        *sizes,
-        *["&state"] * interface.state,
-        *["(const uint8_t *)constants"] * interface.blob,
-        "memory.bytes",
-    ]
+    macro, state = interface.macro, interface.state
+    further = ["&state"] * bool(state) + ["(const uint8_t *)constants"] * interface.blob + ["memory.bytes"]
+    globals = [f"static {state}_state state;"] * bool(state) + ["static uint64_t *constants;"] * interface.blob
+    cases = [f"    case -1: ended = 0; {f'{state}_init(&state); ' if state else ''}break;"]
+    cases += [f"    case {at}: ended = run{at}(); break;" for at in range(len(interface.entries))]
     return _MAIN.format(
         hook=_HOOK.format(macro=macro) if layers else "",
         source=os.path.abspath(path),
         macro=macro,
-        arrays="\n".join(arrays),
-        prepare=prepare,
-        init=f"      {name}_init(&state);\n" if interface.state else "",
-        reads=reads,
-        name=name,
-        arguments=", ".join(arguments),
-        writes=writes,
+        globals="\n".join(globals),
+        functions="\n".join(
+            _run(at, name, further, interface.entries[name]) for at, name in enumerate(interface.entries)
+        ),
+        prepare=_OPENED.format(macro=macro) if interface.blob else "",
+        cases="\n".join(cases),
     )
 
 
+def _run(number: int, name: str, further: Sequence[str], entry: _Entry) -> str:
+    """The function that runs an entry once; it ends with 0."""
+    sides = (("in", entry.inputs), ("out", entry.outputs))
+    types = {short: c for c, short in _TYPES.items()} | {"i1": "uint8_t"}
+    tensors = {f"{side}{at}": value for side, row in sides for at, value in enumerate(row)}
+    lines = [f"  static {types[v.type.storage.name]} {t}[{max(_count(v), 1)}];" for t, v in tensors.items()]
+    lines += [
+        f"  if (fread({t}, 1, {_bytes(v)}, stdin) != {_bytes(v)}) {{ return 6; }}"
+        for t, v in tensors.items() if t.startswith("in") and _bytes(v)
+    ]  # fmt: skip
+    lines.append(f"  if ({name}_run({', '.join([*tensors, *further])}) != 0) {{ return 4; }}")
+    lines += [f"  fwrite({t}, 1, {_bytes(v)}, stdout);" for t, v in tensors.items() if t.startswith("out")]
+    return "\n".join([f"static int run{number}(void) {{", *lines, "  return 0;", "}"])
+
+
+def _count(value: Value) -> int:
+    return int(np.prod(value.type.sizes, dtype=np.int64))
+
+
 def _bytes(value: Value) -> int:
-    return int(np.prod(value.type.sizes, dtype=np.int64)) * value.type.storage.dtype.itemsize
+    return _count(value) * value.type.storage.dtype.itemsize
 
 
 def _limit(process: int) -> None:
@@ -260,45 +298,60 @@ class CompiledRunner(FileRunner):
     untimed = "the time on this machine says nothing of a device's"
 
     @classmethod
-    def open_file(cls, path: str, timeout: float, resolver: Resolver) -> Self:
-        return cls(path, timeout)
+    def open_file(cls, path: str, options: Opening) -> Self:
+        return cls(path, options.timeout, options.cc)
 
-    def __init__(self, path: str, timeout: float) -> None:
-        """Compiles a file. RunError if it does not compile; OptionError without a compiler."""
+    def __init__(self, path: str, timeout: float, command: str | None = None) -> None:
+        """Compiles a file. command: the compiler; None is that of the environment. RunError if it does not compile;
+        OptionError without a compiler."""
         self._interface = _Interface(path)
-        super().__init__(path, Module([Function("main", self._interface.inputs, self._interface.outputs, [])]))
-        self.interpreter = " ".join(compiler())
+        entries = self._interface.entries.items()
+        functions = [Function(name, [*entry.inputs], [*entry.outputs], []) for name, entry in entries]
+        super().__init__(path, Module(functions), dict(zip(self._interface.keys, functions, strict=True)))
+        self._compiler = compiler(command)
+        self.interpreter = " ".join(self._compiler)
         self._timeout = timeout
-        self._program = _Program(self.path, self._interface, timeout, layers=False)
-        self.has_state = self._interface.state
+        self._program = self._compiled(layers=False)
+        self.has_state = bool(self._interface.state)
         if self._interface.inexact:
             self.inexact = "floats whose results no standard fixes"
+
+    def _compiled(self, *, layers: bool) -> _Program:
+        return _Program(self.path, self._interface, self._compiler, self._timeout, layers=layers)
 
     def ulps(self) -> int | None:
         return None if self._interface.inexact else 0
 
     def run(
-        self, _: str, inputs: Sequence[np.ndarray], fed: Mapping[str, np.ndarray], step: int | None = None
+        self, key: str, inputs: Sequence[np.ndarray], fed: Mapping[str, np.ndarray], step: int | None = None
     ) -> list[np.ndarray]:
-        outputs, _layers = self._program.run(self.ordered(inputs), follows=bool(step))
-        return [outputs[i] for i in self._places["outputs"]]
+        outputs, _layers = self._program.run(self._name(key), self.ordered(inputs, key), follows=bool(step))
+        return self.returned(outputs, key)
 
-    def names(self, _: str) -> dict[str, int]:
+    def _name(self, key: str) -> str:
+        """The name of the function of an entry."""
+        return str(self.functions[key].name)
+
+    def names(self, key: str) -> dict[str, int]:
         """Results of operators that the program stores."""
-        return {row.name: at for at, row in enumerate(self._interface.layers)}
+        return {row.name: at for at, row in enumerate(self._layers(key))}
 
-    def type_of(self, _: str, name: str) -> str:
-        return self._interface.layers[self.names("")[name]].type.storage.dtype.name
+    def _layers(self, key: str) -> Sequence[Value]:
+        return self._interface.entries[self._name(key)].layers
 
-    def sizes(self, _: str, names: Sequence[str]) -> list[int]:
-        return [_bytes(self._interface.layers[self.names("")[name]]) for name in names]
+    def type_of(self, key: str, name: str) -> str:
+        return self._layers(key)[self.names(key)[name]].type.storage.dtype.name
+
+    def sizes(self, key: str, names: Sequence[str]) -> list[int]:
+        places = self.names(key)
+        return [_bytes(self._layers(key)[places[name]]) for name in names]
 
     @contextmanager
-    def fetching(self, _: str, names: Sequence[str]) -> Iterator[Any]:
+    def fetching(self, key: str, names: Sequence[str]) -> Iterator[Any]:
         """The program with the hook, from which layers can be fetched after a run."""
-        program = _Program(self.path, self._interface, self._timeout, layers=True)
+        program = self._compiled(layers=True)
         try:
-            yield _Fetcher(self, program)
+            yield _Fetcher(self, program, key)
         finally:
             program.close()
 
@@ -307,15 +360,18 @@ class CompiledRunner(FileRunner):
 
 
 class _Fetcher:
-    """The layers of a run."""
+    """The layers of a run of an entry."""
 
-    def __init__(self, runner: CompiledRunner, program: _Program) -> None:
+    def __init__(self, runner: CompiledRunner, program: _Program, key: str) -> None:
         self._runner = runner
         self._program = program
+        self._key = key
+        self._places = runner.names(key)
         self._layers: list[np.ndarray] = []
 
     def run(self, inputs: Sequence[np.ndarray], fed: Mapping[str, np.ndarray]) -> None:
-        self._layers = self._program.run(self._runner.ordered(inputs), follows=False)[1]
+        name = self._runner._name(self._key)
+        self._layers = self._program.run(name, self._runner.ordered(inputs, self._key), follows=False)[1]
 
     def fetch(self, name: str) -> np.ndarray:
-        return self._layers[self._runner.names("")[name]]
+        return self._layers[self._places[name]]

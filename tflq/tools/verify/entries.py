@@ -9,9 +9,9 @@ from tflq.tools.verify.interface import (
     align,
     allocation_differences,
     covers,
+    file_differences,
     interface_differences,
     same_inputs,
-    tosa_differences,
 )
 from tflq.tools.verify.layers import AnyRunner
 from tflq.tools.verify.outcome import Uncompared
@@ -63,18 +63,19 @@ def _covers(runner: AnyRunner, key: str) -> bool:
 
 def _differences(a: AnyRunner, b: AnyRunner, *, interface: bool) -> list[str]:
     if not (isinstance(a, TfliteRunner) and isinstance(b, TfliteRunner)):
-        return tosa_differences(a.entries, b.entries)
+        return file_differences(a.entries, b.entries)
     texts = interface_differences(a.file, b.file)
     return texts or (allocation_differences(a.entries, b.entries) if interface else [])
 
 
 def _with_file(model: TfliteRunner, file: FileRunner) -> Comparable:
-    """The entry of a TFLite model that a file of one entry is of."""
+    """The entries of a TFLite model that those of a file are of."""
     result = Comparable()
-    key, result.interface = align(model, file)
-    if key is not None and not result.interface:
-        result.keys = [key]
-        others = (other for other in model.entries if not covers(model.file, key, other))
-        name = f"signature '{key}'" if key else "the first subgraph"
-        result.leave_out(others, f"the other file has one entry, which is that of {name}")
+    keys, result.interface = align(model, file)
+    if keys and not result.interface:
+        result.keys = keys
+        others = [other for other in model.entries if not any(covers(model.file, key, other) for key in keys)]
+        names = ", ".join(f"signature '{key}'" if key else "the first subgraph" for key in keys)
+        one = "one entry, which is that" if len(keys) == 1 else "the entries"
+        result.leave_out(others, f"the other file has {one} of {names}")
     return result

@@ -141,6 +141,7 @@ class Options:
     recorded: Recorded | None = None
     time: bool = False
     timeout: float = 600.0
+    cc: str | None = None
     progress: Progress = lambda _, __, ___: None
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import TYPE_CHECKING, Annotated, Any, Final, Required, TypeAlias, TypedDict
 
 from tflq.base.documents import DocumentError, checked, exactly, read_json
@@ -157,22 +158,34 @@ def function_number(module: Module, key: str) -> int:
 # types and known shapes, and no quantization parameters. int64 tensors are int32 there.
 
 
-def align(model: TfliteRunner, tosa: FileRunner) -> tuple[str | None, list[str]]:
-    """Gives the TOSA file the key, names and order of the model's entry with the same tensors, and that entry the
-    shapes of the file. Returns the key (None: there is no such entry) and a sentence per difference of the interfaces.
+def align(model: TfliteRunner, file: FileRunner) -> tuple[list[str], list[str]]:
+    """Gives each entry of a file the key, names and order of the model's entry with the same tensors, and that entry
+    the shapes of the file. Returns the keys, and a sentence per difference of the interfaces.
     """
-    file_names = {side: [name for name, _ in pairs] for side, pairs in tosa.entries[""].items()}
-    for key in model.entries:
+    keys: list[str] = []
+    sentences: list[str] = []
+    for entry in list(file.entries):
+        key, texts = _align(model, file, entry, [key for key in model.entries if key not in keys])
+        keys += [] if key is None else [key]
+        sentences += texts
+    return keys, sentences
+
+
+def _align(
+    model: TfliteRunner, file: FileRunner, entry: str, candidates: Sequence[str]
+) -> tuple[str | None, list[str]]:
+    """The key of the model's entry that an entry of the file is: of those with the same tensors one with its key, or
+    the first."""
+    file_names = {side: [name for name, _ in pairs] for side, pairs in file.entries[entry].items()}
+    for key in sorted(candidates, key=lambda key: key != entry):
         names = _tensor_names(model.file, key)
         if any(len(names[side]) != len(file_names[side]) for side in file_names):
             continue
         names = {side: _named(names[side], file_names[side]) for side in file_names}
         if all(sorted(t for _, t in names[s]) == sorted(file_names[s]) for s in file_names):
-            tosa.align(key, names["inputs"], names["outputs"])
-            entries = model.entries[key], tosa.entries[key]
-            return key, [
-                text for side in file_names for text in _differences(side, *(entry[side] for entry in entries))
-            ]
+            file.align(entry, key, names["inputs"], names["outputs"])
+            pair = model.entries[key], file.entries[key]
+            return key, [text for side in file_names for text in _differences(side, *(each[side] for each in pair))]
     return None, [
         f"no entry of the TFLite model has the inputs {file_names['inputs']} and the outputs {file_names['outputs']}"
     ]
@@ -216,11 +229,11 @@ def _differences(side: str, model: Side, tosa: Side) -> Iterator[str]:
             yield f"{side[:-1]} '{name}': dtype is {after['dtype']} instead of {before['dtype']}"
 
 
-def tosa_differences(a: Entries, b: Entries) -> list[str]:
-    """One sentence per difference of two TOSA files' interfaces: they have one entry each."""
+def file_differences(a: Entries, b: Entries) -> list[str]:
+    """One sentence per difference of two files' interfaces, where both have an entry."""
     sentences: list[str] = []
-    for side in ("inputs", "outputs"):
-        before, after = a[""][side], b[""][side]
+    for key, side in product([key for key in a if key in b], ("inputs", "outputs")):
+        before, after = a[key][side], b[key][side]
         if [name for name, _ in before] != [name for name, _ in after]:
             sentences.append(f"{side} are {_listed_names(after)} instead of {_listed_names(before)}")
             continue

@@ -312,12 +312,21 @@ def _close(stream: Any) -> None:
 
 # A file that is not TFLite, seen as `tflite_runner.TfliteRunner` shows a TFLite model.
 #
-# Its one entry is "", inputs and outputs in the file's order, until `align` gives it the key, names and order of
-# another model's entry.
+# An entry has inputs and outputs in the file's order, until `align` gives it the key, names and order of another
+# model's entry. If there is one alone, it is "".
 
 
 Names = Sequence[tuple[str, str]]
 """(name in the other model's entry, name in the TOSA file), in the order of the entry."""
+
+
+class Opening(NamedTuple):
+    """Options of what runs a file. timeout: seconds a run. resolver: which kernels of TFLite. cc: the compiler of C and
+    its flags; None is that of the environment."""
+
+    timeout: float
+    resolver: Resolver
+    cc: str | None = None
 
 
 class FileRunner:
@@ -335,20 +344,24 @@ class FileRunner:
     keeps_state: Any = True
 
     @classmethod
-    def open_file(cls, path: str, timeout: float, resolver: Resolver) -> Self:
-        """The runner that `tflq verify` makes of a file. timeout: seconds a run; resolver: which kernels of TFLite."""
+    def open_file(cls, path: str, options: Opening) -> Self:
+        """The runner that `tflq verify` makes of a file."""
         return cls(path)  # type: ignore[call-arg]
 
-    def __init__(self, path: str, module: Module) -> None:
+    def __init__(self, path: str, module: Module, functions: Mapping[str, Function] | None = None) -> None:
+        """functions: the entries by signature key; by default the first of the module alone."""
         self.module = module
         self.path = os.path.abspath(path)
-        function = module.main
-        self.outputs = function.outputs
-        sides = {"inputs": function.inputs, "outputs": function.outputs}
+        self.outputs = module.main.outputs
+        self.functions = dict(functions or {"": module.main})
         self.entries: Entries = {
-            "": {side: [(value.name, _description(value)) for value in values] for side, values in sides.items()}
+            key: {side: [(value.name, _description(value)) for value in values] for side, values in _sides(f).items()}
+            for key, f in self.functions.items()
         }
-        self._places = {"inputs": list(range(len(function.inputs))), "outputs": list(range(len(function.outputs)))}
+        self._places = {
+            key: {side: list(range(len(values))) for side, values in _sides(f).items()}
+            for key, f in self.functions.items()
+        }
 
     def compute(self, inputs: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
         """The file's outputs, in its order and storage types. RunError if it does not run."""
@@ -358,31 +371,38 @@ class FileRunner:
         self, _: str, inputs: Sequence[np.ndarray], fed: Mapping[str, np.ndarray], step: int | None = None
     ) -> list[np.ndarray]:
         """Outputs, in the order of `entries`. `step`: as `TfliteRunner`. RunError if it does not run."""
-        outputs = self.compute(self.ordered(inputs))
-        return [outputs[i] for i in self._places["outputs"]]
+        return self.returned(self.compute(self.ordered(inputs)))
 
     def ulps(self) -> int | None:
         """By how many float32 ulps its floats may differ, where a call does not say. None: the original's operators
         say it."""
         return 0
 
-    def align(self, key: str, inputs: Names, outputs: Names) -> None:
-        """Takes the key, names and order of another model's entry."""
-        entry = self.entries.pop("")
+    def align(self, entry_key: str, key: str, inputs: Names, outputs: Names) -> None:
+        """Gives an entry the key, names and order of another model's entry."""
+        entry, places = self.entries.pop(entry_key), self._places.pop(entry_key)
+        self.functions[key] = self.functions.pop(entry_key)
         aligned: dict[str, Side] = {}
         for side, names in (("inputs", inputs), ("outputs", outputs)):
             free = [name for name, _ in entry[side]]
-            indices = self._places[side]
+            indices = places[side]
             for place, (_, tensor) in enumerate(names):
                 indices[place] = free.index(tensor)
                 free[indices[place]] = ""
             aligned[side] = [(name, entry[side][i][1]) for (name, _), i in zip(names, indices, strict=True)]
-        self.entries[key] = aligned
+        self.entries[key], self._places[key] = aligned, places
 
-    def ordered(self, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """Inputs in the order of the file, of its types."""
-        ordered = [array for _, array in sorted(zip(self._places["inputs"], inputs, strict=True), key=lambda p: p[0])]
-        return [stored(a, dtype_of(value)) for a, value in zip(ordered, self.module.main.inputs, strict=True)]
+    def ordered(self, inputs: Sequence[np.ndarray], key: str | None = None) -> list[np.ndarray]:
+        """Inputs of an entry in the order of the file, of its types. key: None is the only entry."""
+        key = next(iter(self.functions)) if key is None else key
+        ordered = sorted(zip(self._places[key]["inputs"], inputs, strict=True), key=lambda p: p[0])
+        values = self.functions[key].inputs
+        return [stored(array, dtype_of(value)) for (_, array), value in zip(ordered, values, strict=True)]
+
+    def returned(self, outputs: Sequence[np.ndarray], key: str | None = None) -> list[np.ndarray]:
+        """Outputs of an entry, from the order of the file in that of `entries`."""
+        key = next(iter(self.functions)) if key is None else key
+        return [outputs[i] for i in self._places[key]["outputs"]]
 
     @property
     def undivided(self) -> str:
@@ -430,6 +450,10 @@ class FileRunner:
 
     def _values(self) -> dict[str, Value]:
         return by_name(self.module.main)
+
+
+def _sides(function: Function) -> dict[str, list[Value]]:
+    return {"inputs": function.inputs, "outputs": function.outputs}
 
 
 def by_name(function: Function) -> dict[str, Value]:

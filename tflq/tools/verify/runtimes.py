@@ -29,6 +29,7 @@ from tflq.tools.verify.runner import (
     Child,
     FileRunner,
     Opened,
+    Opening,
     Resolver,
     RunError,
     StoredTensor,
@@ -133,8 +134,8 @@ class OnnxRunner(_Extensible):
     untimed = "only models in the TFLite interpreter are timed"
 
     @classmethod
-    def open_file(cls, path: str, timeout: float, resolver: Resolver) -> Self:
-        return cls(path, timeout)
+    def open_file(cls, path: str, options: Opening) -> Self:
+        return cls(path, options.timeout)
 
     def __init__(self, path: str, timeout: float, runtime: str = "onnxruntime") -> None:
         """Opens a file by its path. RunError, TflqError as `TfliteRunner`."""
@@ -170,7 +171,7 @@ class OnnxRunner(_Extensible):
             outputs = self._run_divided(inputs, fed)
         else:
             outputs = self._opened.run("", self.ordered(inputs), follows=bool(step))
-        return [outputs[i] for i in self._places["outputs"]]
+        return self.returned(outputs)
 
     @property
     def undivided(self) -> str:
@@ -528,8 +529,8 @@ class TosaRunner(_Extensible):
     untimed = "the time that the TOSA reference model takes says nothing of a device's"
 
     @classmethod
-    def open_file(cls, path: str, timeout: float, resolver: Resolver) -> Self:
-        return cls(path, timeout)
+    def open_file(cls, path: str, options: Opening) -> Self:
+        return cls(path, options.timeout)
 
     def __init__(self, path: str, timeout: float) -> None:
         """Opens a file by its path. RunError, TflqError as `TfliteRunner`."""
@@ -570,7 +571,7 @@ class TosaRunner(_Extensible):
             ordered = self.ordered(inputs)
             arrays = self._opened.run("", ordered) if step is None else self._in_a_row.run(ordered, step)
             outputs = [array.view(dtype_of(value)) for array, value in zip(arrays, self.outputs, strict=True)]
-        return [outputs[i] for i in self._places["outputs"]]
+        return self.returned(outputs)
 
     def names(self, _: str) -> dict[str, int]:
         """Outputs, and results of operators that have a name."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from tflq.base.errors import InvalidModelError, TflqError
 from tflq.tools.verify.model_file import Entry, Graph, ModelCopy, ModelFile, entry_of
-from tflq.tools.verify.runner import Child, Opened, Resolver, RunError, StoredTensor
+from tflq.tools.verify.runner import Child, Opened, Opening, Resolver, RunError, StoredTensor
 from tflq.tools.verify.ulps import graph_ulps
 from tflq.tools.verify.worker import Entries
 
@@ -189,8 +189,8 @@ class TfliteRunner:
     resizes: bool = True
 
     @classmethod
-    def open_file(cls, path: str, timeout: float, resolver: Resolver) -> Self:
-        return cls(path, resolver, timeout)
+    def open_file(cls, path: str, options: Opening) -> Self:
+        return cls(path, options.resolver, options.timeout)
 
     def __init__(self, path: str, resolver: Resolver, timeout: float, beside: TfliteRunner | None = None) -> None:
         """Opens a model by its path. beside: another one, in whose process it runs, and which is closed after it.

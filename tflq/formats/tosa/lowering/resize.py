@@ -34,7 +34,7 @@ from tflq.formats.tosa.lowering.context import Tosa, lowering, numbers_of, take
 from tflq.formats.tosa.lowering.floats import need_float
 from tflq.formats.tosa.lowering.rescale import constant_row, emit_rescale, limited, operand_range, saturated
 from tflq.ir.core import Value
-from tflq.ir.types import ScalarType, i8, i16, i32, i64
+from tflq.ir.types import ScalarType, f32, i8, i16, i32, i64
 from tflq.numerics.fixed_point import Multiplier
 from tflq.numerics.requantize.rescale_fit import fit_rescale, saturation_bounds
 from tflq.numerics.requantize.scaling import Factor, Float32, Float64
@@ -231,6 +231,8 @@ def _scaled(op: RescaleFloat, t: Tosa) -> Value:
         rescaled = _by_rescale(x, factor, lows, highs, least, most, t, to, zero)
         if rescaled is not None:
             return rescaled
+    if isinstance(factor, Float32) and t.target.rounds_floats:
+        return _by_floats(x, factor, lows, highs, t, to, zero)
     if not isinstance(factor, Float64):
         raise Refused(
             "no RESCALE is proven equal to a product in float32",
@@ -284,6 +286,16 @@ def _by_rescale(
     if (fit.factor != 1).any():
         x = t.mul(x, constant_row(t, fit.factor))
     return emit_rescale(t, x, fit.multiplier, fit.shift, to, output_zp=zero)
+
+
+def _by_floats(x: Value, factor: Float32, lows: int, highs: int, t: Tosa, to: ScalarType, zero: int) -> Value:
+    """The operations of the kernel one by one; CAST rounds as it does."""
+    moved = 0 if factor.after is None else factor.zero_out
+    x = t.add(x, t.constant(factor.before)) if factor.before else x
+    y = t.mul(t.cast(x, f32), t.constant(factor.scale, f32))
+    y = y if factor.after is None else t.add(y, t.constant(factor.after, f32))
+    whole = t.clamp(t.cast(y, i32), lows + moved, highs + moved)
+    return t.cast(t.add(whole, t.constant(zero - moved)), to)
 
 
 def _by_comparison(
