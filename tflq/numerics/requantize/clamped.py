@@ -166,7 +166,7 @@ class _Task(NamedTuple):
     def proves(self, fit: Clamped, steps: Steps) -> np.ndarray:
         """Whether a line meets every threshold and the clamp ends at the first and last level, bool [C]."""
         ends = (np.floor(np.float32(end) * fit.gain) for end in (fit.clamp.low, fit.clamp.high))
-        bottom, top = (end == level for end, level in zip(ends, (steps.level[0] - 1, steps.level[-1]), strict=True))
+        bottom, top = (end == level for end, level in zip(ends, (steps.levels[0] - 1, steps.levels[-1]), strict=True))
         return steps.meets_thresholds(fit(steps.reached), fit(steps.missed)) & bottom & top
 
 
