@@ -6,7 +6,7 @@ They are those of a scaling, of a table that climbs along a line, or of a table 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from tflq.numerics.float_basics import level_bounds
 from tflq.numerics.requantize.scaling import Bounds, Factor, Scaling
 
 _BLOCK: Final = 128  # channels whose thresholds stay in the cache
-_SLACK: Final = 2.0**-21  # of the greatest number of a line
+_ROUNDED: Final = 2.0**-24  # of a number in float32
 _TABLE_LEVELS: Final = 1024  # that a table may climb, since each two of them are compared
 
 
@@ -124,16 +124,16 @@ class Steps(NamedTuple):
         """The steps of some levels."""
         return Steps(self.level[:, some], self.reached[some], self.missed[some], self.levels)
 
-    def nearest(self, at_least: np.ndarray, below: np.ndarray) -> Steps:
+    def nearest(self, at_least: np.ndarray, below: np.ndarray, times: int) -> Steps:
         """The steps that decide about lines of a slope, from the room that it leaves, [L, C] or by sign [L, S, C]:
         where these are met all are, however products and sums are rounded.
 
-        The slack is more than twice what roundings in float32 add up to: of the slope, by a unit in its last place, of
-        the product, the sum and the level.
+        The others are farther from the lines by `times` the rounding in float32 of the levels and of their number.
+        That has to be twice what the roundings of a form add up to, and how far the slope of its lines leads from this.
         """
         ends = at_least.max(0), below.min(0)
-        most = 2 * np.abs(self.levels[[0, -1]]).max() + 2
-        slack = [np.where(np.isinf(end), np.nan, (most + np.abs(end)) * _SLACK) for end in ends]
+        least = times * _ROUNDED * (self.levels.size + float(np.abs(self.levels[[0, -1]]).max()))
+        slack = [np.where(np.isinf(end), np.nan, least + times * _ROUNDED * np.abs(end)) for end in ends]
         near = at_least >= ends[0] - slack[0], below <= ends[1] + slack[1]
         chosen = [_columns(v if v.ndim == self.reached.ndim else v.any(1)) for v in near]
         count = max(1, *(int(place.max(initial=-1)) + 1 for _, _, place in chosen))
@@ -250,12 +250,3 @@ def _slopes(reached: np.ndarray, missed: np.ndarray, level: np.ndarray) -> tuple
 def blocks(channels: int) -> Iterator[np.ndarray]:
     """The indices of channels, of so many at a time that their thresholds stay in the cache."""
     return (np.arange(at, min(at + _BLOCK, channels)) for at in range(0, channels, _BLOCK))
-
-
-def proven(task: Any, fit: Any) -> np.ndarray:
-    """Whether a formula with the constants `fit` does what a task asks, bool [C]; `of_channels` gives those of both."""
-    result = np.zeros(task.climb.slope.size, bool)
-    for channels in blocks(result.size):
-        some = task.of_channels(channels)
-        result[channels] = some.proves(fit.of_channels(channels), some.climb.steps)
-    return result

@@ -44,6 +44,7 @@ _ROOM: Final = 0.9  # how much of a level h may use up
 _FEW: Final = 12
 _HARDEST: Final = 8  # channels that are tried before all
 _MARGIN: Final = 0.25  # units in the last place of c
+_TIMES: Final = 3  # roundings twice, of the product and the sum or the level, and one of the slope
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +163,7 @@ def _first(task: _Task, result: Falling, channels: np.ndarray) -> tuple[np.ndarr
         least, below = room[0].max(0), room[1].min(0)
         if (least > below + steps.levels.size * 2.0**-22).any():
             return None
-        steps = steps.nearest(*room)
+        steps = steps.nearest(*room, _TIMES)
         most = np.minimum(below, steps.levels[-1] + 1 - some.top * slope)
         c = ((least + most) / 2 + some.top * slope).astype(np.float32)
         fit = Falling(some.top.astype(np.float32), m, c)

@@ -35,6 +35,7 @@ from tflq.numerics.requantize.forms import Ops, X
 _FEWEST: Final = 4  # accumulators to a level
 _SHARES: Final = (0.25, 0.0625, 0.015625, 0.5)
 _ROUNDED: Final = 2.0**-22  # of a number: more than two roundings are
+_TIMES: Final = 2  # roundings of the slope; those of the second step are small
 _LITTLE: Final = 2.0**-40  # of a level: more than the proof itself is rounded by
 
 
@@ -69,7 +70,7 @@ class Split(FloatForm):
         most = np.maximum(-first, last) + 2 * run
         wide = live & (run >= _FEWEST) & (most < EXACT)
         unit = np.exp2(np.floor(np.log2(EXACT / np.where(wide, most, 1))))
-        task = _Task(climb._replace(low=first, high=last, below=climb.beneath), np.rint(run * unit) / unit)
+        task = _Task(climb._replace(low=first, high=last), np.rint(run * unit) / unit)
         left = np.nonzero(wide)[0]
         for block in blocks(left.size):
             _fill(fit, left[block], task.of_channels(left[block]))
@@ -127,7 +128,7 @@ class _Both(NamedTuple):
         at_least, below = steps.room(climb.slope)
         middle = int(np.searchsorted(steps.levels, 1))
         rows = [part for part in (slice(middle), slice(middle, None)) if steps.levels[part].size]
-        near = [steps.of_levels(part).nearest(at_least[part], below[part]) for part in rows]
+        near = [steps.of_levels(part).nearest(at_least[part], below[part], _TIMES) for part in rows]
         parts = np.stack([-np.maximum(at_least.max(0), below.max(0)), -np.minimum(at_least.min(0), below.min(0))])
         return cls(
             Steps(*(np.concatenate(v, -2) for v in zip(*(n[:3] for n in near), strict=True)), steps.levels),

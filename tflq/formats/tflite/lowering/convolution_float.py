@@ -171,8 +171,7 @@ class _Sums(NamedTuple):
 
     def bounds(self, low: int, high: int) -> Bounds:
         """Least and greatest accumulators of inputs in [low, high] and of padding."""
-        ends = ProductBounds.of(self.positive, self.negative, low, high)
-        least, most = (v.sum(1) + self.bias for v in ends)
+        least, most = (v + self.bias for v in ProductBounds(self.positive, self.negative, low, high).ends)
         return Bounds(least.astype(np.int64), most.astype(np.int64))
 
     def negated(self) -> _Sums:
@@ -185,7 +184,7 @@ class _Sums(NamedTuple):
 
     def runs(self, live: np.ndarray, low: int, high: int, offset: int) -> list[slice] | None:
         """Runs of inputs in [low, high], less by `offset`, that make the sums of live channels exact."""
-        bounds = ProductBounds.of(self.positive[live], self.negative[live], low, high)
+        bounds = ProductBounds(self.positive[live], self.negative[live], low, high)
         return bounds.runs(self.biased(offset)[live])
 
 

@@ -54,7 +54,7 @@ def float_convolve(k: Kernels, layer: Layer) -> Value | None:
         return None
     filters = weights.array.astype(np.float32) - np.float32(zero_points[1])
     bounds = [
-        ProductBounds.of(*signed_sums(filters, (1, 2)), *ends) for ends in float_ranges(x.type.storage, zero_points[0])
+        ProductBounds(*signed_sums(filters, (1, 2)), *ends) for ends in float_ranges(x.type.storage, zero_points[0])
     ]
     splits = [each.runs() for each in bounds]
     if any(split is None for split in splits):
@@ -79,7 +79,7 @@ def float_depthwise(k: Kernels, layer: Layer) -> Value | None:
     kernel_h, kernel_w, depth, multiplier = weights.array.shape
     filters = weights.array.astype(np.float32).reshape(1, kernel_h, kernel_w, -1) - np.float32(zero_points[1])
     positive, negative = (total[:, None] for total in signed_sums(filters, (0, 1, 2)))
-    bounds = [ProductBounds.of(positive, negative, *ends) for ends in float_ranges(x.type.storage, zero_points[0])]
+    bounds = [ProductBounds(positive, negative, *ends) for ends in float_ranges(x.type.storage, zero_points[0])]
     if any(each.runs() is None for each in bounds):
         return None
     offset, rest = _float_bias(bias, bounds[0]) if len(bounds) == 1 else (None, bias)
@@ -308,11 +308,13 @@ def _products(y: Value, zero_point: int, depth: int, low: int, high: int) -> lis
     """Bounds of the products of x in [low, high] with each float part of y; one column for all if y is not known."""
     if y.is_constant and y.type.storage != i16:
         columns = np.moveaxis(y.array.astype(np.float64) - zero_point, -2, -1).reshape(-1, depth)
-        return [ProductBounds.of(np.maximum(columns, 0), np.minimum(columns, 0), low, high)]
+        return [ProductBounds(np.maximum(columns, 0), np.minimum(columns, 0), low, high)]
     bounds = []
     for ends in float_ranges(y.type.storage, zero_point):
         products = [0, *(a * b for a in (low, high) for b in ends)]
-        bounds.append(ProductBounds(*(np.full((1, depth), v, np.float64) for v in (min(products), max(products)))))
+        bounds.append(
+            ProductBounds(*(np.full((1, depth), v, np.float64) for v in (max(products), min(products))), 0, 1)
+        )
     return bounds
 
 
