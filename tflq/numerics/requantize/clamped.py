@@ -35,7 +35,7 @@ from typing import ClassVar, Final, NamedTuple, Self
 import numpy as np
 
 from tflq.numerics.float_basics import EXACT, float_steps, from_steps, level_bounds
-from tflq.numerics.requantize.climb import Climb, Steps, blocks
+from tflq.numerics.requantize.climb import FEW, Climb, Steps, blocks
 from tflq.numerics.requantize.float_forms import N1_TO_1, RELU6, FloatForm, FusedClamp, Prepare
 from tflq.numerics.requantize.forms import Ops, X
 from tflq.numerics.requantize.lines import HardestThresholds, Lines
@@ -250,7 +250,7 @@ def _first(task: _Task, result: Clamped, *, odd: bool) -> tuple[np.ndarray, Step
         some = task.of_channels(channels)
         steps, slope = some.climb.steps, some.climb.slope
         room = steps.split(*steps.room(slope), odd=odd)
-        near = steps.nearest(*room, _TIMES)
+        near = steps.nearest(*room, _TIMES) if task.climb.slope.size > FEW else steps
         best, m = _nearest(slope, gain[:_FIRST], 1)
         best_gain = gain[best[0]]
         ends = ((v[:, None] + some.a * slope) / best_gain for v in (room[0].max(0), room[1].min(0)))

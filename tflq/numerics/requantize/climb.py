@@ -15,6 +15,8 @@ from tflq.numerics.requantize.scaling import Bounds, Factor, Scaling
 
 _BLOCK: Final = 128  # channels whose thresholds stay in the cache
 _ROUNDED: Final = 2.0**-24  # of a number in float32
+FEW: Final = 8
+"""Channels of which all thresholds are looked at as fast as the nearest ones are chosen."""
 _TABLE_LEVELS: Final = 1024  # that a table may climb, since each two of them are compared
 
 
@@ -105,7 +107,9 @@ class Steps(NamedTuple):
 
     @classmethod
     def joined(cls, parts: Sequence[Steps]) -> Steps:
-        """The nearest steps of groups of channels."""
+        """The steps of groups of channels: nearest ones, if there are several groups."""
+        if len(parts) == 1:
+            return parts[0]
         count = max(part.reached.shape[0] for part in parts)
         sides = []
         for arrays in zip(*(part[:3] for part in parts), strict=True):

@@ -29,7 +29,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from tflq.numerics.float_basics import EXACT, FARTHEST, SumRounding, float_steps, from_steps, level_bounds
-from tflq.numerics.requantize.climb import Climb, Steps, blocks
+from tflq.numerics.requantize.climb import FEW, Climb, Steps, blocks
 from tflq.numerics.requantize.float_forms import FloatForm, Prepare
 from tflq.numerics.requantize.forms import Ops, X
 from tflq.numerics.requantize.lines import HardestThresholds
@@ -42,7 +42,6 @@ _FURTHER: Final = 7  # how far h is from the one before
 _LEFT: Final = (0.8, 0.25)  # the share of channels that is too many after the first waves, if more than a few
 _ROOM: Final = 0.9  # how much of a level h may use up
 _FEW: Final = 12
-_HARDEST: Final = 8  # channels that are tried before all
 _MARGIN: Final = 0.25  # units in the last place of c
 _TIMES: Final = 3  # roundings twice, of the product and the sum or the level, and one of the slope
 
@@ -144,8 +143,8 @@ def _search(task: _Task, result: Falling, channels: np.ndarray) -> bool:
     if first is None:
         return False
     left, width, steps = first
-    hardest = np.argsort(width)[:_HARDEST]
-    if left.size > _HARDEST and not _waves(task, result, left[hardest], steps.of_channels(hardest), channels.size):
+    hardest = np.argsort(width)[:FEW]
+    if left.size > FEW and not _waves(task, result, left[hardest], steps.of_channels(hardest), channels.size):
         return False
     return _waves(task, result, left, steps, channels.size)
 
@@ -163,7 +162,7 @@ def _first(task: _Task, result: Falling, channels: np.ndarray) -> tuple[np.ndarr
         least, below = room[0].max(0), room[1].min(0)
         if (least > below + steps.levels.size * 2.0**-22).any():
             return None
-        steps = steps.nearest(*room, _TIMES)
+        steps = steps.nearest(*room, _TIMES) if channels.size > FEW else steps
         most = np.minimum(below, steps.levels[-1] + 1 - some.top * slope)
         c = ((least + most) / 2 + some.top * slope).astype(np.float32)
         fit = Falling(some.top.astype(np.float32), m, c)

@@ -25,7 +25,7 @@ from typing import ClassVar, Final, NamedTuple
 import numpy as np
 
 from tflq.numerics.float_basics import EXACT
-from tflq.numerics.requantize.climb import Climb, Steps, blocks
+from tflq.numerics.requantize.climb import FEW, Climb, Steps, blocks
 from tflq.numerics.requantize.falling import Clipped
 from tflq.numerics.requantize.float_forms import FloatForm, Prepare
 from tflq.numerics.requantize.forms import Ops, X
@@ -126,15 +126,13 @@ class _Both(NamedTuple):
         """The sides of levels up to 0 and of those above it are near by themselves: thresholds may jump between."""
         steps = climb.steps
         at_least, below = steps.room(climb.slope)
-        middle = int(np.searchsorted(steps.levels, 1))
-        rows = [part for part in (slice(middle), slice(middle, None)) if steps.levels[part].size]
-        near = [steps.of_levels(part).nearest(at_least[part], below[part], _TIMES) for part in rows]
         parts = np.stack([-np.maximum(at_least.max(0), below.max(0)), -np.minimum(at_least.min(0), below.min(0))])
-        return cls(
-            Steps(*(np.concatenate(v, -2) for v in zip(*(n[:3] for n in near), strict=True)), steps.levels),
-            steps,
-            parts,
-        )
+        if climb.slope.size <= FEW:
+            return cls(steps, steps, parts)
+        middle = int(np.searchsorted(steps.levels, 1))
+        rows = [some for some in (slice(middle), slice(middle, None)) if steps.levels[some].size]
+        near = [steps.of_levels(some).nearest(at_least[some], below[some], _TIMES)[:3] for some in rows]
+        return cls(Steps(*(np.concatenate(v, -2) for v in zip(*near, strict=True)), steps.levels), steps, parts)
 
     def of_channels(self, some: np.ndarray) -> _Both:
         return _Both(self.near.of_channels(some), self.steps.of_channels(some), self.parts[:, some])

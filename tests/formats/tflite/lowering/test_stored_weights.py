@@ -89,10 +89,11 @@ def test_few_weights_stay_float() -> None:
     assert stored(on_kernels(Module([Function("main", [x], [result], b.ops)]))) == []
 
 
-@pytest.mark.parametrize(("target", "count"), [("portable", 1), ("tflm", 0)])
-def test_a_target_says_whether_it_unpacks_constants(target: str, count: int) -> None:
-    module = on_kernels(layer("conv_2d", i8, EVERY - 128, 0), load_target(target))
-    assert len(stored(module)) == count
+def test_a_target_says_whether_it_unpacks_constants() -> None:
+    """ONNX Runtime and TFLite Micro unpack them in each run."""
+    portable = load_target("portable")
+    for target, count in ((portable, 0), (load_target("tflm"), 0), (portable.replace(weights="int8"), 1)):
+        assert len(stored(on_kernels(layer("conv_2d", i8, EVERY - 128, 0), target))) == count
 
 
 def test_a_target_file_says_so_in_words(tmp_path: Path) -> None:
