@@ -154,5 +154,5 @@ def test_the_bias_is_in_the_first_run() -> None:
 def test_one_row_of_bounds_is_that_of_each_output() -> None:
     """Weights that are computed have the bounds of their type, whatever the output."""
     one, bias = uniform(1040, 127, 0, 255), np.array([0.0, 1e6, -1e6])
-    three = (np.repeat(v, 3, axis=0) for v in (one.positive, one.negative))
-    assert one.runs(bias) == ProductBounds(*three, 0, 255).runs(bias) is not None
+    positive, negative = (np.repeat(v, 3, axis=0) for v in (one.positive, one.negative))
+    assert one.runs(bias) == ProductBounds(positive, negative, 0, 255).runs(bias) is not None

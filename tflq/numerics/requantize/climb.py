@@ -118,7 +118,8 @@ class Steps(NamedTuple):
                 for v in arrays
             ]
             sides.append(np.concatenate(rows, -1))
-        return cls(*sides, parts[0].levels)
+        level, reached, missed = sides
+        return cls(level, reached, missed, parts[0].levels)
 
     def of_channels(self, some: np.ndarray) -> Steps:
         level = self.level if self.level.shape[1:] != self.reached.shape else self.level[..., some]
@@ -146,7 +147,7 @@ class Steps(NamedTuple):
         for side, (rows, columns, place) in enumerate(chosen):
             level[side, place, columns] = self.level[side][rows, 0]
             sides[side, place, columns] = (self.reached, self.missed)[side][rows, columns]
-        return Steps(level, *sides, self.levels)
+        return Steps(level, sides[0], sides[1], self.levels)
 
     @property
     def places(self) -> np.ndarray:

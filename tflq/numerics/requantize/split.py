@@ -132,7 +132,8 @@ class _Both(NamedTuple):
         middle = int(np.searchsorted(steps.levels, 1))
         rows = [some for some in (slice(middle), slice(middle, None)) if steps.levels[some].size]
         near = [steps.of_levels(some).nearest(at_least[some], below[some], _TIMES)[:3] for some in rows]
-        return cls(Steps(*(np.concatenate(v, -2) for v in zip(*near, strict=True)), steps.levels), steps, parts)
+        level, reached, missed = (np.concatenate(v, -2) for v in zip(*near, strict=True))
+        return cls(Steps(level, reached, missed, steps.levels), steps, parts)
 
     def of_channels(self, some: np.ndarray) -> _Both:
         return _Both(self.near.of_channels(some), self.steps.of_channels(some), self.parts[:, some])
