@@ -33,8 +33,8 @@ WAYS: Final[Mapping[str, Mapping[str, Any]]] = {
     "integer": {},
     "float32": {"mac": "float32"},
 }
-TIMES: Final = {("integer", "optimized"): 2.5, ("float32", "optimized"): 1.5, ("float32", "XNNPACK"): 1.5}
-MEMORY: Final = {"integer": 3.0, "float32": 2.0}
+TIMES: Final = {("float32", "optimized"): 1.5, ("float32", "XNNPACK"): 1.5}
+MEMORY: Final = {"integer": 3.0}
 """The most of the original's."""
 RESOLVERS: Final = {"optimized": "optimized", "XNNPACK": "default"}
 PROGRAM: Final = """

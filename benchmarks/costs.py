@@ -101,7 +101,7 @@ def block(rows: Sequence[Mapping[str, Ratios]]) -> str:
         f"What a result takes compared with its original: the median of {len(rows)} quantized networks, and the worst.",
         "Times are those of TFLite's default kernels (XNNPACK) on one thread; `tflq verify --time` measures yours.",
         "",
-        "| form | time of a run | file | arena (memory of activations) |",
+        "| form | time of a run | file | arena (memory while it runs) |",
         "|---|---|---|---|",
     ]
     for name in FORMS:

@@ -31,19 +31,24 @@ BUDGETS: Final = ROOT / "benchmarks" / "instructions.toml"
 START: Final = "start of a process"
 SMALL: Final = "cnn_int8"
 MODELS: Final = (SMALL, "mobilenet_v2_1.0_224_quant", "tf2_mobilenet_v2_1.0_224_ptq")
-FORMATS: Final = ("tflite", "tosa")
+FORMS: Final = ("tflite", "tosa", "float32", "onnx")
+"""The suffixes of results, and `--mac float32`."""
 MOST: Final = 1.03
 """Times its budget, what a count may be."""
-REPEAT: Final = 11
-"""Conversions that a count is the mean of: the collector searches what they left behind with every eleventh."""
+REPEAT: Final = {"tflite": 11, "tosa": 11, "float32": 3, "onnx": 3}
+"""Conversions that a count is the mean of: the collector searches what they left behind with every eleventh. Those that
+search for lines take longer, and what the collector adds is less of them."""
 MILLION: Final = 1_000_000
 LEFT_OUT: Final = ("PYTHONDONTWRITEBYTECODE", "COLUMNS", "FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
 """Variables of the environment that a process counted does not see: it keeps bytecode, and prints as in a pipe. Where
 the width of a terminal is stated, as pytest's import of readline does, it loads rich, which is a third of its start."""
 PROGRAM: Final = """
 import sys, tflq
-for format in sys.argv[3:]:
-    tflq.convert(sys.argv[1], sys.argv[2] + format, force=True)
+for form in sys.argv[3:]:
+    if form == "float32":
+        tflq.convert(sys.argv[1], sys.argv[2] + "tflite", mac="float32", force=True)
+    else:
+        tflq.convert(sys.argv[1], sys.argv[2] + form, force=True)
 """
 
 
@@ -61,15 +66,15 @@ def counted(arguments: Sequence[str]) -> int:
 
 
 def counts(names: Sequence[str]) -> Iterator[tuple[str, int]]:
-    """The count of each conversion, by model and format; with `SMALL` also that of the start."""
+    """The count of each conversion, by model and form; with `SMALL` also that of the start."""
     with tempfile.TemporaryDirectory() as folder:
         for name, path in networks(names).items():
             if path is None:
                 continue
             program = ["-c", PROGRAM, str(path), f"{folder}/out."]
-            both = counted([*program, *FORMATS])
-            of = {f: (counted([*program, *FORMATS, *[f] * REPEAT]) - both) // REPEAT for f in FORMATS}
-            yield from ((f"{name} to {format}", count) for format, count in of.items())
+            once = counted([*program, *FORMS])
+            of = {form: (counted([*program, *FORMS, *[form] * n]) - once) // n for form, n in REPEAT.items()}
+            yield from ((f"{name} to {form}", count) for form, count in of.items())
             if name == SMALL:
                 whole = counted(["-m", "tflq", "convert", str(path), f"{folder}/out.tflite", "--force"])
                 yield START, whole - of["tflite"] - counted(["-c", "import numpy, click"])

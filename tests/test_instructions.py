@@ -19,7 +19,7 @@ def test_a_small_conversion_and_the_start_keep_to_their_budget() -> None:
     if "SKIPPED" in run.stdout:
         pytest.skip(run.stdout.partition("SKIPPED: ")[2].splitlines()[0])
     assert run.returncode == 0, run.stdout + run.stderr
-    assert run.stdout.count("| met |") == 3, run.stdout
+    assert run.stdout.count("| met |") >= 3, run.stdout
 
 
 ORDINARY = {"CONFIG_ARGS": "'--enable-shared'", "PY_CORE_CFLAGS": "-O3 -Wall", "PGO_PROF_USE_FLAG": "-fprofile-use"}

@@ -116,8 +116,8 @@ def test_an_infinite_scale_stores_zeros() -> None:
 @settings(max_examples=50, deadline=None)
 def test_every_subset_is_within_the_bounds(seed: int, low: int, span: int) -> None:
     weights = np.random.default_rng(seed).integers(-127, 128, (3, 5)).astype(np.float64)
-    bounds = ProductBounds.of(np.maximum(weights, 0), np.minimum(weights, 0), low, low + span)
-    least, most = (v.sum(1) for v in bounds)
+    bounds = ProductBounds(np.maximum(weights, 0), np.minimum(weights, 0), low, low + span)
+    least, most = bounds.ends
     for taken in itertools.product((0, low, low + span), repeat=5):  # left out, and the ends
         sums = weights @ np.asarray(taken)
         assert (sums >= least).all()
@@ -127,7 +127,7 @@ def test_every_subset_is_within_the_bounds(seed: int, low: int, span: int) -> No
 def uniform(inputs: int, weight: float, low: int, high: int) -> ProductBounds:
     """One output with weights of both signs."""
     signs = np.where(np.arange(inputs) % 2, -weight, weight)[None]
-    return ProductBounds.of(np.maximum(signs, 0), np.minimum(signs, 0), low, high)
+    return ProductBounds(np.maximum(signs, 0), np.minimum(signs, 0), low, high)
 
 
 @pytest.mark.parametrize(
@@ -154,4 +154,5 @@ def test_the_bias_is_in_the_first_run() -> None:
 def test_one_row_of_bounds_is_that_of_each_output() -> None:
     """Weights that are computed have the bounds of their type, whatever the output."""
     one, bias = uniform(1040, 127, 0, 255), np.array([0.0, 1e6, -1e6])
-    assert one.runs(bias) == ProductBounds(*(np.repeat(v, 3, axis=0) for v in one)).runs(bias) is not None
+    positive, negative = (np.repeat(v, 3, axis=0) for v in (one.positive, one.negative))
+    assert one.runs(bias) == ProductBounds(positive, negative, 0, 255).runs(bias) is not None

@@ -276,8 +276,8 @@ def convert(
             values, proven exact ("float32"). For TFLite.
         prefer: Which of several exact forms to take: the fastest ("speed"), the one with the smallest file ("size":
             arithmetic instead of tables of two operands, 64 KiB each), or the one that needs the least memory while it
-            runs ("memory"). For TFLite. With "speed", the result of a source below 100 KB is at most 20 times as large,
-            as far as leaving out tables achieves that.
+            runs ("memory": weights of float kernels stay float32 in the file). For TFLite. With "speed", the result of
+            a source below 100 KB is at most 20 times as large, as far as leaving out tables achieves that.
         fallback: What to do with an operator that has no integer rule: compute it in "float", or raise an "error".
         semantics: "interpreter" reproduces the reference kernels to the last bit; "real" follows the quantization
             parameters and drops requantizations between float operators.

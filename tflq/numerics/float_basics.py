@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import numpy as np
 
@@ -31,27 +31,41 @@ FARTHEST: Final = EXACT << 4
 _MOST_RUNS: Final = 32
 
 
-class ProductBounds(NamedTuple):
-    """The least and the most that each input adds to partial sums of each output, float64 [O, I] each."""
+class ProductBounds:
+    """The least and the most that inputs add to partial sums of outputs: weights by sign, whole numbers in float64
+    [O, I] or [1, I], times the ends of the inputs below and above 0."""
 
-    least: np.ndarray
-    most: np.ndarray
+    __slots__ = ("above", "below", "negative", "positive")
 
-    @classmethod
-    def of(cls, positive: np.ndarray, negative: np.ndarray, low: int, high: int) -> ProductBounds:
-        """From sums of weights by sign [O, I], or [1, I] for all outputs, and for inputs in [low, high]."""
-        below, above = min(low, 0), max(high, 0)
-        return cls(positive * below + negative * above, positive * above + negative * below)
+    def __init__(self, positive: np.ndarray, negative: np.ndarray, low: int, high: int) -> None:
+        """For inputs in [low, high]."""
+        self.positive: Final = positive
+        self.negative: Final = negative
+        self.below: Final = min(low, 0)
+        self.above: Final = max(high, 0)
+
+    @property
+    def ends(self) -> tuple[np.ndarray, np.ndarray]:
+        """The least and the greatest partial sum of all inputs, float64 [O]."""
+        return self._of(self.positive.sum(1), self.negative.sum(1))
+
+    def _of(self, positive: np.ndarray, negative: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        below, above = self.below, self.above
+        return positive * below + negative * above, positive * above + negative * below
 
     def runs(self, bias: np.ndarray | float = 0.0) -> list[slice] | None:
         """The fewest runs of inputs whose partial sums are all exact; the first run has the bias [O], too. None if
         there are too many."""
-        ends = self.least.sum(1) + np.minimum(bias, 0), self.most.sum(1) + np.maximum(bias, 0)
-        if self.least.shape[1] and max(-ends[0].min(initial=0), ends[1].max(initial=0)) < EXACT:
-            return [slice(0, self.least.shape[1])]
-        first, (outputs, inputs) = np.asarray(bias, np.float64), self.least.shape
+        least, most = self.ends
+        outputs, inputs = self.positive.shape
+        least, most = least + np.minimum(bias, 0), most + np.maximum(bias, 0)
+        if inputs and max(-least.min(initial=0), most.max(initial=0)) < EXACT:
+            return [slice(0, inputs)]
+        first = np.asarray(bias, np.float64)
         rows = np.zeros((max(outputs, first.size), 1))
-        least, most = (np.concatenate([rows, np.cumsum(v, 1) + rows], 1) for v in self)
+        least, most = (
+            np.concatenate([rows, np.cumsum(v, 1) + rows], 1) for v in self._of(self.positive, self.negative)
+        )
         for count in range(1, min(inputs, _MOST_RUNS) + 1):
             edges = [inputs * i // count for i in range(count + 1)]
             below, above = np.diff(least[:, edges], axis=1), np.diff(most[:, edges], axis=1)

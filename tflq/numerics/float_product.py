@@ -179,18 +179,42 @@ class FloatPlane(Form):
 
 
 class _Bounds(NamedTuple):
-    """sign * (x m + y n + c - bound) >= 0: rows float64 [N, 3] of (x, y, 1), of numbers between -1 and 1."""
+    """x m + y n + c >= bound: rows float64 [N, 3] of (x, y, 1), of numbers between -1 and 1; with the other sign where
+    it is at most a bound."""
 
     rows: np.ndarray
-    sign: np.ndarray
     bound: np.ndarray
 
     def slack(self, plane: np.ndarray) -> np.ndarray:
         """The distance to each bound."""
-        return self.sign * (self.rows @ plane - self.bound)
+        return self.rows @ plane - self.bound
 
-    def of(self, some: np.ndarray) -> _Bounds:
-        return _Bounds(*(v[some] for v in self))
+
+class _Points(NamedTuple):
+    """All pairs of x and y: the rows of their bounds, the levels [N], and whether there is one below and above."""
+
+    rows: np.ndarray
+    level: np.ndarray
+    above: np.ndarray
+    below: np.ndarray
+
+    def slack(self, plane: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The distance of each pair to its bounds, [N] each; infinite where there is none."""
+        value = self.rows @ plane
+        sides = value - self.level, self.level + 1 - value
+        for side, some in zip(sides, (self.above, self.below), strict=True):
+            side[~some] = np.inf
+        return sides
+
+    def near(self, plane: np.ndarray, radius: float, stride: int) -> _Bounds:
+        """Some of the bounds that are nearest."""
+        at_least, under = self.slack(plane)
+        cut = min(at_least.min(), under.min()) + 4 * radius
+        first, second = np.nonzero(at_least < cut)[0], np.nonzero(under < cut)[0]
+        second = second[-first.size % stride :: stride]
+        first = first[::stride]
+        rows = np.concatenate([self.rows[first], -self.rows[second]])
+        return _Bounds(rows, np.concatenate([self.level[first], -1 - self.level[second]]))
 
 
 def fit_float_plane(
@@ -204,31 +228,22 @@ def fit_float_plane(
     a, b = np.meshgrid(*((v - v.mean()) / 128 for v in (x, y)), indexing="ij")
     rows = np.stack([a.ravel(), b.ravel(), np.ones(a.size)], 1)
     flat = table.ravel().astype(np.float64)
-    start = _least_squares(rows, flat, levels)
-    if start is None:
+    plane = _least_squares(rows, flat, levels)
+    if plane is None:
         return None
-    above, below = flat > 0, flat < levels
-    bounds = _Bounds(
-        np.concatenate([rows[above], rows[below]]),
-        np.concatenate([np.ones(above.sum()), -np.ones(below.sum())]),
-        np.concatenate([flat[above], flat[below] + 1]),
-    )
-    plane = start
+    pairs = _Points(rows, flat, flat > 0, flat < levels)
     for radius, steps, stride in _SEARCH:
-        slack = bounds.slack(plane)
-        near = np.nonzero(slack < slack.min() + 4 * radius)[0][::stride]
-        plane = _widest(bounds.of(near), plane, radius, steps)
+        plane = _widest(pairs.near(plane, radius, stride), plane, radius, steps)
     m, n = plane[:2] / 128
     c = plane[2] - m * x.mean() - n * y.mean()
-    close = np.abs(bounds.slack(plane)) < _NEAR
-    near = np.unique(np.concatenate([np.nonzero(above)[0], np.nonzero(below)[0]])[close])
+    near = np.nonzero(np.minimum(*map(np.abs, pairs.slack(plane))) < _NEAR)[0]
     i, j = np.divmod(near, y.size)
+    roundings = _ROUNDINGS if rounding != "separate" else _ROUNDINGS[:1]
     for gain, _ in zip(gains(RELU6, levels), range(_TRIED), strict=False):
         tried = FloatPlane(gain, *(np.float32(v / float(gain)) for v in (m, n, c)))
-        if not (tried(x[i], y[j]) == flat[near]).all():
+        if not all((tried(x[i], y[j], fused) == flat[near]).all() for fused in roundings):
             continue
-        roundings = ("",) if rounding == "separate" else _ROUNDINGS
-        if all((tried(x[:, None], y[None, :], fused) == table).all() for fused in roundings):
+        if (tried(x[:, None], y[None, :]) == table).all():  # of others no rounding decides
             return tried
     return None
 
@@ -252,15 +267,15 @@ def _widest(bounds: _Bounds, start: np.ndarray, radius: float, steps: int) -> np
         worst = int(slack.argmin())
         if slack[worst] > most:
             best, most = centre, slack[worst]
-        across = shape @ (bounds.rows[worst] * bounds.sign[worst])
-        width = float(np.sqrt(max(across @ (bounds.rows[worst] * bounds.sign[worst]), 0.0)))
+        across = shape @ bounds.rows[worst]
+        width = math.sqrt(max(float(across @ bounds.rows[worst]), 0.0))
         depth = (most - slack[worst]) / width if width > 0 else 1.0
         if depth >= 1:
             break
         across = across / width
         centre = centre + (1 + size * depth) / (size + 1) * across
         cut = 2 * (1 + size * depth) / ((size + 1) * (1 + depth))
-        shape = size**2 / (size**2 - 1) * (1 - depth**2) * (shape - cut * np.outer(across, across))
+        shape = size**2 / (size**2 - 1) * (1 - depth**2) * (shape - cut * (across[:, None] * across))
     return best
 
 

@@ -43,14 +43,16 @@ Kernels: TypeAlias = Mapping[str, Sequence[Signature]]
 """Logical kernels by name: the signatures of each, in order."""
 
 _KEYS = {
-    "target": ("name", "base", "sums", "entries"),
+    "target": ("name", "base", "sums", "weights", "entries"),
     "rescale": ("unsigned", "signed", "uniform"),
     "floats": ("run",),
 }
 _SECTIONS = ("target", "kernels", "rescale", "builtins", "floats")
 _BASES = ("integer", "kernels")
 _SUMS = ("separate", "any")
+_WEIGHTS = ("float32", "int8")
 _ENTRIES = ("all", "first")
+_CHOICES = {"base": _BASES, "sums": _SUMS, "weights": _WEIGHTS, "entries": _ENTRIES}
 RUNTIMES = ("portable", "tflm")
 """The targets of runtimes that were measured, `rules/<name>.toml`."""
 SCHEMES = ("int8", "int16x8", "uint8")
@@ -146,7 +148,9 @@ class _File(RulesFile):
         kernels = {**(measured.kernels if based else {}), **listed}
         agreed = {} if shifts else dict(measured.kernels)
         target = self._of(name, kernels, agreeing | shifts, recurrent=based, agreed=agreed)
-        return target.replace(builtins=plain, floats=floats, first_entry=declared.get("entries") == "first")
+        weights = "float32" if plain is not None and declared.get("weights") != "int8" else "int8"
+        first = declared.get("entries") == "first"
+        return target.replace(builtins=plain, floats=floats, weights=weights, first_entry=first)
 
     def _of(
         self,
@@ -188,7 +192,7 @@ class _File(RulesFile):
         for key, value in declared.items():
             if not isinstance(value, str):
                 self.fault(f"{key} is not a string", "target", key, remedy=f'write {key} = "..."')
-            elif value not in (known := {"base": _BASES, "sums": _SUMS, "entries": _ENTRIES}.get(key, (value,))):
+            elif value not in (known := _CHOICES.get(key, (value,))):
                 self.fault(f"{key}: '{value}' is not known", "target", key, item=value, known=known)
         return declared
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from operator import eq
-from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, TypeAlias
 
 from tflq.base.documents import TomlFile, read_json
 from tflq.base.errors import OptionError, Reason, choices
@@ -18,6 +18,8 @@ from tflq.ir.types import SCALARS, ScalarType
 if TYPE_CHECKING:
     from tflq.numerics.float_basics import SumRounding
     from tflq.targets.signature import Kinds, Possible, Signature
+
+WeightType: TypeAlias = Literal["float32", "int8"]
 
 # The text of a kernel's signature, and whether values fit it: what rules for plain kernels and tables of quantized
 # ones (`signature.py`) have in common. What a port takes is theirs to say.
@@ -167,7 +169,8 @@ class Target:
     those on which it was measured that it is exact. recurrent: whether it runs operators with
     variable tensors, which it does not list. builtins: which builtins on plain tensors it has, if it is not all that
     the interpreter has; floats: which operators that stay in float32 may be there beside these; sums: how it may round
-    MUL and ADD of floats. first_entry: whether it runs the first subgraph alone.
+    MUL and ADD of floats; weights: in which type those of float kernels are stored, int8 where DEQUANTIZE of a constant
+    is computed once. first_entry: whether it runs the first subgraph alone.
     by_parameters: whether its kernels compute what the parameters say, where the interpreter's give something else.
     of_user: whether it is of a user's file, whose lines should match something.
     """
@@ -184,6 +187,7 @@ class Target:
         builtins: KernelRules | None = None,
         floats: frozenset[str] = frozenset(),
         sums: SumRounding = "separate",
+        weights: WeightType = "int8",
         first_entry: bool = False,
         by_parameters: bool = False,
         of_user: bool = False,
@@ -198,6 +202,7 @@ class Target:
         self.builtins: Final = builtins
         self.floats: Final = floats
         self.sums: Final = sums
+        self.weights: Final = weights
         self.first_entry: Final = first_entry
         self.by_parameters: Final = by_parameters
         self.of_user: Final = of_user

@@ -244,8 +244,8 @@ def _summed(
     offsets = np.zeros(1, np.int64) if bias is None else bias.array.astype(np.int64)
     least, most = offsets.astype(object), offsets.astype(object)
     for factor, part in weights:
-        bounds = ProductBounds.of(part.positive, part.negative, x.low, x.high)
-        least, most = least + factor * _sums(bounds.least), most + factor * _sums(bounds.most)
+        below, above = ProductBounds(part.positive, part.negative, x.low, x.high).ends
+        least, most = least + factor * _whole_numbers(below), most + factor * _whole_numbers(above)
     ends = min(least), max(most)
     if len(weights) == 1:
         sum_of = _Sum(t, x, weights[0][1], apply)
@@ -290,7 +290,7 @@ class _Sum(NamedTuple):
         if falls:
             positive, negative = -negative, -positive
         every = slice(0, positive.shape[1])
-        bounds = ProductBounds.of(positive, negative, self.x.low, self.x.high)
+        bounds = ProductBounds(positive, negative, self.x.low, self.x.high)
         added = np.zeros(1) if bias is None else bias
         alone = ~(positive.any(1) | negative.any(1))  # channels without weights are what float32 makes of the bias
         if bounds.runs(np.where(alone, 0, added)) != [every] or (alone & (np.float32(added) != added)).any():
@@ -304,9 +304,9 @@ class _Sum(NamedTuple):
         return self.apply(self.x.value, self.t.negative(w) if falls else w, row)
 
 
-def _sums(rows: np.ndarray) -> np.ndarray:
-    """The sum of each row of whole numbers, as Python's."""
-    return np.asarray([int(n) for n in rows.sum(1)], object)
+def _whole_numbers(numbers: np.ndarray) -> np.ndarray:
+    """Whole numbers in float64 as Python's."""
+    return np.asarray([int(n) for n in numbers], object)
 
 
 Term: TypeAlias = "tuple[int, Operand, Callable[[slice], Value], list[slice]]"
@@ -320,7 +320,7 @@ def _terms(t: Onnx, x: Operand, weights: Sequence[tuple[int, Weights]]) -> list[
         terms: list[Term] = []
         for up, operand in pieces:
             for factor, part in weights:
-                runs = ProductBounds.of(part.positive, part.negative, operand.low, operand.high).runs()
+                runs = ProductBounds(part.positive, part.negative, operand.low, operand.high).runs()
                 terms.append((up * factor, operand, part.of, runs or []))
         if all(runs for *_, runs in terms):
             choices.append(terms)

@@ -62,7 +62,8 @@ def to_kernels(options: Options, form: Form) -> list[Pass]:
         *(Tabulate(table_pays, options.size_limit), DeadCodeElimination(), LowerRounding()),
         DeclareVariables(options.reset_signature),
         *_strips(options),
-        *(Select(options.mac, options.cache, options.kernels), TrimEdges(), MergeViews(), ShareTables()),
+        Select(options.mac, options.cache, options.kernels, "float32" if options.prefer == "memory" else "int8"),
+        *(TrimEdges(), MergeViews(), ShareTables()),
         *(CommonSubexpressionElimination(), DeadCodeElimination()),
         *(
             CopyBeforeOverwrite(),

@@ -35,7 +35,7 @@ from typing import ClassVar, Final, NamedTuple, Self
 import numpy as np
 
 from tflq.numerics.float_basics import EXACT, float_steps, from_steps, level_bounds
-from tflq.numerics.requantize.climb import Climb, Steps, blocks, proven
+from tflq.numerics.requantize.climb import FEW, Climb, Steps, blocks
 from tflq.numerics.requantize.float_forms import N1_TO_1, RELU6, FloatForm, FusedClamp, Prepare
 from tflq.numerics.requantize.forms import Ops, X
 from tflq.numerics.requantize.lines import HardestThresholds, Lines
@@ -55,6 +55,7 @@ _EARLY: Final = 64  # tries after which channels without a line may be too many
 _HOPELESS: Final = 1 << 14  # channels times tries: fewer may be left the more tries there were
 _NONE: Final = 0.9  # the share of channels that is too many after the first tries, if more than a few
 _FEW: Final = 16
+_TIMES: Final = 5  # roundings twice, of the products, the sum and the slope, and two units in the last place of m
 _LAST: Final = 4  # so many channels or fewer are tried on all thresholds
 
 
@@ -166,7 +167,7 @@ class _Task(NamedTuple):
     def proves(self, fit: Clamped, steps: Steps) -> np.ndarray:
         """Whether a line meets every threshold and the clamp ends at the first and last level, bool [C]."""
         ends = (np.floor(np.float32(end) * fit.gain) for end in (fit.clamp.low, fit.clamp.high))
-        bottom, top = (end == level for end, level in zip(ends, (steps.level[0] - 1, steps.level[-1]), strict=True))
+        bottom, top = (end == level for end, level in zip(ends, (steps.levels[0] - 1, steps.levels[-1]), strict=True))
         return steps.meets_thresholds(fit(steps.reached), fit(steps.missed)) & bottom & top
 
 
@@ -214,10 +215,12 @@ def _search(task: _Task, origins: list[np.ndarray], *, odd: bool) -> Clamped | N
     """A proven line of each channel, with one of the `origins` as a; None if a channel has none, or likely has none."""
     slope = task.climb.slope
     result = task.kind(*(np.zeros(slope.size, np.float32) for _ in range(5)))
-    left, tight = _first(task, result, odd=odd)
-    tries = 1
+    left, near = _first(task, result, odd=odd)
+    if not left.size:
+        return result
+    tight, tries = HardestThresholds.of(near, slope[left], odd=odd), 1
     for wave, tried in enumerate(_TRIED):
-        if tight is None or not left.size:
+        if not left.size:
             return result
         levels = task.climb.thresholds.shape[0]
         if left.size <= _LAST and tight.width < levels:
@@ -228,36 +231,37 @@ def _search(task: _Task, origins: list[np.ndarray], *, odd: bool) -> Clamped | N
         count = min(max(tried, _LINES // left.size), _GAINS - 1)
         fit, hits = _tried(some, tight, wave, count)
         hits = np.nonzero(hits)[0]
-        hits = hits[proven(some.of_channels(hits), fit.of_channels(hits))]
+        hits = hits[some.of_channels(hits).proves(fit.of_channels(hits), near.of_channels(hits))]
         result.store(left[hits], fit.of_channels(hits))
         rest = np.delete(np.arange(left.size), hits)
-        left, tight, tries = left[rest], tight.columns(rest), tries + tried
+        left, tight, near, tries = left[rest], tight.columns(rest), near.of_channels(rest), tries + tried
         hopeless = tries > _EARLY and left.size * tries > _HOPELESS
         if hopeless or (wave > 0 and left.size > max(_NONE * slope.size, _FEW)):
             return None
     return None if left.size else result
 
 
-def _first(task: _Task, result: Clamped, *, odd: bool) -> tuple[np.ndarray, HardestThresholds | None]:
+def _first(task: _Task, result: Clamped, *, odd: bool) -> tuple[np.ndarray, Steps]:
     """Fills `result` with lines through the middle of all thresholds where they are proven. Answers the other channels
-    and their tightest thresholds."""
-    unproven, tight = [], []
+    and their nearest steps."""
+    unproven, nearest = [], []
     gain, _ = _wave(task.kind.clamp, task.climb.thresholds.shape[0], 0)
     for channels in blocks(task.climb.slope.size):
         some = task.of_channels(channels)
         steps, slope = some.climb.steps, some.climb.slope
         room = steps.split(*steps.room(slope), odd=odd)
+        near = steps.nearest(*room, _TIMES) if task.climb.slope.size > FEW else steps
         best, m = _nearest(slope, gain[:_FIRST], 1)
         best_gain = gain[best[0]]
         ends = ((v[:, None] + some.a * slope) / best_gain for v in (room[0].max(0), room[1].min(0)))
         lines = Lines.widest(next(ends), next(ends), slope / best_gain)
         fit = task.kind(best_gain, m[0], lines.c, lines.e, some.a.astype(np.float32))
-        good = lines.any & some.proves(fit, steps)
+        good = lines.any & some.proves(fit, near)
         result.store(channels[good], fit.of_channels(good))
-        if not good.all():
-            unproven.append(channels[~good])
-            tight.append(HardestThresholds.of(steps.of_channels(np.nonzero(~good)[0]), slope[~good], odd=odd))
-    return (np.concatenate(unproven), HardestThresholds.joined(tight)) if unproven else (np.zeros(0, np.int64), None)
+        rest = np.nonzero(~good)[0]
+        unproven.append(channels[rest])
+        nearest.append(near.of_channels(rest))
+    return np.concatenate(unproven), Steps.joined(nearest)
 
 
 def _tried(task: _Task, tight: HardestThresholds, wave: int, count: int) -> tuple[Clamped, np.ndarray]:

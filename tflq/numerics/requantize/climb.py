@@ -5,8 +5,8 @@ They are those of a scaling, of a table that climbs along a line, or of a table 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from tflq.numerics.float_basics import level_bounds
 from tflq.numerics.requantize.scaling import Bounds, Factor, Scaling
 
 _BLOCK: Final = 128  # channels whose thresholds stay in the cache
+_ROUNDED: Final = 2.0**-24  # of a number in float32
+FEW: Final = 8
+"""Channels of which all thresholds are looked at as fast as the nearest ones are chosen."""
 _TABLE_LEVELS: Final = 1024  # that a table may climb, since each two of them are compared
 
 
@@ -33,9 +36,9 @@ class Climb(NamedTuple):
 
     def of_channels(self, some: np.ndarray) -> Climb:
         """The climbs of some channels."""
-        below = None if self.below is None else self.below.take(some, 1)
-        slope, low, high = self.slope[some], self.low[some], self.high[some]
-        return Climb(self.thresholds.take(some, 1), slope, low, high, self.bottom, below)
+        one = _as_slice(some)
+        below = None if self.below is None else self.below[:, one]
+        return Climb(self.thresholds[:, one], self.slope[one], self.low[one], self.high[one], self.bottom, below)
 
     @property
     def beneath(self) -> np.ndarray:
@@ -44,7 +47,12 @@ class Climb(NamedTuple):
 
     @property
     def live(self) -> np.ndarray:
-        """Whether the level of a channel depends on its accumulator, bool [C]."""
+        """Whether the level of a channel depends on its accumulator, bool [C]: most have their first or last threshold
+        in the range."""
+        ends = self.thresholds[[0, -1]]
+        live = np.asarray(((ends > self.low) & (ends <= self.high)).any(0))
+        if live.all():
+            return live
         return np.asarray(((self.thresholds > self.low) & (self.thresholds <= self.high)).any(0))
 
     @property
@@ -58,6 +66,13 @@ class Climb(NamedTuple):
         return self._replace(low=np.where(self.thresholds[0] > least, np.maximum(self.low, least), self.low))
 
 
+def _as_slice(some: np.ndarray) -> np.ndarray | slice:
+    """Channels that follow each other as a slice, which copies nothing."""
+    if some.size and some[-1] - some[0] == some.size - 1 and (np.diff(some) == 1).all():
+        return slice(int(some[0]), int(some[-1]) + 1)
+    return some
+
+
 def climbs_of(s: Scaling[Factor]) -> Iterator[Climb]:
     """The climbs of a scaling: of all channels alike, if they have one factor; then of each."""
     thresholds, slope, bounds = s.thresholds(), s.factor.slope, s.accumulator
@@ -69,35 +84,84 @@ def climbs_of(s: Scaling[Factor]) -> Iterator[Climb]:
 
 
 class Steps(NamedTuple):
-    """Requirements on f: at least `level` ([L, 1]) from `reached` on and less at `missed`, float64 [L, C]. NaN
-    where the range has no such accumulator."""
+    """Requirements on f: at least `level` from `reached` on and less at `missed`, float64 [L, C]. NaN where there is no
+    such accumulator. `level`: of both, float64 [2, L, 1], or [2, L, C] of steps that are `nearest`; `levels`: all of
+    them, int64."""
 
     level: np.ndarray
     reached: np.ndarray
     missed: np.ndarray
+    levels: np.ndarray
 
     @classmethod
     def of(cls, climb: Climb) -> Steps:
         """Both sides of all thresholds."""
         thresholds, _, low, high, bottom, below = climb
-        level = np.arange(bottom + 1.0, bottom + 1.0 + thresholds.shape[0])[:, None]
+        levels = np.arange(thresholds.shape[0]) + (bottom + 1)
+        level = np.broadcast_to(levels[:, None].astype(np.float64), (2, levels.size, 1))
         if (thresholds[0] > low).all() and (thresholds[-1] <= high).all():
             reached = thresholds.astype(np.float64)
-            return cls(level, reached, reached - 1 if below is None else below.astype(np.float64))
+            return cls(level, reached, reached - 1 if below is None else below.astype(np.float64), levels)
         reached = np.where(thresholds <= high, np.maximum(thresholds, low), np.nan)
-        return cls(level, reached, np.where(thresholds > low, np.minimum(climb.beneath, high), np.nan))
+        return cls(level, reached, np.where(thresholds > low, np.minimum(climb.beneath, high), np.nan), levels)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Steps]) -> Steps:
+        """The steps of groups of channels: nearest ones, if there are several groups."""
+        if len(parts) == 1:
+            return parts[0]
+        count = max(part.reached.shape[0] for part in parts)
+        sides = []
+        for arrays in zip(*(part[:3] for part in parts), strict=True):
+            rows = [
+                np.pad(v, [(0, 0)] * (v.ndim - 2) + [(0, count - v.shape[-2]), (0, 0)], constant_values=np.nan)
+                for v in arrays
+            ]
+            sides.append(np.concatenate(rows, -1))
+        level, reached, missed = sides
+        return cls(level, reached, missed, parts[0].levels)
 
     def of_channels(self, some: np.ndarray) -> Steps:
-        return Steps(self.level, self.reached.take(some, 1), self.missed.take(some, 1))
+        level = self.level if self.level.shape[1:] != self.reached.shape else self.level[..., some]
+        return Steps(level, self.reached[:, some], self.missed[:, some], self.levels)
+
+    def of_levels(self, some: slice) -> Steps:
+        """The steps of some levels."""
+        return Steps(self.level[:, some], self.reached[some], self.missed[some], self.levels)
+
+    def nearest(self, at_least: np.ndarray, below: np.ndarray, times: int) -> Steps:
+        """The steps that decide about lines of a slope, from the room that it leaves, [L, C] or by sign [L, S, C]:
+        where these are met all are, however products and sums are rounded.
+
+        The others are farther from the lines by `times` the rounding in float32 of the levels and of their number.
+        That has to be twice what the roundings of a form add up to, and how far the slope of its lines leads from this.
+        """
+        ends = at_least.max(0), below.min(0)
+        least = times * _ROUNDED * (self.levels.size + float(np.abs(self.levels[[0, -1]]).max()))
+        slack = [np.where(np.isinf(end), np.nan, least + times * _ROUNDED * np.abs(end)) for end in ends]
+        near = at_least >= ends[0] - slack[0], below <= ends[1] + slack[1]
+        chosen = [_columns(v if v.ndim == self.reached.ndim else v.any(1)) for v in near]
+        count = max(1, *(int(place.max(initial=-1)) + 1 for _, _, place in chosen))
+        level = np.full((2, count, at_least.shape[-1]), np.nan)
+        sides = level.copy()
+        for side, (rows, columns, place) in enumerate(chosen):
+            level[side, place, columns] = self.level[side][rows, 0]
+            sides[side, place, columns] = (self.reached, self.missed)[side][rows, columns]
+        return Steps(level, sides[0], sides[1], self.levels)
+
+    @property
+    def places(self) -> np.ndarray:
+        """The place of each level among all, int64 [2, L, 1 or C]; 0 where there is none."""
+        return np.where(np.isnan(self.level), 0, self.level - self.levels[0]).astype(np.int64)
 
     def room(self, slope: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The bounds that each threshold sets to the offset of a line, in levels, [L, C] each: at least the first, and
         less than the second; infinite where there is no bound."""
         sides = []
-        for x, end, free in ((self.reached, -1, -np.inf), (self.missed, 0, np.inf)):
+        for x, level, free in ((self.reached, self.level[0], -np.inf), (self.missed, self.level[1], np.inf)):
             offset = x * -slope
-            offset += self.level
-            if np.isnan(x[end]).any():
+            offset += level
+            if np.isnan(x[[0, -1]]).any():
                 offset[np.isnan(offset)] = free
             sides.append(offset)
         return sides[0], sides[1]
@@ -105,10 +169,10 @@ class Steps(NamedTuple):
     def left(self, a: np.ndarray, m: np.ndarray, *, fused: bool) -> tuple[np.ndarray, np.ndarray]:
         """The interval that all thresholds leave to c of (x - a) m + c, of a gain of 1: at least the first and less
         than the second, float64 [C]. `fused`: of the product before it is rounded."""
-        bounds = level_bounds(self.level[:, 0], np.ones(1, np.float32))[0, :-2, None]
+        bounds = level_bounds(self.levels, np.ones(1, np.float32))[0].take(self.places)
         sides = []
-        for x, free in ((self.reached, -np.inf), (self.missed, np.inf)):
-            room = bounds - line_products(x, a, m, fused=fused)
+        for x, bound, free in ((self.reached, bounds[0], -np.inf), (self.missed, bounds[1], np.inf)):
+            room = bound - line_products(x, a, m, fused=fused)
             room[np.isnan(room)] = free
             sides.append(room)
         return sides[0].max(0), sides[1].min(0)
@@ -125,7 +189,16 @@ class Steps(NamedTuple):
     def meets_thresholds(self, reached: np.ndarray, missed: np.ndarray) -> np.ndarray:
         """Whether the results of both are on the right side of every threshold, bool [C]."""
         with np.errstate(invalid="ignore"):
-            return np.asarray(~((reached < self.level) | (missed >= self.level)).any(0))
+            return np.asarray(~((reached < self.level[0]) | (missed >= self.level[1])).any(0))
+
+
+def _columns(near: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The rows and columns of what is near, bool [L, C], column by column, and the place of each in its column."""
+    rows, columns = np.divmod(np.flatnonzero(near), near.shape[1])
+    order = np.argsort(columns, kind="stable")
+    rows, columns = rows[order], columns[order]
+    counts = np.bincount(columns, minlength=near.shape[1])
+    return rows, columns, np.arange(rows.size) - (np.cumsum(counts) - counts)[columns]
 
 
 def line_products(x: np.ndarray, a: np.ndarray, m: np.ndarray, *, fused: bool) -> np.ndarray:
@@ -182,12 +255,3 @@ def _slopes(reached: np.ndarray, missed: np.ndarray, level: np.ndarray) -> tuple
 def blocks(channels: int) -> Iterator[np.ndarray]:
     """The indices of channels, of so many at a time that their thresholds stay in the cache."""
     return (np.arange(at, min(at + _BLOCK, channels)) for at in range(0, channels, _BLOCK))
-
-
-def proven(task: Any, fit: Any) -> np.ndarray:
-    """Whether a formula with the constants `fit` does what a task asks, bool [C]; `of_channels` gives those of both."""
-    result = np.zeros(task.climb.slope.size, bool)
-    for channels in blocks(result.size):
-        some = task.of_channels(channels)
-        result[channels] = some.proves(fit.of_channels(channels), some.climb.steps)
-    return result

@@ -90,10 +90,10 @@ def _fill(result: Distance, channels: np.ndarray, steps: Steps, slope: np.ndarra
     Answers for which it is, bool [C]."""
     m = from_steps(np.maximum(float_steps(slope.astype(np.float32)) + step, 1))
     h = result.h[channels]
-    bounds = level_bounds(steps.level[:, 0], np.ones(1, np.float32))[0, :-2, None] / m.astype(np.float64)
+    bounds = level_bounds(steps.levels, np.ones(1, np.float32))[0, :-2, None] / m.astype(np.float64)
     at_least, under = bounds - steps.reached, bounds - steps.missed
     q = inside(np.fmax.reduce(at_least, 0) + h, np.fmin.reduce(under, 0) + h)
     fit = Distance(h, q, m)
-    proven = steps.meets_thresholds(fit(steps.reached), fit(steps.missed)) & (np.floor(q * m) <= steps.level[-1])
+    proven = steps.meets_thresholds(fit(steps.reached), fit(steps.missed)) & (np.floor(q * m) <= steps.levels[-1])
     result.store(channels[proven], fit.of_channels(proven))
     return np.asarray(proven)

@@ -29,7 +29,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from tflq.numerics.float_basics import EXACT, FARTHEST, SumRounding, float_steps, from_steps, level_bounds
-from tflq.numerics.requantize.climb import Climb, Steps, blocks, proven
+from tflq.numerics.requantize.climb import FEW, Climb, Steps, blocks
 from tflq.numerics.requantize.float_forms import FloatForm, Prepare
 from tflq.numerics.requantize.forms import Ops, X
 from tflq.numerics.requantize.lines import HardestThresholds
@@ -43,6 +43,7 @@ _LEFT: Final = (0.8, 0.25)  # the share of channels that is too many after the f
 _ROOM: Final = 0.9  # how much of a level h may use up
 _FEW: Final = 12
 _MARGIN: Final = 0.25  # units in the last place of c
+_TIMES: Final = 3  # roundings twice, of the product and the sum or the level, and one of the slope
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +112,7 @@ class _Task(NamedTuple):
 
     def proves(self, fit: Falling, steps: Steps) -> np.ndarray:
         """Whether a line meets every threshold and ends at the last level, bool [C]."""
-        ends = np.floor(fit.c) <= steps.level[-1, 0]
+        ends = np.floor(fit.c) <= steps.levels[-1]
         if self.rounding == "separate":
             return ends & steps.meets_thresholds(fit(steps.reached), fit(steps.missed))
         margin = np.spacing(fit.c) * _MARGIN
@@ -130,52 +131,70 @@ def _fit(climb: Climb, rounding: SumRounding) -> Falling | None:
     farthest = EXACT if rounding == "separate" else FARTHEST
     if (low < least)[live].any() or (np.abs(top) + span >= farthest)[live].any():
         return None
-    h, m = np.zeros(low.shape, np.float32), np.zeros(low.shape, np.float32)
-    fit = Falling(h, m, ((climb.thresholds <= low).sum(0) + (climb.bottom + 0.5)).astype(np.float32))
+    fit, rest = Falling(*(np.zeros(low.shape, np.float32) for _ in range(3))), np.nonzero(~live)[0]
+    fit.c[rest] = (climb.thresholds[:, rest] <= low[rest]).sum(0) + (climb.bottom + 0.5)
     return fit if _search(_Task(climb, top, span, rounding), fit, np.nonzero(live)[0]) else None
 
 
 def _search(task: _Task, result: Falling, channels: np.ndarray) -> bool:
-    """Fills `result` for the channels; answers whether all of them have a line."""
+    """Fills `result` for the channels; answers whether all of them have a line. Those that have the least room are
+    tried first: where one of them has no line, the others need none."""
     first = _first(task, result, channels)
     if first is None:
         return False
-    (left, tight), order = first, 0
-    for wave, tried in enumerate(_TRIED):
-        if tight is None or not left.size:
-            break
-        fit, hits = _tried(task.of_channels(left), tight, np.arange(order, order + tried)[:, None])
-        hits = np.nonzero(hits)[0]
-        hits = hits[proven(task.of_channels(left[hits]), fit.of_channels(hits))]
-        result.store(left[hits], fit.of_channels(hits))
-        rest = np.delete(np.arange(left.size), hits)
-        left, tight, order = left[rest], tight.columns(rest), order + tried
-        if left.size > max(_LEFT[min(wave, 1)] * channels.size, _FEW):
-            return False
-    return not left.size
+    left, width, steps = first
+    hardest = np.argsort(width)[:FEW]
+    if left.size > FEW and not _waves(task, result, left[hardest], steps.of_channels(hardest), channels.size):
+        return False
+    return _waves(task, result, left, steps, channels.size)
 
 
-def _first(task: _Task, result: Falling, channels: np.ndarray) -> tuple[np.ndarray, HardestThresholds | None] | None:
+def _first(task: _Task, result: Falling, channels: np.ndarray) -> tuple[np.ndarray, np.ndarray, Steps] | None:
     """Fills `result` where the line of the nearest m through the middle of all thresholds is proven. Answers the other
-    channels and their tightest thresholds; None if a channel has no line, as where thresholds jump at zero."""
-    rest_of_channels, tight = [np.zeros(0, np.int64)], []
+    channels, the room of each, float64, and their nearest steps; None if a channel has no line, as where thresholds
+    jump at zero."""
+    left, width, nearest = [np.zeros(0, np.int64)], [np.zeros(0)], []
     for block in blocks(channels.size):
         some = task.of_channels(channels[block])
         steps, m = some.climb.steps, some.climb.slope.astype(np.float32)
         slope = m.astype(np.float64)
-        least, most = (reduce(v, 0) for reduce, v in zip((np.max, np.min), steps.room(slope), strict=True))
-        if (least > most + len(steps.level) * 2.0**-22).any():
+        room = steps.room(slope)
+        least, below = room[0].max(0), room[1].min(0)
+        if (least > below + steps.levels.size * 2.0**-22).any():
             return None
-        most = np.minimum(most, steps.level[-1] + 1 - some.top * slope)
+        steps = steps.nearest(*room, _TIMES) if channels.size > FEW else steps
+        most = np.minimum(below, steps.levels[-1] + 1 - some.top * slope)
         c = ((least + most) / 2 + some.top * slope).astype(np.float32)
         fit = Falling(some.top.astype(np.float32), m, c)
         good = some.proves(fit, steps)
         result.store(channels[block][good], fit.of_channels(good))
         rest = np.nonzero(~good)[0]
-        if rest.size:
-            rest_of_channels.append(channels[block][rest])
-            tight.append(HardestThresholds.of(steps.of_channels(rest), some.climb.slope[rest], odd=False))
-    return np.concatenate(rest_of_channels), HardestThresholds.joined(tight) if tight else None
+        left.append(channels[block][rest])
+        width.append((below - least)[rest])
+        nearest.append(steps.of_channels(rest))
+    if not nearest:
+        nearest.append(task.climb.of_channels(channels).steps)
+    return np.concatenate(left), np.concatenate(width), Steps.joined(nearest)
+
+
+def _waves(task: _Task, result: Falling, left: np.ndarray, steps: Steps, count: int) -> bool:
+    """Fills `result` for the channels that are left of `count`; answers whether all of them have a line."""
+    if not left.size:
+        return True
+    tight, order = HardestThresholds.of(steps, task.climb.slope[left], odd=False), 0
+    for wave, tried in enumerate(_TRIED):
+        if not left.size:
+            break
+        some = task.of_channels(left)
+        fit, hits = _tried(some, tight, np.arange(order, order + tried)[:, None])
+        hits = np.nonzero(hits)[0]
+        hits = hits[some.of_channels(hits).proves(fit.of_channels(hits), steps.of_channels(hits))]
+        result.store(left[hits], fit.of_channels(hits))
+        rest = np.delete(np.arange(left.size), hits)
+        left, tight, steps, order = left[rest], tight.columns(rest), steps.of_channels(rest), order + tried
+        if left.size > max(_LEFT[min(wave, 1)] * count, _FEW):
+            return False
+    return not left.size
 
 
 def _tried(task: _Task, tight: HardestThresholds, order: np.ndarray) -> tuple[Falling, np.ndarray]:

@@ -42,13 +42,14 @@ class HardestThresholds(NamedTuple):
         places: list[np.ndarray] = []
         accumulators: list[np.ndarray] = []
         sides = steps.split(*steps.room(slope * (1 + _STEEPER)), odd=odd)
-        for x, room in zip((steps.reached, steps.missed), (-sides[0], sides[1]), strict=True):
-            n = np.broadcast_to(np.arange(room.shape[0])[:, None, None], room.shape)
+        for x, place, room in zip((steps.reached, steps.missed), steps.places, (-sides[0], sides[1]), strict=True):
+            x, place = (np.broadcast_to(v[:, None], room.shape) for v in (x, place))
             if room.shape[0] > most:
                 n = np.argpartition(room, most, axis=0)[:most]
-            free = np.isinf(np.take_along_axis(room, n, 0))
-            accumulators.append(np.where(free, 0.0, np.take_along_axis(x[:, None], n, 0)))
-            places.append(np.where(free, room.shape[0] + len(places), n))
+                x, place, room = (np.take_along_axis(v, n, 0) for v in (x, place, room))
+            free = np.isinf(room)
+            accumulators.append(np.where(free, 0.0, x))
+            places.append(np.where(free, steps.levels.size + len(places), place))
         return cls(np.stack(accumulators), np.stack(places))
 
     def columns(self, some: np.ndarray) -> HardestThresholds:

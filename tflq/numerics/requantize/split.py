@@ -25,7 +25,7 @@ from typing import ClassVar, Final, NamedTuple
 import numpy as np
 
 from tflq.numerics.float_basics import EXACT
-from tflq.numerics.requantize.climb import Climb, Steps, blocks
+from tflq.numerics.requantize.climb import FEW, Climb, Steps, blocks
 from tflq.numerics.requantize.falling import Clipped
 from tflq.numerics.requantize.float_forms import FloatForm, Prepare
 from tflq.numerics.requantize.forms import Ops, X
@@ -35,6 +35,7 @@ from tflq.numerics.requantize.forms import Ops, X
 _FEWEST: Final = 4  # accumulators to a level
 _SHARES: Final = (0.25, 0.0625, 0.015625, 0.5)
 _ROUNDED: Final = 2.0**-22  # of a number: more than two roundings are
+_TIMES: Final = 2  # roundings of the slope; those of the second step are small
 _LITTLE: Final = 2.0**-40  # of a level: more than the proof itself is rounded by
 
 
@@ -69,11 +70,10 @@ class Split(FloatForm):
         most = np.maximum(-first, last) + 2 * run
         wide = live & (run >= _FEWEST) & (most < EXACT)
         unit = np.exp2(np.floor(np.log2(EXACT / np.where(wide, most, 1))))
-        task = _Task(climb._replace(low=first, high=last, below=climb.beneath), np.rint(run * unit) / unit)
-        for share in _SHARES:
-            left = np.nonzero(wide & (fit.p == 0))[0]
-            for block in blocks(left.size):
-                _fill(fit, left[block], task.of_channels(left[block]), share)
+        task = _Task(climb._replace(low=first, high=last), np.rint(run * unit) / unit)
+        left = np.nonzero(wide)[0]
+        for block in blocks(left.size):
+            _fill(fit, left[block], task.of_channels(left[block]))
         rest = np.nonzero(fit.p == 0)[0]
         if rest.size:
             one = Clipped.fit(climb.of_channels(rest))
@@ -113,40 +113,81 @@ class _Task(NamedTuple):
         return _Task(self.climb.of_channels(channels), self.step[channels])
 
 
+class _Both(NamedTuple):
+    """Both sides of thresholds: those that decide about lines, `near`; all of them, `steps`, and the least and the
+    greatest part of a level by which their accumulators are beyond a line through 0, float64 [2, C]."""
+
+    near: Steps
+    steps: Steps
+    parts: np.ndarray
+
+    @classmethod
+    def of(cls, climb: Climb) -> _Both:
+        """The sides of levels up to 0 and of those above it are near by themselves: thresholds may jump between."""
+        steps = climb.steps
+        at_least, below = steps.room(climb.slope)
+        parts = np.stack([-np.maximum(at_least.max(0), below.max(0)), -np.minimum(at_least.min(0), below.min(0))])
+        if climb.slope.size <= FEW:
+            return cls(steps, steps, parts)
+        middle = int(np.searchsorted(steps.levels, 1))
+        rows = [some for some in (slice(middle), slice(middle, None)) if steps.levels[some].size]
+        near = [steps.of_levels(some).nearest(at_least[some], below[some], _TIMES)[:3] for some in rows]
+        level, reached, missed = (np.concatenate(v, -2) for v in zip(*near, strict=True))
+        return cls(Steps(level, reached, missed, steps.levels), steps, parts)
+
+    def of_channels(self, some: np.ndarray) -> _Both:
+        return _Both(self.near.of_channels(some), self.steps.of_channels(some), self.parts[:, some])
+
+
 class _Sides(NamedTuple):
-    """Both sides of all thresholds: the accumulators that must reach a level, and those that must not, [2, L, C].
-    `c`: the c for which r m + n d + c is zero there, NaN where there is no such accumulator. `error`: its distance
-    beyond that; `around`: its distance for f to be n or one less. `centred`: whether n is the level, bool [C]."""
+    """Both sides of thresholds of a fit, [2, K, C]: the c for which r m + n d + c is zero there, NaN where there is no
+    such accumulator. `error`: its distance beyond that; `around`: its distance for f to be n or one less."""
 
     c: np.ndarray
     error: np.ndarray
     around: float
-    centred: np.ndarray
 
     @classmethod
     def of(cls, task: _Task, fit: Split, steps: Steps) -> _Sides:
         """The sides of a fit. The error is the largest sum of the roundings next to a threshold, where n d + c is
         as large as r m. These are the roundings of r m, n d and n d + c, or r m + n d. Farther away the error is
         larger by no more than the sum, which keeps its sign when rounded."""
-        x = np.stack([steps.reached, steps.missed])
-        u = x - fit.h
-        n = np.floor(u.astype(np.float32) * fit.p)
-        begins = (x == task.climb.thresholds) | (x == task.climb.beneath)  # not an end of the range
+        u, n = _whole_levels(fit, steps)
         r_m = (u - n * task.step) * fit.m.astype(np.float64)
         n_d = n * fit.d.astype(np.float64)
         error = _half(r_m) + _half(n_d) + (np.abs(r_m) + np.abs(n_d)) * 2.0**-24 + _LITTLE
-        around = float(np.abs(steps.level).max() + 1) * _ROUNDED
-        return cls(steps.level - n - (r_m + n_d), error, around, ~(begins & (n != steps.level)).any((0, 1)))
+        return cls(steps.level - n - (r_m + n_d), error, float(np.abs(steps.levels).max() + 1) * _ROUNDED)
 
     def left(self, some: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The interval that some levels, bool [L], leave to c: from the first to the second, float64 [C]."""
+        """The interval that some sides, bool [2, K, 1 or C], leave to c: from the first to the second, float64 [C]."""
         at_least, below = self.c[0] + self.error[0], self.c[1] - self.error[1]
-        at_least, below = (np.where(np.isnan(v), free, v)[some] for v, free in ((at_least, -1), (below, 0)))
+        at_least, below = (
+            np.where(np.isnan(v) | ~side, free, v)
+            for v, side, free in zip((at_least, below), some, (-1, 0), strict=True)
+        )
         return at_least.max(0, initial=self.around - 1), below.min(0, initial=-self.around)
 
 
-def _fill(result: Split, channels: np.ndarray, task: _Task, share: float) -> None:
-    """Fills in the constants of the channels for which they are proven."""
+def _whole_levels(fit: Split, steps: Steps) -> tuple[np.ndarray, np.ndarray]:
+    """u and n of both sides, [2, K, C]."""
+    u = np.stack([steps.reached, steps.missed]) - fit.h
+    return u, np.floor(u.astype(np.float32) * fit.p)
+
+
+def _fill(result: Split, channels: np.ndarray, task: _Task) -> None:
+    """Fills in the constants of the channels, with the first of the shares for which they are proven."""
+    both = _Both.of(task.climb)
+    for share in _SHARES:
+        fit, proven = _of_share(task, both, share)
+        result.store(channels[proven], fit.of_channels(proven))
+        if proven.all():
+            break
+        rest = np.nonzero(~proven)[0]
+        channels, task, both = channels[rest], task.of_channels(rest), both.of_channels(rest)
+
+
+def _of_share(task: _Task, both: _Both, share: float) -> tuple[Split, np.ndarray]:
+    """The constants for a share, and for which channels they are proven."""
     climb = task.climb
     p = climb.slope.astype(np.float32)
     h = -np.rint(task.step * (0.5 + share))
@@ -154,18 +195,33 @@ def _fill(result: Split, channels: np.ndarray, task: _Task, share: float) -> Non
     zero = np.zeros_like(p)
     h, low, high, step = (v.astype(np.float32) for v in (h, climb.low - h, climb.high - h, task.step))
     fit = Split(h, low, high, p, step, p, d, zero, zero)
-    steps = climb.steps
-    sides = _Sides.of(task, fit, steps)
-    up = steps.level[:, 0] > 0
+    sides, up = _Sides.of(task, fit, both.near), both.near.level > 0
     (least, most), (least_up, most_up) = sides.left(~up), sides.left(up)
-    both = np.maximum(least, least_up), np.minimum(most, most_up)
-    jumps = both[1] <= both[0]
-    c = (np.where(jumps, least + most, both[0] + both[1]) / 2).astype(np.float32)
+    ends = np.maximum(least, least_up), np.minimum(most, most_up)
+    jumps = ends[1] <= ends[0]
+    c = (np.where(jumps, least + most, ends[0] + ends[1]) / 2).astype(np.float32)
     e = np.where(jumps, (least_up + most_up) / 2 - c, 0).astype(np.float32)
     above = c + e.astype(np.float64)
     error = np.where(jumps, (np.abs(above) + np.abs(c)) * 2.0**-24, 0)
-    proven = sides.centred & (least <= c) & (c <= most) & (least_up + error <= above) & (above <= most_up - error)
-    result.store(channels[proven], replace(fit, c=c, e=e).of_channels(proven))
+    proven = (least <= c) & (c <= most) & (least_up + error <= above) & (above <= most_up - error)
+    return replace(fit, c=c, e=e), proven & _centred(task, fit, both)
+
+
+def _centred(task: _Task, fit: Split, both: _Both) -> np.ndarray:
+    """Whether n is the level on both sides of all thresholds that are not an end of the range, bool [C]. Most are
+    farther from the next level than roundings are large."""
+    climb, steps = task.climb, both.steps
+    least, most = both.parts - fit.h * climb.slope
+    off = float(np.abs(steps.levels).max() + 2) * _ROUNDED
+    sure = (least >= off) & (most < 1 - off)
+    if sure.all():
+        return sure
+    rest = np.nonzero(~sure)[0]
+    climb, steps = climb.of_channels(rest), steps.of_channels(rest)
+    _, n = _whole_levels(fit.of_channels(rest), steps)
+    begins = np.stack([steps.reached == climb.thresholds, steps.missed == climb.beneath])
+    sure[rest] = ~(begins & (n != steps.level)).any((0, 1))
+    return sure
 
 
 def _half(x: np.ndarray) -> np.ndarray:

@@ -29,7 +29,7 @@ from tflq.dialects.tosa.movement import Rescale
 from tflq.formats.tflite.lowering.casts import rectifier
 from tflq.formats.tflite.lowering.im2col import Geometry
 from tflq.formats.tflite.lowering.lowering import Kernels, Twin, centred, twin_of
-from tflq.formats.tflite.lowering.matmul import channels_of, conv_options, padded_for, signed_sums
+from tflq.formats.tflite.lowering.matmul import channels_of, conv_options, padded_for, signed_sums, weights_of
 from tflq.formats.tflite.lowering.rescale_float import FloatRescale, float_rescale
 from tflq.ir.core import Op, Value, constant
 from tflq.ir.types import TensorType, f32, i32
@@ -137,11 +137,10 @@ def _requantized(
     for run in source.runs:
         piece, taps = padded, filters
         if len(source.runs) > 1:
-            piece, taps = channels_of(k, padded, run), np.ascontiguousarray(filters[..., run])
-        constants = constant(taps), constant(added.astype(np.float32))
-        for value, role in zip(constants, ("weights", "bias"), strict=True):
-            value.role = role
-        parts.append(k.emit(kind, [piece, *constants], type, **options))
+            piece, taps = channels_of(k, padded, run), filters[..., run]
+        offset = constant(added.astype(np.float32))
+        offset.role = "bias"
+        parts.append(k.emit(kind, [piece, weights_of(k, taps), offset], type, **options))
         added = np.zeros_like(added)
     return fit.emit(k, _total(k, parts, activation))
 
@@ -172,8 +171,7 @@ class _Sums(NamedTuple):
 
     def bounds(self, low: int, high: int) -> Bounds:
         """Least and greatest accumulators of inputs in [low, high] and of padding."""
-        ends = ProductBounds.of(self.positive, self.negative, low, high)
-        least, most = (v.sum(1) + self.bias for v in ends)
+        least, most = (v + self.bias for v in ProductBounds(self.positive, self.negative, low, high).ends)
         return Bounds(least.astype(np.int64), most.astype(np.int64))
 
     def negated(self) -> _Sums:
@@ -186,7 +184,7 @@ class _Sums(NamedTuple):
 
     def runs(self, live: np.ndarray, low: int, high: int, offset: int) -> list[slice] | None:
         """Runs of inputs in [low, high], less by `offset`, that make the sums of live channels exact."""
-        bounds = ProductBounds.of(self.positive[live], self.negative[live], low, high)
+        bounds = ProductBounds(self.positive[live], self.negative[live], low, high)
         return bounds.runs(self.biased(offset)[live])
 
 

@@ -32,7 +32,11 @@ if TYPE_CHECKING:
 
 
 class Select(Pass):
-    """Every op becomes builtins. `mac`: the form of multiply-accumulate; `cache`: a folder of proofs."""
+    """Every op becomes builtins.
+
+    mac: the form of multiply-accumulate. cache: a folder of proofs. weights: the type in which weights of float kernels
+    are stored, int8 where the target and their numbers allow it.
+    """
 
     name: ClassVar[str] = "select"
     title: ClassVar[str] = "selection of kernels"
@@ -40,11 +44,16 @@ class Select(Pass):
     makes: ClassVar[Form] = "kernels"
 
     def __init__(
-        self, mac: Literal["integer", "float32"] = "integer", cache: str = "", target: Target = INTEGER
+        self,
+        mac: Literal["integer", "float32"] = "integer",
+        cache: str = "",
+        target: Target = INTEGER,
+        weights: Literal["float32", "int8"] = "int8",
     ) -> None:
         self.mac: Final = mac
         self.cache: Final = cache
         self.target: Final = target
+        self.weights: Final = weights
 
     def run(self, module: Module) -> PassResult:
         proofs = None
@@ -52,7 +61,8 @@ class Select(Pass):
             from tflq.base.caches import ProofCache
 
             proofs = ProofCache(self.cache)
-        return PassResult(select(module, mac=self.mac, proofs=proofs, target=self.target), modified=True)
+        target = self.target if self.weights == "int8" else self.target.replace(weights=self.weights)
+        return PassResult(select(module, mac=self.mac, proofs=proofs, target=target), modified=True)
 
 
 def select(
@@ -92,7 +102,7 @@ def _select_function(
 
         restricted, mac = portable, "float32"
     lists = None if target.builtins is None else partial(_lists, target)
-    k = Kernels(function, mac, proofs, target.sums, searches, lists=lists)
+    k = Kernels(function, mac, proofs, target.sums, searches, weights=target.weights, lists=lists)
     for op in function.ops:
         if op in k.fused:
             continue
@@ -125,9 +135,9 @@ def _select(op: Op, k: Kernels, restricted: Callable[[Op, Kernels], Value | list
 #
 # Legal are the integer kernels that `rules/integer.json` lists, on tensors without quantization parameters; the kernels
 # of operators that the report lists as kept or computed in float; float kernels for operators that compute in float
-# themselves, and for multiply-accumulate if that was asked for. Parameters may be on the model's inputs and outputs,
-# and on tensors of a kept operator: one that the target lists, or that is kept whatever the target (recurrent, custom
-# and calling operators, hybrid ones).
+# themselves, and for multiply-accumulate if that was asked for. Parameters may be on the model's inputs and outputs, on
+# constants that DEQUANTIZE reads, and on tensors of a kept operator: one that the target lists, or that is kept
+# whatever the target (recurrent, custom and calling operators, hybrid ones).
 #
 # A target that restricts plain builtins binds all of these, too, and those that compute in float or had no quantized
 # tensor, which may also be its `floats`. Operators that call functions copy tensors of any types: their names are
@@ -259,7 +269,7 @@ def _has(op: Op, target: Target) -> bool:
 
 
 def _restores_weights(op: Op) -> bool:
-    """Whether it dequantizes a constant: weight-only quantization."""
+    """Whether it dequantizes a constant: weights that are stored as integers."""
     return isinstance(op, Dequantize) and op.input.is_constant
 
 
@@ -290,8 +300,8 @@ def _illegal(
 
 
 def _parameters(op: Op, edges: set[Value], target: Target) -> Iterator[Reason]:
-    """Parameters on tensors of an op that are not at an edge."""
-    if target.builtins is not None and isinstance(op, (Quantize, Dequantize)):
+    """Parameters on tensors of an op that are not at an edge, nor stored weights."""
+    if (target.builtins is not None and isinstance(op, (Quantize, Dequantize))) or _restores_weights(op):
         return
     for value in op.tensors:
         if value.type.quantized and value not in edges and not value.info.get("is_variable", False):

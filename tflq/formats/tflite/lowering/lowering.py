@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from tflq.base.caches import Argument, ProofCache
     from tflq.base.results import Arrays
     from tflq.numerics.float_basics import SumRounding
+    from tflq.targets.target import WeightType
 
 
 BROADCAST_DIMS: Final = 4
@@ -259,8 +260,8 @@ R = TypeVar("R")
 
 class Kernels(KernelBuilder):
     """A `KernelBuilder` that knows the function being selected: its ops in the integer form (`source`), what its values
-    have become, which ops read them; `restricted`: the target says which builtins it has, and `lists` whether it has
-    one as it is."""
+    have become, which ops read them; `weights`: the type in which weights of float kernels are stored where it holds
+    them; `restricted`: the target says which builtins it has, and `lists` whether it has one as it is."""
 
     def __init__(
         self,
@@ -270,11 +271,13 @@ class Kernels(KernelBuilder):
         sums: SumRounding = "separate",
         searches: Searches | None = None,
         *,
+        weights: WeightType = "float32",
         lists: Callable[[Op], bool] | None = None,
     ) -> None:
         super().__init__()
         self.mac = mac
         self.sums = sums
+        self.weights: Final = weights
         self.restricted = lists is not None
         self.lists: Final = lists or (lambda _: True)
         self._proofs = proofs

@@ -19,19 +19,20 @@ reads faster. These sums are requantized in integers; `convolution_float` does t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from tflq.dialects.tfl.arithmetic import Floor
+from tflq.dialects.tfl.casts import Dequantize
 from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D
 from tflq.dialects.tfl.pooling import Sum
 from tflq.dialects.tosa.convolution import MatMul
 from tflq.formats.tflite.lowering.im2col import Geometry, Layer, pad_spatial
 from tflq.formats.tflite.lowering.lowering import Kernels, centred, lowering
 from tflq.formats.tflite.lowering.shifts import Digits, WeightedSum, digits, fits_int32
-from tflq.ir.core import Value, constant
-from tflq.ir.types import ScalarType, TensorType, f32, i8, i16, i32, ui8
+from tflq.ir.core import Buffer, Value, constant
+from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, f32, i8, i16, i32, ui8
 from tflq.numerics.convolution import window
 from tflq.numerics.float_basics import ProductBounds
 
@@ -53,7 +54,7 @@ def float_convolve(k: Kernels, layer: Layer) -> Value | None:
         return None
     filters = weights.array.astype(np.float32) - np.float32(zero_points[1])
     bounds = [
-        ProductBounds.of(*signed_sums(filters, (1, 2)), *ends) for ends in float_ranges(x.type.storage, zero_points[0])
+        ProductBounds(*signed_sums(filters, (1, 2)), *ends) for ends in float_ranges(x.type.storage, zero_points[0])
     ]
     splits = [each.runs() for each in bounds]
     if any(split is None for split in splits):
@@ -65,8 +66,7 @@ def float_convolve(k: Kernels, layer: Layer) -> Value | None:
         padded, padding = padded_for(k, part.value, geometry)
         for channels in split or ():
             piece = channels_of(k, padded, channels)
-            taps = constant(np.ascontiguousarray(filters[..., channels]))
-            taps.role = "weights"
+            taps = weights_of(k, filters[..., channels])
             sums.add(_conv2d(k, piece, taps, offset, geometry, padding, x, filters.shape[0]), part.coefficient)
     return sums.plus(_integers(k, rest, element))
 
@@ -79,12 +79,11 @@ def float_depthwise(k: Kernels, layer: Layer) -> Value | None:
     kernel_h, kernel_w, depth, multiplier = weights.array.shape
     filters = weights.array.astype(np.float32).reshape(1, kernel_h, kernel_w, -1) - np.float32(zero_points[1])
     positive, negative = (total[:, None] for total in signed_sums(filters, (0, 1, 2)))
-    bounds = [ProductBounds.of(positive, negative, *ends) for ends in float_ranges(x.type.storage, zero_points[0])]
+    bounds = [ProductBounds(positive, negative, *ends) for ends in float_ranges(x.type.storage, zero_points[0])]
     if any(each.runs() is None for each in bounds):
         return None
     offset, rest = _float_bias(bias, bounds[0]) if len(bounds) == 1 else (None, bias)
-    taps, outputs = constant(filters), depth * multiplier
-    taps.role = "weights"
+    taps, outputs = weights_of(k, filters), depth * multiplier
     sums = WeightedSum(k, element)
     for part in float_parts(k, x, zero_points[0]):
         padded, padding = padded_for(k, part.value, geometry)
@@ -132,6 +131,31 @@ def float_parts(k: Kernels, x: Value, zero_point: int) -> list[_Part]:
     if zero_point:
         value = k.sub(value, np.asarray(zero_point))
     return [_Part(1, value)]
+
+
+_LEAST_STORED: Final = 256
+"""Weights from which on bytes that are left out are more than those of a further operator and tensor."""
+
+
+def weights_of(k: Kernels, numbers: np.ndarray) -> Value:
+    """The weights of a float kernel, whole numbers in float32: stored as int8 of scale 1 behind DEQUANTIZE where that
+    holds them all, and interpreters compute it once.
+
+    A zero point is where numbers are more than 127 or less than -128, as those of uint8 are. It is int8 even of these,
+    since XNNPACK unpacks no uint8.
+    """
+    low, high = int(numbers.min(initial=0)), int(numbers.max(initial=0))
+    if k.weights != "int8" or numbers.size < _LEAST_STORED or high - low > i8.maximum - i8.minimum:
+        stored = constant(np.ascontiguousarray(numbers))
+        stored.role = "weights"
+        return stored
+    zero = 0 if low >= i8.minimum and high <= i8.maximum else i8.minimum - low
+    integers = (numbers + np.float32(zero)).astype(np.int8)
+    type = TensorType(numbers.shape, UniformQuantizedType.of(i8, 1.0, zero))
+    stored = Value(type, buffer=Buffer.of(integers))
+    result = k.emit(Dequantize, [stored], f32)
+    stored.role, result.role = "weights", "weights/dequantize"
+    return result
 
 
 def _float_bias(bias: Value, bounds: ProductBounds) -> tuple[np.ndarray | None, Value | None]:
@@ -284,11 +308,13 @@ def _products(y: Value, zero_point: int, depth: int, low: int, high: int) -> lis
     """Bounds of the products of x in [low, high] with each float part of y; one column for all if y is not known."""
     if y.is_constant and y.type.storage != i16:
         columns = np.moveaxis(y.array.astype(np.float64) - zero_point, -2, -1).reshape(-1, depth)
-        return [ProductBounds.of(np.maximum(columns, 0), np.minimum(columns, 0), low, high)]
+        return [ProductBounds(np.maximum(columns, 0), np.minimum(columns, 0), low, high)]
     bounds = []
     for ends in float_ranges(y.type.storage, zero_point):
         products = [0, *(a * b for a in (low, high) for b in ends)]
-        bounds.append(ProductBounds(*(np.full((1, depth), v, np.float64) for v in (min(products), max(products)))))
+        bounds.append(
+            ProductBounds(*(np.full((1, depth), v, np.float64) for v in (max(products), min(products))), 0, 1)
+        )
     return bounds
 
 
