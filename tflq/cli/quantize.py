@@ -126,7 +126,10 @@ def print_quantization(result: Quantization, destination: Path) -> None:
     for line in (*others, *(result.search.lines() if result.search else ())):
         click.echo(f"  {line}")
     output.field("size", f"{result.bytes_in / 1024:.1f} → {result.bytes_out / 1024:.1f} KiB")
-    output.field("outputs", f"signal to noise {'not measured' if ratio is None else decibels(ratio)}")
+    agreement = "" if result.agreement is None else f", agreement {result.agreement:.1%}"
+    output.field("outputs", f"signal to noise {'not measured' if ratio is None else decibels(ratio)}{agreement}")
+    for warning in result.warnings:
+        output.field("warning", warning)
     output.field("written to", str(destination))
 
 

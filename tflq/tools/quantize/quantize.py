@@ -6,40 +6,41 @@ import math
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple
 
-import numpy as np
-
-from tflq.analysis.statistics import Method, Statistics, observed_range, read_statistics
-from tflq.base.errors import OptionError, Reason, check_choice, check_flags, check_number
+from tflq.analysis.statistics import Statistics, read_statistics
+from tflq.base.errors import OptionError, Reason, check_choice, check_flags, check_number, not_expected
 from tflq.base.files import FilePath, check_outputs, on_disk, replace_file
 from tflq.dialects.regions import Stats
 from tflq.dialects.tfl.casts import Dequantize, Quantize
-from tflq.dialects.traits import ReadsShapes
 from tflq.formats.backend import DEFAULT, named_by
 from tflq.formats.mlir.annotations import drop_annotations
 from tflq.formats.sources import read, write
-from tflq.ir.core import Function, Module, Op, Value
-from tflq.ir.rewriting import forget_constants, insert_after, remove_unneeded, replace_values
-from tflq.ir.types import ElementType, QuantizedType, ScalarType, f32, i8, i16, is_float, is_quantized, ui8
+from tflq.ir.core import Module, Value
+from tflq.ir.rewriting import forget_constants
+from tflq.ir.types import f32
 from tflq.targets.load import load_kernels
-from tflq.tools.quantize.calibration.calibrate import calibrate, digests, points_of
+from tflq.tools.quantize.calibration.calibrate import Calibration, calibrate
 from tflq.tools.quantize.fidelity import (
     CALIBRATED,
     MOST,
     FloatNetwork,
     Metric,
+    Nearness,
+    Outputs,
     Search,
     decibels,
+    nearness,
     restore_float,
     rules_of,
 )
+from tflq.tools.quantize.limits import beyond_limits, noted, refused_rows, widen
+from tflq.tools.quantize.preparing import spread_constants, state_ranges
 from tflq.tools.quantize.quant_types import PrepareTfl
 from tflq.tools.quantize.recipe import (
     SCHEMES,
-    STATIC,
     Choices,
     Recipe,
     Rule,
@@ -55,8 +56,9 @@ from tflq.tools.quantize.recipe import (
 from tflq.tools.quantize.regions.fusion import KernelFusion
 from tflq.tools.quantize.regions.materialize import of_tflite
 from tflq.tools.quantize.regions.quantize import TflQuantizePipeline, quantize_kernels
-from tflq.tools.quantize.regions.ranges import is_statement, other_sign
+from tflq.tools.quantize.regions.ranges import is_statement
 from tflq.tools.quantize.report import STAYS_FLOAT, Quantization, QuantizedRow, rows_of
+from tflq.tools.quantize.stored_edges import EDGES, Edges, store_edges
 from tflq.tools.quantize.weights import Moments, Placed, moments_of, quantize_weights
 from tflq.tools.samples.files import Images, Level
 from tflq.tools.samples.inputs import Entry
@@ -64,14 +66,11 @@ from tflq.tools.samples.reading import Span
 from tflq.transforms.canonicalize import Fold
 from tflq.transforms.pass_manager import Pipeline
 
-OneStatistics = FilePath | Statistics
-"""A file of statistics, or what it holds."""
-Edges = Literal["float", "int8", "uint8", "int16"]
-STORAGES: Final = {"int8": i8, "uint8": ui8, "int16": i16}
-EDGES: Final = ("float", *STORAGES)
-_LARGEST: Final = 2.0**100
-"""A tensor with larger numbers, such as a mask of the least float32, stays float: products of its scale overflow in
-kernels, and that of ADD then ends the process."""
+OneStatistics = FilePath | Statistics | Calibration
+"""A file of statistics, what it holds, or the calibration that it is of."""
+_INTEGERS: Final = ("dynamic", "weight-only")
+"""Schemes in which constants that a file stores as integers have others made of them."""
+_OF_STATISTICS: Final = "a file of tflq calibrate, its result, or a list of these"
 _NAMED: Final = 3
 """Operators that an error names."""
 
@@ -142,9 +141,7 @@ def quantize(
 
     Example:
         ```python
-        import numpy as np
-
-        samples = [np.random.rand(1, 8).astype(np.float32) for _ in range(10)]
+                samples = [np.random.rand(1, 8).astype(np.float32) for _ in range(10)]
         result = tflq.quantize("float.tflite", "int8.tflite", calibration=samples)
         print(result.summary(), result.decibels)
         ```
@@ -167,7 +164,7 @@ def quantize(
     with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
         source = on_disk(source, folder)
         work = _Work(source, default, target, io, has_statistics=bool(listed))
-        search, decibels = None, None
+        search, near = None, Nearness(None, None)
         moments: Placed = {}
         if rounds_by_products(rules, default):
             calibration = _samples(source, calibration, images, "weights are rounded by gptq on samples")
@@ -175,27 +172,36 @@ def quantize(
         if min_snr is not None:
             samples = _samples(source, calibration, images, "how near the outputs are is measured on samples")
             network, search = _near(work, rules, listed, samples, min_snr, metric)
-            decibels = search.after if metric is None else None
+            near = Nearness(search.after if metric is None else None, None)
         elif metric is not None:
             raise OptionError(Reason("a metric needs the number that it is to reach", remedy="give min_snr"))
         else:
             network = work.build(rules, lambda bins: _statistics(source, listed, calibration, images, bins), moments)
             if calibration is not None and not isinstance(calibration, Iterator):
                 with closing(FloatNetwork(source)) as floats:
-                    decibels = _measured(floats, network.data, calibration, images)
+                    near = nearness(_outputs(floats, network.data, calibration, images))
         if destination is not None:
             replace_file(destination, [network.data], force=force)
         return Quantization(
-            network.module, network.rows, scheme, os.path.getsize(source), len(network.data), decibels, search
+            network.module,
+            network.rows,
+            scheme,
+            os.path.getsize(source),
+            len(network.data),
+            near.decibels,
+            search,
+            near.agreement,
+            (*network.warnings, *(near.warnings() if search is None else ())),
         )
 
 
 class _Network(NamedTuple):
-    """A quantized network, what became of each operator, and its file."""
+    """A quantized network, what became of each operator, its file, and what to warn of."""
 
     module: Module
     rows: tuple[QuantizedRow, ...]
     data: bytes
+    warnings: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -211,33 +217,54 @@ class _Work:
     def build(self, rules: Sequence[Rule], statistics: Callable[[bool], list[Statistics]], moments: Placed) -> _Network:
         """The network by some rules. statistics: is called where ranges of activations are needed, and told
         whether these need histograms. moments: of what weights are multiplied with, by the function and the tensor."""
+        module, chosen = self._read(rules)
+        if not chosen.static:
+            return self._of_weights(module, chosen, _placed(module, moments))
+        seen, widened = statistics(chosen.needs_bins), dict[str, float]()
+        while True:
+            placed = _placed(module, moments)
+            warnings = state_ranges(module, seen, chosen, widened) if seen else []
+            spread_constants(module, integers=False)
+            rows = _static(module, self.target, chosen, self.io, placed, widened)
+            if rows is not None:
+                return _written(module, rows, warnings)
+            module, chosen = self._read(rules)
+
+    def _read(self, rules: Sequence[Rule]) -> tuple[Module, Choices]:
         module = read(self.source)
         _check_floats(module, self.source)
-        chosen = Choices(module, rules, self.default)
-        of_weights = {module.functions[at].tensors[tensor]: each for (at, tensor), each in moments.items()}
-        if chosen.static:
-            seen = statistics(chosen.needs_bins)
-            if seen:
-                _state_ranges(module, seen, chosen)
-            rows = _static(module, self.target, chosen, self.io, of_weights)
-        else:
-            if self.has_statistics or self.target is not None or self.io != "float":
-                what = f"scheme '{self.default.scheme}' is of weights alone"
-                remedy = "leave out statistics, target and io, or take int8"
-                raise OptionError(Reason(what, value=self.default.scheme, remedy=remedy))
-            rows = quantize_weights(module, chosen, of_weights)
-            if not _has_outcome(rows):
-                why = "; ".join(dict.fromkeys(f"{row.operator}: {row.why}" for row in rows[:_NAMED]))
-                raise OptionError(Reason(f"no operator has weights to quantize: {why}", remedy="take another scheme"))
-        forget_constants(module)
-        module.buffers, module.operator_codes = [], []  # the writer makes these tables anew
-        return _Network(module, tuple(rows), write(module))
+        return module, Choices(module, rules, self.default)
+
+    def _of_weights(self, module: Module, chosen: Choices, moments: Mapping[Value, Moments]) -> _Network:
+        """The network with other weights alone. OptionError if it has none."""
+        if self.has_statistics or self.target is not None or self.io != "float":
+            what = f"scheme '{self.default.scheme}' is of weights alone"
+            remedy = "leave out statistics, target and io, or take int8"
+            raise OptionError(Reason(what, value=self.default.scheme, remedy=remedy))
+        spread_constants(module, integers=self.default.scheme in _INTEGERS)
+        rows = quantize_weights(module, chosen, moments)
+        if not _has_outcome(rows):
+            why = "; ".join(dict.fromkeys(f"{row.operator}: {row.why}" for row in rows[:_NAMED]))
+            raise OptionError(Reason(f"no operator has weights to quantize: {why}", remedy="take another scheme"))
+        return _written(module, rows)
+
+
+def _placed(module: Module, moments: Placed) -> dict[Value, Moments]:
+    """The moments of the weights of a module."""
+    return {module.functions[at].tensors[tensor]: each for (at, tensor), each in moments.items()}
+
+
+def _written(module: Module, rows: Sequence[QuantizedRow], warnings: Sequence[str] = ()) -> _Network:
+    """A quantized module as a file."""
+    forget_constants(module)
+    module.buffers, module.operator_codes = [], []  # the writer makes these tables anew
+    return _Network(module, tuple(rows), write(module), tuple(warnings))
 
 
 def _near(
     work: _Work,
     rules: tuple[Rule, ...],
-    statistics: Sequence[OneStatistics],
+    statistics: Sequence[FilePath | Statistics],
     samples: Span,
     least: float,
     metric: Metric | None,
@@ -261,7 +288,11 @@ def _near(
     with closing(FloatNetwork(work.source)) as floats:
 
         def measure(float_rules: Sequence[Rule]) -> float:
-            return _measured(floats, build(float_rules).data, judge, None, metric)
+            outputs = _outputs(floats, build(float_rules).data, judge)
+            if metric is None:
+                return decibels(outputs)
+            each, others = zip(*outputs, strict=True)
+            return float(metric(list(each), list(others)))
 
         attributes = {"metric": named, "calibrated": split, "judged": min(len(judge), MOST)}
         search = restore_float(build(()).rows, measure, least, attributes)
@@ -275,28 +306,41 @@ def _samples(source: FilePath, data: Any, images: Images | None, what: str) -> S
     return Span.of(data, Entry.of(read(source)), images)
 
 
-def _measured(
-    floats: FloatNetwork, data: bytes, samples: Any, images: Images | None, metric: Metric | None = None
-) -> float:
-    """Fidelity of the outputs of a result on samples: in decibels, or by another metric."""
+@contextmanager
+def _file_of(data: bytes) -> Iterator[str]:
+    """The path of a result, in a temporary folder."""
     with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
         path = os.path.join(folder, "quantized.tflite")
         replace_file(path, [data])
-        outputs = floats.beside(path, samples, images=images, called="the quantized network")
-        if metric is None:
-            return decibels(outputs)
-        each, others = zip(*outputs, strict=True)
-        return float(metric(list(each), list(others)))
+        yield path
 
 
-def _listed(statistics: OneStatistics | Sequence[OneStatistics] | None) -> Sequence[OneStatistics]:
+def _outputs(
+    floats: FloatNetwork, data: bytes, samples: Any, images: Images | None = None
+) -> Iterator[tuple[Outputs, Outputs]]:
+    """The outputs of the float network and of a result, sample by sample."""
+    with _file_of(data) as path:
+        yield from floats.beside(path, samples, images=images, called="the quantized network")
+
+
+def _listed(statistics: OneStatistics | Sequence[OneStatistics] | None) -> list[FilePath | Statistics]:
+    """The statistics of the call. OptionError for what is none."""
     if statistics is None:
-        return ()
-    return (statistics,) if isinstance(statistics, (str, os.PathLike, Statistics)) else tuple(statistics)
+        return []
+    one = isinstance(statistics, (str, os.PathLike, Statistics, Calibration))
+    if not one and not isinstance(statistics, (list, tuple)):
+        raise not_expected("statistics", statistics, _OF_STATISTICS)
+    listed = [
+        each.statistics if isinstance(each, Calibration) else each for each in ([statistics] if one else statistics)
+    ]
+    for each in listed:
+        if not isinstance(each, (str, os.PathLike, Statistics)):
+            raise not_expected("statistics", each, _OF_STATISTICS)
+    return listed
 
 
 def _statistics(
-    source: Any, statistics: Sequence[OneStatistics], calibration: Any, images: Images | None, bins: bool
+    source: Any, statistics: Sequence[FilePath | Statistics], calibration: Any, images: Images | None, bins: bool
 ) -> list[Statistics]:
     """The statistics of the call, read, or those of samples; empty without either."""
     if statistics and calibration is not None:
@@ -308,41 +352,6 @@ def _statistics(
     return [each if isinstance(each, Statistics) else read_statistics(each) for each in statistics]
 
 
-def _state_ranges(module: Module, seen: Sequence[Statistics], chosen: Choices) -> None:
-    """Puts a `quant.stats` with its range behind each float value that was seen. OptionError if none was, if one was
-    seen in another model, or in several runs."""
-    stale, used = dict[str, Value](), set[str]()
-    for function in module.functions:
-        known = digests(function)
-        behind: dict[Value, Op] = {}
-        for value, key in points_of(function, known).items():
-            points = [each.points[key] for each in seen if key in each.points]
-            fitting = [point for point in points if point.digest in ("", known[value])]
-            if not fitting:
-                stale.update({key: value} if points else {})
-                continue
-            if len(fitting) > 1:
-                what = f"{len(fitting)} statistics have ranges of '{key}'"
-                remedy = "join those of one signature: tflq calibrate merge"
-                raise OptionError(Reason(what, tensor=key, value=key, remedy=remedy))
-            used.add(key)
-            (point,) = fitting
-            settings = chosen.of([value])
-            levels = STATIC.get(settings.scheme, STATIC["int8"])
-            ends = observed_range(point, Method.of(settings.range), key, levels)
-            if ends is not None and max(map(abs, ends)) <= _LARGEST:
-                stats = {"layerStats": np.array(ends, np.float32)}
-                behind[value] = Op(Stats.op_name, [value], [Value(value.type)], stats)
-        insert_after(module, function, behind)
-    if others := [key for key in stale if key not in used]:
-        what = f"the statistics of '{others[0]}' are of another model"
-        remedy = "calibrate anew; --resume keeps what still holds"
-        raise OptionError(Reason(what, tensor=others[0], value=others[0], remedy=remedy))
-    if not used:
-        remedy = "calibrate the model that is quantized"
-        raise OptionError(Reason("the statistics have none of the model's tensors", remedy=remedy))
-
-
 def _moments(source: FilePath, samples: Span) -> Placed:
     """The moments of the numbers that weights are multiplied with. OptionError if no samples could be held back."""
     if len(samples) < 2:
@@ -352,9 +361,16 @@ def _moments(source: FilePath, samples: Span) -> Placed:
 
 
 def _static(
-    module: Module, target: FilePath | None, chosen: Choices, io: Edges, moments: Mapping[Value, Moments]
-) -> list[QuantizedRow]:
-    """Quantizes activations and weights by a target's kernels. OptionError if nothing is known of any."""
+    module: Module,
+    target: FilePath | None,
+    chosen: Choices,
+    io: Edges,
+    moments: Mapping[Value, Moments],
+    widened: dict[str, float],
+) -> list[QuantizedRow] | None:
+    """Quantizes activations and weights by a target's kernels. widened: by how much the ranges of tensors are wider
+    than seen, by name. None if it has to be done again, since `widened` has further ones. OptionError if nothing is
+    known of any activation."""
     entries = [module.functions[s.function] for s in module.signatures or []] or [module.main]
     kernels = mixed_target(target, chosen)
     known = {row.tensor: row for row in quantize_weights(module, chosen, moments) if row.tensor}
@@ -365,7 +381,11 @@ def _static(
     if has_ranges:  # of a network that was trained the training says it
         known |= {row.tensor: row for row in keep_islands(module, load_kernels(kernels), floats)}
     Pipeline(TflQuantizePipeline(kernels).propagation()).run(module)
-    leave_float(floats)
+    beyond = beyond_limits(module, load_kernels(kernels))
+    if widen(beyond, widened):
+        return None
+    known |= {row.tensor: row for row in refused_rows(beyond)}
+    leave_float([*floats, *beyond])
     of_tflite(module)
     Pipeline([Fold(), PrepareTfl()]).run(module)
     quantize_kernels(module, kernels, propagated=lambda regions: rows.extend(rows_of(regions, kernels, known)))
@@ -373,7 +393,7 @@ def _static(
         raise _nothing(rows, has_ranges=has_ranges)
     drop_annotations(module)
     store_edges(module, list(dict.fromkeys(entries)), io)
-    return rows
+    return noted(rows, widened)
 
 
 def _check_floats(module: Module, source: FilePath) -> None:
@@ -398,86 +418,3 @@ def _nothing(rows: Sequence[QuantizedRow], *, has_ranges: bool) -> OptionError:
         return OptionError(Reason(text, value=rows[0].operator, remedy="list kernels for quantized numbers in it"))
     what = "nothing in the network says how its activations are to be quantized"
     return OptionError(Reason(what, remedy="give a file of tflq calibrate (statistics), or samples (calibration)"))
-
-
-# Inputs and outputs as stored integers, instead of reals with a cast.
-
-
-def store_edges(module: Module, functions: Sequence[Function], edges: Edges) -> None:
-    """Gives the float inputs and outputs of functions the parameters of the casts behind and before them, and drops
-    these. Of the other sign than the network's numbers, they have a cast between the two signs. An input that float
-    operators read, too, is dequantized for them.
-
-    OptionError names an input of which nothing is quantized, an output that a float operator makes, or one whose
-    numbers have another width.
-    """
-    for function in functions if edges != "float" else ():
-        for value in list(function.inputs):
-            if is_float(value.type.element):
-                _store_input(module, function, value, STORAGES[edges])
-        for place, value in enumerate(list(function.outputs)):
-            if is_float(value.type.element):
-                _store_output(module, function, place, STORAGES[edges])
-    remove_unneeded(module, lambda op: isinstance(op, (Quantize, Dequantize)))
-
-
-def _store_input(module: Module, function: Function, value: Value, storage: ScalarType) -> None:
-    users = function.users().get(value, [])
-    kinds = {op.result.type.element for op in users if isinstance(op, Quantize)}
-    if not users:
-        return
-    if value in function.outputs:
-        raise _stays("input", value, "it is an output, too")
-    if len(kinds) != 1:
-        raise _stays("input", value, "it has several parameters" if kinds else "only float operators read it")
-    kind = _on(kinds.pop(), storage, "input", value)
-    if not all(_reads_no_floats(op) for op in users):
-        _dequantize(function, value)
-    value.type = value.type.with_element(kind)
-    replacements = {op.result: value for op in users if op.result.type.element == kind}
-    replace_values(module, function, replacements)
-
-
-def _reads_no_floats(op: Op) -> bool:
-    return isinstance(op, Quantize) or op.matches(ReadsShapes)
-
-
-def _dequantize(function: Function, value: Value) -> None:
-    """Puts a DEQUANTIZE behind an input for the operators that read floats."""
-    real = Value(value.type)
-    for op in function.ops:
-        if not _reads_no_floats(op):
-            op.operands = [real if operand is value else operand for operand in op.operands]
-    function.ops.insert(0, Op(Dequantize.op_name, [value], [real]))
-
-
-def _store_output(module: Module, function: Function, place: int, storage: ScalarType) -> None:
-    value = function.outputs[place]
-    if not isinstance(cast := value.producer, Dequantize):
-        raise _stays("output", value, "a float operator makes it")
-    stored = cast.input
-    kind = _on(stored.type.element, storage, "output", value)
-    result = stored
-    if kind != stored.type.element or stored in function.inputs or stored in function.outputs or stored.is_constant:
-        result = Value(stored.type.with_element(kind))
-        at = function.ops.index(cast)
-        function.ops.insert(at + 1, Op(Quantize.op_name, [stored], [result], {}, cast.location))
-    result.name, value.name = value.name, ""
-    function.outputs[place] = result
-    module.signatures = module.signatures and [s.with_outputs({value: result}) for s in module.signatures]
-
-
-def _on(kind: ElementType, storage: ScalarType, what: str, value: Value) -> QuantizedType:
-    """The parameters on a storage of the same width."""
-    assert is_quantized(kind)
-    if kind.storage == storage:
-        return kind
-    other = other_sign(kind)
-    if other.storage != storage:
-        raise _stays(what, value, f"its numbers are of {kind.storage.bits} bits")
-    return other
-
-
-def _stays(what: str, value: Value, why: str) -> OptionError:
-    text = f"{what} '{value.name}' cannot be stored as integers: {why}"
-    return OptionError(Reason(text, tensor=value.name, remedy="leave it as it is: --io float"))

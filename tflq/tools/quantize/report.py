@@ -59,6 +59,9 @@ class Quantization:
         decibels: The signal-to-noise ratio of the outputs, 10 log10(Σf² / Σ(f-q)²), on samples; None if it was not
             measured.
         search: How operators were given back to float; None if that was not asked for.
+        agreement: The share of the samples whose largest output is at the same place, of outputs [rows, classes]; None
+            if it was not measured.
+        warnings: What to know before the network is used, a sentence each.
     """
 
     module: Module
@@ -68,6 +71,8 @@ class Quantization:
     bytes_out: int
     decibels: float | None = None
     search: Search | None = None
+    agreement: float | None = None
+    warnings: tuple[str, ...] = ()
 
     @property
     def kept(self) -> tuple[QuantizedRow, ...]:
@@ -92,6 +97,8 @@ class Quantization:
             "bytes_in": self.bytes_in,
             "bytes_out": self.bytes_out,
             "decibels": self.decibels,
+            "agreement": self.agreement,
+            "warnings": list(self.warnings),
             "rows": [asdict(row) for row in self.rows],
             "search": asdict(self.search) if self.search else None,
         }

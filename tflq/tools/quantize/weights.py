@@ -30,6 +30,7 @@ from tflq.numerics.ranges import (
 )
 from tflq.tools.quantize.calibration.collecting import Factor, second_moments
 from tflq.tools.quantize.fidelity import CALIBRATED
+from tflq.tools.quantize.preparing import spread_constants
 from tflq.tools.quantize.recipe import WEIGHT_SCHEMES, Choices, Settings
 from tflq.tools.quantize.report import STAYS_FLOAT, QuantizedRow
 from tflq.tools.samples.inputs import Entry
@@ -224,6 +225,7 @@ def moments_of(source: FilePath, data: Any) -> Placed:
     module = read(source)
     entry = Entry.of(module)
     places = entry.places(module)
+    spread_constants(module, integers=True)
     ops = module.functions[entry.function].ops
     products = [product for op in ops if (product := _product(op, places)) is not None]
     samples = Span.of(data, entry)
