@@ -142,7 +142,7 @@ class _Networks:
                 Entry.first(module) if entry.function else replace(entry, key="")
                 for module, entry in zip(modules, self.entries, strict=True)
             ]
-        sides = [_side(module, entry) for module, entry in zip(modules, self.entries, strict=True)]
+        sides = [side_of(module, entry) for module, entry in zip(modules, self.entries, strict=True)]
         self.places = self.entries[0].places(modules[0]) | self.entries[1].places(modules[1])
         for what in ("inputs", "outputs"):
             counts = [len(getattr(side, what)) for side in sides]
@@ -260,7 +260,7 @@ def _noise(plan: Plan, sums: Sums) -> list[float]:
     return [float(each) for each in np.where(known, noise / signal, 0.0)]
 
 
-def _side(module: Module, entry: Entry) -> Side:
+def side_of(module: Module, entry: Entry) -> Side:
     """A network's entry, with inputs and outputs in the order of the interpreter."""
     function = module.functions[entry.function]
     signature = next((s for s in module.signatures or [] if entry.key and s.key == entry.key), None)
