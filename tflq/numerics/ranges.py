@@ -137,8 +137,10 @@ def _error(values: np.ndarray, weights: np.ndarray, levels: int, low: float, hig
 
 WEIGHT_RANGES: Final = ("minmax", "mse", "octav")
 GPTQ: Final = "gptq"
-"""The range of minmax, and weights rounded by what they are multiplied with."""
-WEIGHT_METHODS: Final = (*WEIGHT_RANGES, GPTQ)
+"""The range of mse, and weights rounded by what they are multiplied with."""
+RECONSTRUCT: Final = "reconstruct"
+"""The range of mse, and weights fitted to what they are multiplied with (`numerics.reconstruction`)."""
+WEIGHT_METHODS: Final = (*WEIGHT_RANGES, GPTQ, RECONSTRUCT)
 _CLIPS: Final = np.arange(100, 0, -1) / 100
 _STEPS: Final = 100
 """Iterations of octav at most; it settles in about ten."""
@@ -151,7 +153,7 @@ def clips(weights: np.ndarray, axes: tuple[int, ...], bits: int, method: str) ->
     in their places. bits: what weights are stored in, 4 or 8. method: of `WEIGHT_METHODS`."""
     magnitudes = np.abs(weights.astype(np.float64))
     largest = magnitudes.max(axis=axes, keepdims=True)
-    if method == "mse":
+    if method in ("mse", GPTQ, RECONSTRUCT):
         largest = _least_squared_error(weights.astype(np.float64), largest, axes, bits)
     elif method == "octav":
         largest = np.minimum(_optimal_clip(magnitudes, axes, bits), largest)

@@ -22,7 +22,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from tflq.base.errors import InvalidModelError, OptionError, Reason
-from tflq.base.files import FilePath
+from tflq.base.files import FilePath, replace_file
 from tflq.base.logs import DEBUG, log
 from tflq.formats.sources import read
 from tflq.tools.quantize.recipe import FLOAT, Rule
@@ -141,6 +141,15 @@ class FloatNetwork:
                     others = after.run(self.entry.key, list(map(_stored, arrays, input_types)), {})
                 yield [array.astype(np.float64) for array in floats], list(map(_real, others, output_types))
             after.release()
+
+    def beside_bytes(
+        self, data: bytes, samples: Any, *, images: Images | None = None
+    ) -> Iterator[tuple[Outputs, Outputs]]:
+        """As `beside`, of a result that is not in a file."""
+        with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
+            path = os.path.join(folder, "quantized.tflite")
+            replace_file(path, [data])
+            yield from self.beside(path, samples, images=images, called="the quantized network")
 
     def close(self) -> None:
         """Ends the interpreter's process, and forgets what it gave."""

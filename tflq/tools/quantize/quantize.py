@@ -5,74 +5,53 @@ from __future__ import annotations
 import math
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
-from dataclasses import dataclass
-from typing import Any, Final, Literal, NamedTuple
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from typing import Any, Final, Literal
 
 from tflq.analysis.statistics import Statistics, read_statistics
 from tflq.base.errors import OptionError, Reason, check_choice, check_flags, check_number, not_expected
 from tflq.base.files import FilePath, check_outputs, on_disk, replace_file
-from tflq.dialects.regions import Stats
-from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.formats.backend import DEFAULT, named_by
-from tflq.formats.mlir.annotations import drop_annotations
-from tflq.formats.sources import read, write
-from tflq.ir.core import Module, Value
-from tflq.ir.rewriting import forget_constants
-from tflq.ir.types import f32
-from tflq.targets.load import load_kernels
+from tflq.formats.sources import read
+from tflq.tools.quantize.building import Network, Work
 from tflq.tools.quantize.calibration.calibrate import Calibration, calibrate
+from tflq.tools.quantize.choosing import AUTO, FEWEST, chosen_network, reconstructed_network
 from tflq.tools.quantize.fidelity import (
     CALIBRATED,
     MOST,
     FloatNetwork,
     Metric,
     Nearness,
-    Outputs,
     Search,
     decibels,
     nearness,
     restore_float,
     rules_of,
 )
-from tflq.tools.quantize.limits import beyond_limits, noted, refused_rows, widen
-from tflq.tools.quantize.preparing import spread_constants, state_ranges
-from tflq.tools.quantize.quant_types import PrepareTfl
 from tflq.tools.quantize.recipe import (
     SCHEMES,
+    STATIC,
     Choices,
     Recipe,
     Rule,
     Scheme,
     Settings,
-    keep_islands,
-    leave_float,
-    mark,
-    mixed_target,
     read_recipe,
+    reconstructs,
     rounds_by_products,
 )
-from tflq.tools.quantize.regions.fusion import KernelFusion
-from tflq.tools.quantize.regions.materialize import of_tflite
-from tflq.tools.quantize.regions.quantize import TflQuantizePipeline, quantize_kernels
-from tflq.tools.quantize.regions.ranges import is_statement
-from tflq.tools.quantize.report import STAYS_FLOAT, Quantization, QuantizedRow, rows_of
-from tflq.tools.quantize.stored_edges import EDGES, Edges, store_edges
-from tflq.tools.quantize.weights import Moments, Placed, moments_of, quantize_weights
+from tflq.tools.quantize.report import Quantization, Trial
+from tflq.tools.quantize.stored_edges import EDGES, Edges
+from tflq.tools.quantize.weights import Placed, moments_of
 from tflq.tools.samples.files import Images, Level
 from tflq.tools.samples.inputs import Entry
 from tflq.tools.samples.reading import Span
-from tflq.transforms.canonicalize import Fold
-from tflq.transforms.pass_manager import Pipeline
 
+WeightMethod = Literal["minmax", "mse", "octav", "gptq", "reconstruct"]
 OneStatistics = FilePath | Statistics | Calibration
 """A file of statistics, what it holds, or the calibration that it is of."""
-_INTEGERS: Final = ("dynamic", "weight-only")
-"""Schemes in which constants that a file stores as integers have others made of them."""
 _OF_STATISTICS: Final = "a file of tflq calibrate, its result, or a list of these"
-_NAMED: Final = 3
-"""Operators that an error names."""
 
 
 def quantize(
@@ -84,14 +63,15 @@ def quantize(
     calibration: Any = None,
     mean: Level | None = None,
     scale: Level | None = None,
-    range: str = "minmax",
+    range: str = "auto",
     io: Edges = "float",
     target: FilePath | None = None,
     keep_float: Sequence[str] = (),
     recipe: Recipe | None = None,
     weights: Literal["int8", "int4"] = "int8",
     blocks: int = 0,
-    weight_range: Literal["minmax", "mse", "octav", "gptq"] = "minmax",
+    weight_method: WeightMethod = "minmax",
+    weight_range: WeightMethod | None = None,
     min_snr: float | None = None,
     metric: Metric | None = None,
     force: bool = False,
@@ -111,7 +91,9 @@ def quantize(
             outputs is measured on them, unless they are an iterator; for schemes of weights they are for that alone.
         mean: For images: subtracted from each pixel (0 to 255), a number or one for each channel.
         scale: For images: multiplies the difference, a number or one for each channel.
-        range: Which range follows from statistics: "minmax", "ema", "percentile:99.9" or "mse".
+        range: Which range follows from statistics: "minmax", "ema", "percentile:99.9" or "mse". "auto": the one that is
+            nearest on the last quarter of `calibration`, and biases are corrected where that is nearer; "minmax"
+            alone with `statistics`, a `recipe`, `min_snr`, an iterator, or less than 8 samples.
         io: What inputs and outputs are: floats, with casts behind and before them, or stored integers.
         target: A target's file, whose kernels decide what is quantized; by default those of the scheme.
         keep_float: Patterns of tensors' names (`*`, `?`, `re:`): an operator that makes one of them stays float. Rules
@@ -120,9 +102,12 @@ def quantize(
         weights: What weights become, for "dynamic" and "weight-only": "int8" or "int4".
         blocks: How many weights of FULLY_CONNECTED in a row have one scale: 32, 64, 128 or 256, for "dynamic" of
             "int4". 0: a channel has one.
-        weight_range: Which range weights have then: "minmax", "mse" or "octav"; or "gptq": the range of "minmax", and
+        weight_method: Which range weights have then: "minmax", "mse" or "octav"; or "gptq": the range of "mse", and
             weights of FULLY_CONNECTED and 1×1 CONV_2D are rounded so that products are near on `calibration`, where
-            that is better on the last quarter of its samples.
+            that is better on the last quarter of its samples. "reconstruct", for "int8" and "int16x8", too: weights
+            and biases of CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED are fitted to the inputs that the quantized
+            network gives on `calibration`, where that is better on the last quarter.
+        weight_range: The former name of `weight_method`.
         min_snr: Operators are given back to float, worst first, until the outputs' signal-to-noise ratio is so many
             decibels on samples that nothing was calibrated with: the last quarter of `calibration`, or all of it where
             ranges are from `statistics`, or the scheme is of weights alone.
@@ -147,12 +132,14 @@ def quantize(
         ```
     """
     check_choice("scheme", scheme, SCHEMES)
-    default = Settings(scheme, range, weights, blocks, weight_range)
+    method = weight_method if weight_range is None else weight_range
+    default = Settings(scheme, "minmax" if range == AUTO else range, weights, blocks, method)
     default.check()
     check_choice("io", io, EDGES)
     check_flags(force=force)
     images = Images.of(mean, scale)
     listed = _listed(statistics)
+    is_automatic = range == AUTO and recipe is None and not listed
     check_number("min_snr", min_snr, -math.inf, optional=True)
     if destination is not None:
         if named_by(destination) != DEFAULT:
@@ -163,23 +150,29 @@ def quantize(
     rules = read_recipe(recipe, keep_float, default)
     with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
         source = on_disk(source, folder)
-        work = _Work(source, default, target, io, has_statistics=bool(listed))
-        search, near = None, Nearness(None, None)
+        work = Work(source, default, target, io, has_statistics=bool(listed))
+        search, near, trials = None, Nearness(None, None), tuple[Trial, ...]()
         moments: Placed = {}
         if rounds_by_products(rules, default):
             calibration = _samples(source, calibration, images, "weights are rounded by gptq on samples")
             moments = _moments(source, calibration) if min_snr is None else {}
+        if reconstructs(rules, default):
+            calibration = _samples(source, calibration, images, "weights are reconstructed on samples")
         if min_snr is not None:
             samples = _samples(source, calibration, images, "how near the outputs are is measured on samples")
             network, search = _near(work, rules, listed, samples, min_snr, metric)
             near = Nearness(search.after if metric is None else None, None)
         elif metric is not None:
             raise OptionError(Reason("a metric needs the number that it is to reach", remedy="give min_snr"))
+        elif is_automatic and (span := _enough(source, calibration, images, scheme)) is not None:
+            network, trials = chosen_network(work, rules, span, biases=not reconstructs(rules, default))
         else:
             network = work.build(rules, lambda bins: _statistics(source, listed, calibration, images, bins), moments)
-            if calibration is not None and not isinstance(calibration, Iterator):
-                with closing(FloatNetwork(source)) as floats:
-                    near = nearness(_outputs(floats, network.data, calibration, images))
+        if reconstructs(rules, default):
+            network = reconstructed_network(work, rules, network, calibration)
+        if search is None and calibration is not None and not isinstance(calibration, Iterator):
+            with closing(FloatNetwork(source)) as floats:
+                near = nearness(floats.beside_bytes(network.data, calibration, images=images))
         if destination is not None:
             replace_file(destination, [network.data], force=force)
         return Quantization(
@@ -191,84 +184,31 @@ def quantize(
             near.decibels,
             search,
             near.agreement,
-            (*network.warnings, *(near.warnings() if search is None else ())),
+            (*_renamed(weight_range), *network.warnings, *(near.warnings() if search is None else ())),
+            trials,
         )
 
 
-class _Network(NamedTuple):
-    """A quantized network, what became of each operator, its file, and what to warn of."""
-
-    module: Module
-    rows: tuple[QuantizedRow, ...]
-    data: bytes
-    warnings: tuple[str, ...]
+def _renamed(weight_range: str | None) -> list[str]:
+    return [] if weight_range is None else ["weight_range has the name weight_method now"]
 
 
-@dataclass(frozen=True)
-class _Work:
-    """Common parameters of all networks quantized from a source. has_statistics: whether the call gives statistics."""
-
-    source: FilePath
-    default: Settings
-    target: FilePath | None
-    io: Edges
-    has_statistics: bool
-
-    def build(self, rules: Sequence[Rule], statistics: Callable[[bool], list[Statistics]], moments: Placed) -> _Network:
-        """The network by some rules. statistics: is called where ranges of activations are needed, and told
-        whether these need histograms. moments: of what weights are multiplied with, by the function and the tensor."""
-        module, chosen = self._read(rules)
-        if not chosen.static:
-            return self._of_weights(module, chosen, _placed(module, moments))
-        seen, widened = statistics(chosen.needs_bins), dict[str, float]()
-        while True:
-            placed = _placed(module, moments)
-            warnings = state_ranges(module, seen, chosen, widened) if seen else []
-            spread_constants(module, integers=False)
-            rows = _static(module, self.target, chosen, self.io, placed, widened)
-            if rows is not None:
-                return _written(module, rows, warnings)
-            module, chosen = self._read(rules)
-
-    def _read(self, rules: Sequence[Rule]) -> tuple[Module, Choices]:
-        module = read(self.source)
-        _check_floats(module, self.source)
-        return module, Choices(module, rules, self.default)
-
-    def _of_weights(self, module: Module, chosen: Choices, moments: Mapping[Value, Moments]) -> _Network:
-        """The network with other weights alone. OptionError if it has none."""
-        if self.has_statistics or self.target is not None or self.io != "float":
-            what = f"scheme '{self.default.scheme}' is of weights alone"
-            remedy = "leave out statistics, target and io, or take int8"
-            raise OptionError(Reason(what, value=self.default.scheme, remedy=remedy))
-        spread_constants(module, integers=self.default.scheme in _INTEGERS)
-        rows = quantize_weights(module, chosen, moments)
-        if not _has_outcome(rows):
-            why = "; ".join(dict.fromkeys(f"{row.operator}: {row.why}" for row in rows[:_NAMED]))
-            raise OptionError(Reason(f"no operator has weights to quantize: {why}", remedy="take another scheme"))
-        return _written(module, rows)
-
-
-def _placed(module: Module, moments: Placed) -> dict[Value, Moments]:
-    """The moments of the weights of a module."""
-    return {module.functions[at].tensors[tensor]: each for (at, tensor), each in moments.items()}
-
-
-def _written(module: Module, rows: Sequence[QuantizedRow], warnings: Sequence[str] = ()) -> _Network:
-    """A quantized module as a file."""
-    forget_constants(module)
-    module.buffers, module.operator_codes = [], []  # the writer makes these tables anew
-    return _Network(module, tuple(rows), write(module), tuple(warnings))
+def _enough(source: FilePath, data: Any, images: Images | None, scheme: str) -> Span | None:
+    """The samples to choose by; None if there are not enough, or if they can be gone through only once."""
+    if data is None or isinstance(data, Iterator) or scheme not in STATIC:
+        return None
+    samples = data if isinstance(data, Span) else Span.of(data, Entry.of(read(source)), images)
+    return samples if len(samples) >= FEWEST else None
 
 
 def _near(
-    work: _Work,
+    work: Work,
     rules: tuple[Rule, ...],
     statistics: Sequence[FilePath | Statistics],
     samples: Span,
     least: float,
     metric: Metric | None,
-) -> tuple[_Network, Search]:
+) -> tuple[Network, Search]:
     """The network whose outputs are near enough, and the search for it."""
     chosen = Choices(read(work.source), rules, work.default)
     rounds = rounds_by_products(rules, work.default)
@@ -281,14 +221,14 @@ def _near(
     seen = _statistics(work.source, statistics, calibration or None, None, chosen.needs_bins) if chosen.static else []
     moments = _moments(work.source, first) if rounds else {}
 
-    def build(float_rules: Sequence[Rule]) -> _Network:
+    def build(float_rules: Sequence[Rule]) -> Network:
         return work.build((*float_rules, *rules), lambda _: seen, moments)
 
     named = "decibels" if metric is None else getattr(metric, "__name__", "metric")
     with closing(FloatNetwork(work.source)) as floats:
 
         def measure(float_rules: Sequence[Rule]) -> float:
-            outputs = _outputs(floats, build(float_rules).data, judge)
+            outputs = floats.beside_bytes(build(float_rules).data, judge)
             if metric is None:
                 return decibels(outputs)
             each, others = zip(*outputs, strict=True)
@@ -301,26 +241,11 @@ def _near(
 
 def _samples(source: FilePath, data: Any, images: Images | None, what: str) -> Span:
     """All samples, to go through several times. OptionError, which says what they are for, if none are given."""
+    if isinstance(data, Span):
+        return data
     if data is None:
         raise OptionError(Reason(what, remedy="give samples (calibration)"))
     return Span.of(data, Entry.of(read(source)), images)
-
-
-@contextmanager
-def _file_of(data: bytes) -> Iterator[str]:
-    """The path of a result, in a temporary folder."""
-    with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
-        path = os.path.join(folder, "quantized.tflite")
-        replace_file(path, [data])
-        yield path
-
-
-def _outputs(
-    floats: FloatNetwork, data: bytes, samples: Any, images: Images | None = None
-) -> Iterator[tuple[Outputs, Outputs]]:
-    """The outputs of the float network and of a result, sample by sample."""
-    with _file_of(data) as path:
-        yield from floats.beside(path, samples, images=images, called="the quantized network")
 
 
 def _listed(statistics: OneStatistics | Sequence[OneStatistics] | None) -> list[FilePath | Statistics]:
@@ -358,63 +283,3 @@ def _moments(source: FilePath, samples: Span) -> Placed:
         what = f"{len(samples)} samples are too few to round weights by some and judge by others"
         raise OptionError(Reason(what, value=len(samples), remedy="give two at least"))
     return moments_of(source, samples)
-
-
-def _static(
-    module: Module,
-    target: FilePath | None,
-    chosen: Choices,
-    io: Edges,
-    moments: Mapping[Value, Moments],
-    widened: dict[str, float],
-) -> list[QuantizedRow] | None:
-    """Quantizes activations and weights by a target's kernels. widened: by how much the ranges of tensors are wider
-    than seen, by name. None if it has to be done again, since `widened` has further ones. OptionError if nothing is
-    known of any activation."""
-    entries = [module.functions[s.function] for s in module.signatures or []] or [module.main]
-    kernels = mixed_target(target, chosen)
-    known = {row.tensor: row for row in quantize_weights(module, chosen, moments) if row.tensor}
-    rows: list[QuantizedRow] = []
-    has_ranges = any(isinstance(op, Stats) for op in module.ops())
-    KernelFusion(kernels, reals=True).run(module)
-    floats = mark(module, chosen, load_kernels(kernels))
-    if has_ranges:  # of a network that was trained the training says it
-        known |= {row.tensor: row for row in keep_islands(module, load_kernels(kernels), floats)}
-    Pipeline(TflQuantizePipeline(kernels).propagation()).run(module)
-    beyond = beyond_limits(module, load_kernels(kernels))
-    if widen(beyond, widened):
-        return None
-    known |= {row.tensor: row for row in refused_rows(beyond)}
-    leave_float([*floats, *beyond])
-    of_tflite(module)
-    Pipeline([Fold(), PrepareTfl()]).run(module)
-    quantize_kernels(module, kernels, propagated=lambda regions: rows.extend(rows_of(regions, kernels, known)))
-    if not _has_outcome(rows):
-        raise _nothing(rows, has_ranges=has_ranges)
-    drop_annotations(module)
-    store_edges(module, list(dict.fromkeys(entries)), io)
-    return noted(rows, widened)
-
-
-def _check_floats(module: Module, source: FilePath) -> None:
-    """OptionError if operators compute on quantized numbers, and none on floats."""
-    computing = [op for op in module.ops() if not isinstance(op, (Quantize, Dequantize)) and not is_statement(op)]
-    if any(v.type.quantized for op in computing for v in op.results) and not any(
-        v.type.element == f32 for op in computing for v in op.tensors
-    ):
-        what = f"the network is quantized already: none of its {len(computing)} operators computes on floats"
-        raise OptionError(Reason(what, os.fspath(source), remedy="give the float network that it was made of"))
-
-
-def _has_outcome(rows: Sequence[QuantizedRow]) -> bool:
-    """Whether an operator is quantized, or stays float because the caller asked for it."""
-    return any(row.quantized or row.why == STAYS_FLOAT for row in rows)
-
-
-def _nothing(rows: Sequence[QuantizedRow], *, has_ranges: bool) -> OptionError:
-    """The error where no operator is quantized. has_ranges: whether ranges were stated."""
-    if has_ranges and rows:
-        text = f"the target has no kernel for any operator of the network: {rows[0].operator}: {rows[0].why}"
-        return OptionError(Reason(text, value=rows[0].operator, remedy="list kernels for quantized numbers in it"))
-    what = "nothing in the network says how its activations are to be quantized"
-    return OptionError(Reason(what, remedy="give a file of tflq calibrate (statistics), or samples (calibration)"))

@@ -46,6 +46,21 @@ class QuantizedRow:
     note: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A method that was tried on samples held back.
+
+    Attributes:
+        name: The method.
+        decibels: The signal-to-noise ratio of the outputs there.
+        kept: Whether the network has it.
+    """
+
+    name: str
+    decibels: float
+    kept: bool
+
+
 @dataclass(frozen=True)
 class Quantization:
     """A network that was quantized.
@@ -62,6 +77,7 @@ class Quantization:
         agreement: The share of the samples whose largest output is at the same place, of outputs [rows, classes]; None
             if it was not measured.
         warnings: What to know before the network is used, a sentence each.
+        trials: Methods that were tried on the last quarter of the samples, in order.
     """
 
     module: Module
@@ -73,6 +89,7 @@ class Quantization:
     search: Search | None = None
     agreement: float | None = None
     warnings: tuple[str, ...] = ()
+    trials: tuple[Trial, ...] = ()
 
     @property
     def kept(self) -> tuple[QuantizedRow, ...]:
@@ -99,6 +116,7 @@ class Quantization:
             "decibels": self.decibels,
             "agreement": self.agreement,
             "warnings": list(self.warnings),
+            "trials": [asdict(trial) for trial in self.trials],
             "rows": [asdict(row) for row in self.rows],
             "search": asdict(self.search) if self.search else None,
         }

@@ -104,7 +104,7 @@ class _Weights:
         blocks = settings.blocks if isinstance(op, FullyConnected) and settings.scheme == "dynamic" else 0
         if blocks and (bits != 4 or weights.array.shape[-1] % blocks):
             return _row(op, f"its rows of {weights.array.shape[-1]} weights do not divide into blocks of {blocks}")
-        stored, note = self._stored(weights, axis, bits, blocks, settings.weight_range)
+        stored, note = self._stored(weights, axis, bits, blocks, settings.weight_method)
         if settings.scheme == "weight-only":
             op.operands[place] = self._dequantized(stored, op)
         else:
