@@ -5,7 +5,7 @@ network gives z for x. The weights that come nearest to y on z, with means of th
 
     H = Σ (z - z̄)(z - z̄)ᵀ        G = Σ (z - z̄)(x - x̄)ᵀ
     t = w + (H + λ I)⁻¹ (G - H) w        λ = 0.01 · mean of the diagonal of H
-    s = the fraction of max|t| / q, of 0.4 to 1, with the least Σ H_ii (t_i - s · round(t_i / s))²
+    s = the fraction of max|t| / q, of 0.4 to 1, with the least Σ (H_ii + λ) (t_i - s · round(t_i / s))²
     q = columns of t in the order of falling H_ii, each made up for by those behind it (`ranges.compensated_weights`)
     b' = ȳ - s q · z̄
 
@@ -22,7 +22,7 @@ import numpy as np
 
 from tflq.numerics.ranges import bounds, compensated_weights, damped, stored_weights
 
-_FRACTIONS: Final = np.linspace(0.4, 1, 25)
+_FRACTIONS: Final = np.linspace(1, 0.4, 25)
 _NARROWEST: Final = 0.25
 """A scale is not below this share of the one before: a bias is stored in steps of it."""
 _LEAST: Final = 1e-12
@@ -82,8 +82,9 @@ def reconstructed(floats: Product, stored: Stored, rows: Rows, bits: int, *, cen
     moments = np.swapaxes(seen, -1, -2) @ seen
     crossed = np.swapaxes(seen, -1, -2) @ real
     wanted = (crossed - moments) @ np.swapaxes(floats.weights, -1, -2)
-    targets = floats.weights + np.swapaxes(np.linalg.solve(damped(moments), wanted), -1, -2)
-    scales = _scales(targets, np.diagonal(moments, axis1=-2, axis2=-1), bits)
+    hessian = damped(moments)
+    targets = floats.weights + np.swapaxes(np.linalg.solve(hessian, wanted), -1, -2)
+    scales = _scales(targets, np.diagonal(hessian, axis1=-2, axis2=-1), bits)
     scales = np.maximum(scales, stored.scales * _NARROWEST).astype(np.float32).astype(np.float64)
     result = Stored(_rounded(targets, scales, moments, bits), scales, stored.bias)
     return with_mean_bias(floats, result, rows) if centered else result

@@ -266,7 +266,9 @@ def test_networks_that_do_not_belong_together_are_refused(floats: Path) -> None:
         tflq.debug(floats, path, list(samples(2)))
     x, y = (Value(TensorType((1, SIZE + 1), f32), name) for name in ("x", "y"))
     wider = written(floats.parent, Module([Function("main", [x], [y], [Op("tfl.tanh", [x], [y], {})])]), "wider.tflite")
-    with pytest.raises(OptionError, match=r"input 'x' is float32\[1,8\] in the float network, and float32\[1,9\] in the quantized one"):
+    with pytest.raises(
+        OptionError, match=r"input 'x' is float32\[1,8\] in the float network, and float32\[1,9\] in the quantized one"
+    ):
         tflq.debug(floats, wider, list(samples(2)))
 
 

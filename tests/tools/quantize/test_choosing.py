@@ -1,0 +1,63 @@
+"""The range that is chosen on samples held back, and biases that are corrected where that is nearer there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.float_nets import SIZE, net, samples, written
+
+import tflq
+from tflq.tools.quantize.fidelity import signal_to_noise
+
+pytest.importorskip("ai_edge_litert", reason="needs the interpreter")
+
+
+def test_what_is_nearer_on_samples_held_back_is_taken(tmp_path: Path) -> None:
+    """One number in a hundred is far away: the range of all costs more than what is clipped."""
+    model, out = written(tmp_path, net(last="tfl.relu")), tmp_path / "out.tflite"
+    data = samples(120)
+    data[5] *= 30
+    result = tflq.quantize(model, out, calibration=list(data))
+    by_name = {trial.name: trial for trial in result.trials}
+    (kept,) = (trial for name, trial in by_name.items() if name.startswith("range ") and trial.kept)
+    assert kept.name != "range minmax"
+    assert kept.decibels >= by_name["range minmax"].decibels + 0.3
+    assert result.to_json()["trials"][0]["name"] == "range minmax"
+    other = samples(60, 1)
+    near = signal_to_noise(model, out, list(other))
+    tflq.quantize(model, out, calibration=list(data), range="minmax", force=True)
+    assert near > signal_to_noise(model, out, list(other)) + 3
+
+
+def test_methods_that_are_stated_stay(tmp_path: Path) -> None:
+    model, data = written(tmp_path, net()), list(samples(20))
+    plain = tflq.quantize(model, calibration=data, range="minmax")
+    seen = tflq.calibrate(model, data)
+    rule = {"name": "second", "range": "minmax"}
+    for options in (
+        {"statistics": seen},
+        {"calibration": data, "recipe": [rule]},
+        {"calibration": iter(data)},
+    ):
+        result = tflq.quantize(model, **options)  # type: ignore[arg-type]
+        assert not result.trials
+        assert tflq.write(result.module) == tflq.write(plain.module)
+    assert not tflq.quantize(model, calibration=data[:7]).trials
+
+
+def test_biases_are_corrected_where_that_is_nearer(tmp_path: Path) -> None:
+    """Weights whose errors of rounding have one sign, on inputs that have one, too."""
+    module = net(last="tfl.relu")
+    for op in (module.main.ops[0], module.main.ops[2]):
+        weights = op.operand(1).array
+        weights[:] = 0.4 / 127
+        weights[:, 0] = 1
+    model, out = written(tmp_path, module), tmp_path / "out.tflite"
+    data = np.random.default_rng(0).uniform(0.9, 1, size=(60, SIZE)).astype(np.float32)
+    result = tflq.quantize(model, out, calibration=list(data))
+    assert [trial.name for trial in result.trials if trial.kept][-1] == "bias correction"
+    ratio = signal_to_noise(model, out, list(data))
+    tflq.quantize(model, out, calibration=list(data), range="minmax", force=True)
+    assert ratio > signal_to_noise(model, out, list(data)) + 3
