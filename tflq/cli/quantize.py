@@ -142,7 +142,7 @@ def print_quantization(result: Quantization, destination: Path) -> None:
     agreement = "" if result.agreement is None else f", agreement {result.agreement:.1%}"
     output.field("outputs", f"signal to noise {'not measured' if ratio is None else decibels(ratio)}{agreement}")
     for trial in result.trials:
-        output.field("tried", f"{trial.name}: {decibels(trial.decibels)}{', kept' if trial.kept else ''}")
+        output.field("tried", f"{trial.name}: {decibels(trial.decibels)}{', chosen' if trial.chosen else ''}")
     for warning in result.warnings:
         output.field("warning", warning)
     output.field("written to", str(destination))

@@ -35,7 +35,7 @@ class Rows(NamedTuple):
     stored: np.ndarray
 
     def at(self, places: np.ndarray) -> Rows:
-        """Those of some rows."""
+        """A selection of rows."""
         return Rows(self.real[:, places], self.stored[:, places])
 
 

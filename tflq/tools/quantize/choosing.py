@@ -1,4 +1,4 @@
-"""What is chosen on samples: the method of ranges, and whether biases are corrected and weights reconstructed.
+"""Choices by samples: the method of ranges, and whether biases are corrected and weights reconstructed.
 
 Networks are made by the first three quarters of the samples and judged on the last. The range of `minmax` is taken
 unless another method is nearer there by `GAIN`, and biases are corrected if that is nearer by as much again. What was
@@ -53,12 +53,13 @@ def chosen_network(
         method, value = (best, values[best]) if values[best] >= plain + GAIN else (_PLAIN, plain)
         if biases:
             tried(_BIASES, corrected_network(work, networks[method], first), value)
-    kept = [replace(each, kept=each.kept and each.name in (f"range {method}", _BIASES)) for each in trials]
+    names = f"range {method}", _BIASES
+    trials = [replace(each, chosen=each.chosen and each.name in names) for each in trials]
     work = _by(work, method)
     network = work.build(rules, lambda bins: [calibrate(work.source, samples, histogram=bins).statistics], {})
-    if any(each.kept and each.name == _BIASES for each in kept):
+    if any(each.chosen and each.name == _BIASES for each in trials):
         network = corrected_network(work, network, samples)
-    return network, tuple(kept)
+    return network, tuple(trials)
 
 
 def _by(work: Work, method: str) -> Work:

@@ -145,7 +145,7 @@ class FloatNetwork:
     def beside_bytes(
         self, data: bytes, samples: Any, *, images: Images | None = None
     ) -> Iterator[tuple[Outputs, Outputs]]:
-        """As `beside`, of a result that is not in a file."""
+        """The outputs of the network and of a result that is not in a file: `beside`."""
         with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
             path = os.path.join(folder, "quantized.tflite")
             replace_file(path, [data])

@@ -126,7 +126,9 @@ def quantize(
 
     Example:
         ```python
-                samples = [np.random.rand(1, 8).astype(np.float32) for _ in range(10)]
+        import numpy as np
+
+        samples = [np.random.rand(1, 8).astype(np.float32) for _ in range(10)]
         result = tflq.quantize("float.tflite", "int8.tflite", calibration=samples)
         print(result.summary(), result.decibels)
         ```

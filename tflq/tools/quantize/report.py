@@ -53,12 +53,12 @@ class Trial:
     Attributes:
         name: The method.
         decibels: The signal-to-noise ratio of the outputs there.
-        kept: Whether the network has it.
+        chosen: Whether the network has it.
     """
 
     name: str
     decibels: float
-    kept: bool
+    chosen: bool
 
 
 @dataclass(frozen=True)

@@ -131,10 +131,10 @@ class Layer:
         windows = _windows(self.op, x)
         height, width = windows.shape[1:3]
         n, rest = np.divmod(places, height * width)
-        taken = windows[n, rest // width, rest % width]  # rows, channels, kernel height, kernel width
+        chosen = windows[n, rest // width, rest % width]  # rows, channels, kernel height, kernel width
         if isinstance(self.op, DepthwiseConv2D):
-            return taken.reshape(*taken.shape[:2], -1)
-        return np.moveaxis(taken, 1, -1).reshape(len(taken), 1, -1)
+            return chosen.reshape(*chosen.shape[:2], -1)
+        return np.moveaxis(chosen, 1, -1).reshape(len(chosen), 1, -1)
 
     def count(self, x: np.ndarray) -> int:
         """The number of rows of an array of the input."""
