@@ -9,6 +9,8 @@ import pytest
 from support.float_nets import SIZE, net, samples, written
 
 import tflq
+from tflq.base.errors import OptionError, TflqError
+from tflq.tools.quantize.correction import correcting
 from tflq.tools.quantize.fidelity import signal_to_noise
 
 pytest.importorskip("ai_edge_litert", reason="needs the interpreter")
@@ -65,3 +67,17 @@ def test_biases_are_corrected_where_that_is_nearer(tmp_path: Path) -> None:
     ratio = signal_to_noise(model, out, list(data))
     tflq.quantize(model, out, calibration=list(data), range="minmax", force=True)
     assert ratio > signal_to_noise(model, out, list(data)) + 3
+
+
+def test_networks_whose_parts_do_not_run_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def ended(*_: object, **__: object) -> None:
+        raise TflqError("the interpreter's process ended")
+
+    monkeypatch.setattr(correcting, "corrected", ended)
+    trials = tflq.quantize(written(tmp_path, net()), calibration=list(samples(12))).trials
+    assert not trials[-1].chosen
+
+
+def test_labels_beside_samples_are_named(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="has 2 arrays, and the model 1 inputs; .* leave labels out"):
+        tflq.quantize(written(tmp_path, net()), calibration=[(each, np.int64(3)) for each in samples(2)])

@@ -40,7 +40,7 @@ def positive(count: int) -> list[np.ndarray]:
 def test_factors_of_products_are_within_the_bound(tmp_path: Path, large: float, quantized: bool, text: str) -> None:
     model, out = product(tmp_path, large), tmp_path / "int8.tflite"
     for options in ({"calibration": positive(8)}, {"statistics": tflq.calibrate(model, positive(8))}):
-        row, last = tflq.quantize(model, out, force=True, **options).rows
+        row, last = tflq.quantize(model, out, force=True, range="minmax", **options).rows
         assert last.quantized
         assert row.quantized == quantized
         assert text in row.note + row.why
@@ -57,7 +57,7 @@ def test_other_factors_have_bounds_too(tmp_path: Path) -> None:
         Op("tfl.hard_swish", [huge], [z], {}),
     ]
     model, out = written(tmp_path, Module([Function("main", [x], [y, z], ops)])), tmp_path / "int8.tflite"
-    rows = {row.tensor: row for row in tflq.quantize(model, out, calibration=positive(8)).rows}
+    rows = {row.tensor: row for row in tflq.quantize(model, out, calibration=positive(8), range="minmax").rows}
     assert [name for name, row in rows.items() if not row.quantized] == ["y", "z"]
 
 

@@ -39,8 +39,8 @@ def test_samples_count_where_a_file_records_ranges(tmp_path: Path, scheme: Any, 
     if given == "statistics":
         options = {"statistics": tflq.calibrate(model, data)}
     result, wanted = (
-        tflq.quantize(model, scheme=scheme, **options),
-        tflq.quantize(plain, scheme=scheme, calibration=data),
+        tflq.quantize(model, scheme=scheme, range="minmax", **options),
+        tflq.quantize(plain, scheme=scheme, calibration=data, range="minmax"),
     )
     assert tflq.write(result.module) == tflq.write(wanted.module)
     (warning,) = result.warnings
@@ -67,8 +67,10 @@ def halves(module: Module) -> Module:
 @pytest.mark.parametrize("scheme", ["int8", "int16x8", "dynamic", "weight-only", "float16"])
 def test_weights_of_float16_are_quantized_as_floats(tmp_path: Path, scheme: Any) -> None:
     model, out = written(tmp_path, halves(net())), tmp_path / "out.tflite"
-    result = tflq.quantize(model, out, scheme=scheme, calibration=list(samples(20)))
-    plain = tflq.quantize(written(tmp_path, net(), "plain.tflite"), scheme=scheme, calibration=list(samples(20)))
+    result = tflq.quantize(model, out, scheme=scheme, calibration=list(samples(20)), range="minmax")
+    plain = tflq.quantize(
+        written(tmp_path, net(), "plain.tflite"), scheme=scheme, calibration=list(samples(20)), range="minmax"
+    )
     assert [(row.operator, row.quantized) for row in result.rows] == [
         (row.operator, row.quantized) for row in plain.rows
     ]
@@ -82,7 +84,7 @@ def test_weights_of_float16_are_quantized_as_floats(tmp_path: Path, scheme: Any)
 def test_a_result_with_other_weights_is_a_source_again(tmp_path: Path, source: Any, scheme: Any) -> None:
     model, first = written(tmp_path, net()), tmp_path / "first.tflite"
     tflq.quantize(model, first, scheme=source)
-    result = tflq.quantize(first, scheme=scheme, calibration=list(samples(20)))
+    result = tflq.quantize(first, scheme=scheme, calibration=list(samples(20)), range="minmax")
     assert result.decibels is not None
     assert result.decibels > 30
     assert all(row.quantized for row in result.rows if row.operator == "fully_connected")

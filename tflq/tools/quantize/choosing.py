@@ -13,6 +13,8 @@ from contextlib import closing
 from dataclasses import replace
 from typing import Final
 
+from tflq.base.errors import TflqError
+from tflq.base.logs import WARNING, log
 from tflq.formats.sources import read
 from tflq.tools.quantize.building import Network, Work
 from tflq.tools.quantize.calibration.calibrate import calibrate
@@ -67,10 +69,14 @@ def _by(work: Work, method: str) -> Work:
 
 
 def corrected_network(work: Work, network: Network, samples: Span) -> Network:
-    """A network with the biases of its products corrected. Errors of the interpreter's process."""
+    """A network with the biases of its products corrected; as it is, if parts of it do not run by themselves."""
     from tflq.tools.quantize.correction.correcting import corrected
 
-    result = corrected(work.source, network.data, samples)
+    try:
+        result = corrected(work.source, network.data, samples)
+    except TflqError as error:
+        log(WARNING, "biases are not corrected: %s", error)
+        return network
     return network._replace(module=read(result.data), data=result.data)
 
 

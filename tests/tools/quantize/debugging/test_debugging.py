@@ -32,7 +32,7 @@ def floats(tmp_path: Path) -> Path:
 
 def quantized(floats: Path, **options: Any) -> Path:
     path = floats.with_name("quantized.tflite")
-    tflq.quantize(floats, path, calibration=list(samples(50)), force=True, **options)
+    tflq.quantize(floats, path, calibration=list(samples(50)), range="minmax", force=True, **options)
     return path
 
 
@@ -249,7 +249,7 @@ def test_operators_alone_take_sizes_that_the_file_leaves_open(tmp_path: Path) ->
     given = [np.random.default_rng(n).normal(size=(1, 4, 4, 2)).astype(np.float32) for n in range(20)]
     floats = written(tmp_path, Module([Function("main", [x], [y], ops)]), "float.tflite")
     path = tmp_path / "quantized.tflite"
-    tflq.quantize(floats, path, calibration=given)
+    tflq.quantize(floats, path, calibration=given, range="minmax")
     rows = tflq.debug(floats, path, given).rows
     assert {row.tensor for row in rows} >= {"blocks", "product", "y"}
     assert all(row.own is not None for row in rows)
@@ -261,7 +261,7 @@ def test_networks_that_do_not_belong_together_are_refused(floats: Path) -> None:
         value.name = f"other/{value.name}"
     other = written(floats.parent, module, "unrelated.tflite")
     path = floats.with_name("of_the_other.tflite")
-    tflq.quantize(other, path, calibration=list(samples(20)))
+    tflq.quantize(other, path, calibration=list(samples(20)), range="minmax")
     with pytest.raises(OptionError, match="no operators of the two networks have results of the same name"):
         tflq.debug(floats, path, list(samples(2)))
     x, y = (Value(TensorType((1, SIZE + 1), f32), name) for name in ("x", "y"))
