@@ -79,5 +79,5 @@ def test_networks_whose_parts_do_not_run_stay(tmp_path: Path, monkeypatch: pytes
 
 
 def test_labels_beside_samples_are_named(tmp_path: Path) -> None:
-    with pytest.raises(OptionError, match="has 2 arrays, and the model 1 inputs; .* leave labels out"):
+    with pytest.raises(OptionError, match=r"has 2 arrays, and the model 1 inputs; .* leave labels out"):
         tflq.quantize(written(tmp_path, net()), calibration=[(each, np.int64(3)) for each in samples(2)])
