@@ -94,7 +94,7 @@ def test_a_float_network_is_quantized_then_converted_exactly(name: str, scheme: 
     shape = [size or 1 for size in tflq.read(path).main.inputs[0].type.shape or ()]
     samples = list(np.random.default_rng(1).normal(size=(32, *shape)).astype(np.float32))
     io: Literal["int8", "int16"] = "int8" if scheme == "int8" else "int16"
-    result = tflq.quantize(path, made, scheme=scheme, calibration=samples, io=io)  # type: ignore[arg-type]
+    result = tflq.quantize(path, made, scheme=scheme, calibration=samples, range="minmax", io=io)  # type: ignore[arg-type]
     assert result.decibels is not None
     assert result.decibels > FLOATS[name]
     between = {"mean", "add"}  # floats alone come to these in int16x8

@@ -80,7 +80,7 @@ KEYWORDS = {
             "weights",
             "blocks",
         ),
-        *("weight_range", "min_snr", "metric", "force"),
+        *("weight_method", "weight_range", "min_snr", "metric", "force"),
     ],
     "reduce": ["target", "mac", "fallback", "kernel_set", "inputs", "seeds", "timeout", "force", "predicate"],
     "run_sweep": [

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 SCHEMES = ("int8", "int16x8", "dynamic", "weight-only", "float16")
 WEIGHTS = ("int8", "int4")
-RANGES = ("minmax", "mse", "octav", "gptq")
+METHODS = ("minmax", "mse", "octav", "gptq", "reconstruct")
 EDGES = ("float", "int8", "uint8", "int16")
 PLACE = click.Path(dir_okay=False, path_type=Path)
 
@@ -44,7 +44,8 @@ _FORCE = click.option("--force", is_flag=True, help="Replace the file; what is r
 class _Quantize(SectionedCommand):
     sections: ClassVar = {
         "What becomes of the network": ("scheme", "io", "target", "keep_float", "recipe"),
-        "What becomes of weights, for dynamic and weight-only": ("weights", "blocks", "weight_range"),
+        "What becomes of weights, for dynamic and weight-only": ("weights", "blocks"),
+        "How weights are rounded": ("weight_method",),
         "How near the outputs have to be": ("min_snr", "metric"),
         "Where ranges of activations come from": ("statistics", "calibration", "range", "mean", "scale"),
     }
@@ -75,13 +76,25 @@ class _Quantize(SectionedCommand):
 @click.option(
     "--blocks", type=int, default=0, metavar="32|64|128|256", help="Weights of FULLY_CONNECTED that share a scale."
 )
-@click.option("--weight-range", type=click.Choice(RANGES), default="minmax", show_default=True, help="Of weights.")
+@click.option(
+    "--weight-method",
+    type=click.Choice(METHODS),
+    default="minmax",
+    show_default=True,
+    help="The range of weights; gptq and reconstruct fit them to samples, reconstruct in int8 and int16x8, too.",
+)
+@click.option("--weight-range", type=click.Choice(METHODS), hidden=True, help="The former name of --weight-method.")
 @click.option(
     "--statistics", metavar="FILE.json", multiple=True, type=FILE, help="What `tflq calibrate` saw of each signature."
 )
 @click.option("--calibration", metavar="DATA", type=DATA, help="Samples instead (docs/data.md).")
 @click.option(
-    "--range", metavar="METHOD", default="minmax", show_default=True, help="minmax, ema, percentile:99.9 or mse."
+    "--range",
+    metavar="METHOD",
+    default="auto",
+    show_default=True,
+    help="minmax, ema, percentile:99.9, mse; or auto: the best on the last quarter of --calibration, and biases are "
+    "corrected where that is better there.",
 )
 @image_options
 @click.option("--min-snr", type=float, metavar="DB", help="Operators go back to float until this holds.")
@@ -126,7 +139,12 @@ def print_quantization(result: Quantization, destination: Path) -> None:
     for line in (*others, *(result.search.lines() if result.search else ())):
         click.echo(f"  {line}")
     output.field("size", f"{result.bytes_in / 1024:.1f} → {result.bytes_out / 1024:.1f} KiB")
-    output.field("outputs", f"signal to noise {'not measured' if ratio is None else decibels(ratio)}")
+    agreement = "" if result.agreement is None else f", agreement {result.agreement:.1%}"
+    output.field("outputs", f"signal to noise {'not measured' if ratio is None else decibels(ratio)}{agreement}")
+    for trial in result.trials:
+        output.field("tried", f"{trial.name}: {decibels(trial.decibels)}{', chosen' if trial.chosen else ''}")
+    for warning in result.warnings:
+        output.field("warning", warning)
     output.field("written to", str(destination))
 
 

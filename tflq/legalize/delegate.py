@@ -20,6 +20,7 @@ from tflq.dialects.tfl.pooling import Mean, ReduceMax, ReduceMin, ResizeBilinear
 from tflq.ir.core import Op, Value
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedType, f32, i8, i16, i32, ui8
 from tflq.numerics.fixed_point import checked_log2
+from tflq.numerics.xnnpack import LARGEST_FACTOR
 
 _ACTIVATIONS: Final = ("NONE", "RELU", "RELU6", "RELU_N1_TO_1")
 """Fused ones that are bounds."""
@@ -122,7 +123,7 @@ def _weights_fit(op: Op, weights: Value, x: UniformQuantizedType, y: UniformQuan
     if isinstance(op, FullyConnected) and weights.type.rank != 2:
         return False
     with np.errstate(all="ignore"):
-        return bool((np.float32(x.scale) * scales / np.float32(y.scale) < 256).all())
+        return bool((np.float32(x.scale) * scales / np.float32(y.scale) < LARGEST_FACTOR).all())
 
 
 def _adds(op: Add | Sub) -> bool:

@@ -137,8 +137,10 @@ def _error(values: np.ndarray, weights: np.ndarray, levels: int, low: float, hig
 
 WEIGHT_RANGES: Final = ("minmax", "mse", "octav")
 GPTQ: Final = "gptq"
-"""The range of minmax, and weights rounded by what they are multiplied with."""
-WEIGHT_METHODS: Final = (*WEIGHT_RANGES, GPTQ)
+"""The range of mse, and weights rounded by what they are multiplied with."""
+RECONSTRUCT: Final = "reconstruct"
+"""The range of mse, and weights fitted to what they are multiplied with (`numerics.reconstruction`)."""
+WEIGHT_METHODS: Final = (*WEIGHT_RANGES, GPTQ, RECONSTRUCT)
 _CLIPS: Final = np.arange(100, 0, -1) / 100
 _STEPS: Final = 100
 """Iterations of octav at most; it settles in about ten."""
@@ -151,7 +153,7 @@ def clips(weights: np.ndarray, axes: tuple[int, ...], bits: int, method: str) ->
     in their places. bits: what weights are stored in, 4 or 8. method: of `WEIGHT_METHODS`."""
     magnitudes = np.abs(weights.astype(np.float64))
     largest = magnitudes.max(axis=axes, keepdims=True)
-    if method == "mse":
+    if method in ("mse", GPTQ, RECONSTRUCT):
         largest = _least_squared_error(weights.astype(np.float64), largest, axes, bits)
     elif method == "octav":
         largest = np.minimum(_optimal_clip(magnitudes, axes, bits), largest)
@@ -224,22 +226,22 @@ _BLOCK: Final = 128
 
 
 def compensated_weights(weights: np.ndarray, scales: np.ndarray, moments: np.ndarray, bits: int) -> np.ndarray:
-    """Weights as int8, each column made up for by those behind it. weights: [rows, columns]. scales: [rows, 1].
-    moments: [columns, columns], float64. bits: 4 or 8."""
+    """Weights as int8, each column made up for by those behind it. weights: [..., rows, columns]. scales:
+    [..., rows, 1]. moments: [..., columns, columns], float64. bits: 4 or 8."""
     inverse = _factor(moments)
-    if inverse is None:
-        return stored_weights(weights, scales, bits)
     left = weights.astype(np.float64)
     stored = np.empty(weights.shape, np.int8)
-    for start in range(0, weights.shape[1], _BLOCK):
-        end = min(start + _BLOCK, weights.shape[1])
-        errors = np.zeros((len(weights), end - start))
+    columns = weights.shape[-1]
+    for start in range(0, columns, _BLOCK):
+        end = min(start + _BLOCK, columns)
+        errors = np.zeros((*weights.shape[:-1], end - start))
         for column in range(start, end):
-            each = stored_weights(left[:, column, None], scales, bits)
-            error = (left[:, column, None] - each * scales.astype(np.float64)) / inverse[column, column]
-            left[:, column:end] -= error * inverse[column, column:end]
-            errors[:, column - start], stored[:, column] = error[:, 0], each[:, 0]
-        left[:, end:] -= errors @ inverse[start:end, end:]
+            each = stored_weights(left[..., column, None], scales, bits)
+            error = left[..., column, None] - each * scales.astype(np.float64)
+            error /= inverse[..., column, column][..., None, None]
+            left[..., column:end] -= error * inverse[..., column, None, column:end]
+            errors[..., column - start], stored[..., column] = error[..., 0], each[..., 0]
+        left[..., end:] -= errors @ inverse[..., start:end, end:]
     return stored
 
 
@@ -249,13 +251,17 @@ def error_of_products(differences: np.ndarray, moments: np.ndarray) -> float:
     return float(((apart @ moments) * apart).sum())
 
 
-def _factor(moments: np.ndarray) -> np.ndarray | None:
-    """U of the inverse; None if nothing was seen but zeros."""
-    damping = DAMPING * float(np.trace(moments)) / len(moments)
-    if not damping > 0:
-        return None
-    inverse = np.linalg.inv(moments + damping * np.eye(len(moments)))
-    return np.linalg.cholesky((inverse + inverse.T) / 2).T
+def _factor(moments: np.ndarray) -> np.ndarray:
+    """U of the inverse; the identity, with which nothing is made up for, if nothing was seen but zeros."""
+    inverse = np.linalg.inv(damped(moments))
+    return np.swapaxes(np.linalg.cholesky((inverse + np.swapaxes(inverse, -1, -2)) / 2), -1, -2)
+
+
+def damped(moments: np.ndarray) -> np.ndarray:
+    """Moments with a share of the mean of their diagonal added to it, so that they have an inverse."""
+    size = moments.shape[-1]
+    damping = DAMPING * np.trace(moments, axis1=-2, axis2=-1) / size
+    return moments + np.where(damping > 0, damping, 1.0)[..., None, None] * np.eye(size)
 
 
 # Fake quantization: reals, rounded to the steps that quantization to a few bits would leave.

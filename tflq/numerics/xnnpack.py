@@ -34,6 +34,8 @@ from tflq.numerics.requantize.scaling import Factor, FixedPoint, Float32, Shorte
 from tflq.numerics.unary import FloatFunction, logistic
 
 f = np.float32
+LARGEST_FACTOR: Final = 256
+"""The factor of a convolution is below it: a network with a larger one is refused."""
 
 
 class Delegated(KernelSet):

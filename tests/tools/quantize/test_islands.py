@@ -41,7 +41,7 @@ def test_without_products_between_floats_operators_stay_float(
     names: tuple[str, ...], islands: list[str], tmp_path: Path
 ) -> None:
     model = written(tmp_path, chain(*names, "fully_connected"))
-    result = tflq.quantize(model, calibration=list(samples(20)))
+    result = tflq.quantize(model, calibration=list(samples(20)), range="minmax")
     assert [row.tensor for row in result.kept if row.why == BETWEEN] == islands
     others = [row.operator for row in result.kept if row.why != BETWEEN]
     assert others == ["neg"] * names.count("neg")
@@ -49,13 +49,13 @@ def test_without_products_between_floats_operators_stay_float(
 
 def test_what_a_row_keeps_float_makes_an_island(tmp_path: Path) -> None:
     model = written(tmp_path, chain("tanh", "relu", "logistic", "fully_connected"))
-    result = tflq.quantize(model, calibration=list(samples(20)), keep_float=["b", "d"])
+    result = tflq.quantize(model, calibration=list(samples(20)), range="minmax", keep_float=["b", "d"])
     assert [row.tensor for row in result.kept] == ["b", "c", "d"]
 
 
 def test_the_variance_of_a_layer_normalization_stays_float() -> None:
     model = ROOT / "models" / "transformer_float.tflite"
     given = np.random.default_rng(0).normal(size=(8, 1, 12, 24)).astype(np.float32)
-    result = tflq.quantize(model, scheme="int16x8", calibration=list(given), io="int16")
+    result = tflq.quantize(model, scheme="int16x8", calibration=list(given), range="minmax", io="int16")
     assert [row.operator for row in result.kept if row.why == BETWEEN] == ["mean", "add"] * 2
     assert [op.short_name for op in result.module.main.ops].count("quantize") == 4

@@ -30,6 +30,7 @@ def model(tmp_path: Path) -> Path:
 
 
 def quantized(model: Path, **options: Any) -> tflq.Quantization:
+    options.setdefault("range", "minmax")
     return tflq.quantize(model, model.with_name("quantized.tflite"), force=True, **options)
 
 

@@ -35,6 +35,7 @@ def recipe(folder: Path, text: str) -> Path:
 
 def quantized(model: Path, **options: Any) -> tflq.Quantization:
     options.setdefault("calibration", list(samples(50)))
+    options.setdefault("range", "minmax")
     return tflq.quantize(model, model.with_name("quantized.tflite"), force=True, **options)
 
 

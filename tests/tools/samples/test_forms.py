@@ -46,7 +46,7 @@ def floats(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def quantized(floats: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("int8") / "int8.tflite"
-    tflq.quantize(floats, path, calibration=list(ROWS))
+    tflq.quantize(floats, path, calibration=list(ROWS), range="minmax")
     return path
 
 
@@ -108,7 +108,7 @@ def debugged(floats: Path, quantized: Path, data: Any, levels: dict[str, Any]) -
 
 
 def requantized(floats: Path, _: Path, data: Any, levels: dict[str, Any]) -> Any:
-    return tflq.write(tflq.quantize(floats, calibration=data, **levels).module)
+    return tflq.write(tflq.quantize(floats, calibration=data, range="minmax", **levels).module)
 
 
 def verified(floats: Path, quantized: Path, data: Any, levels: dict[str, Any]) -> Any:
@@ -190,7 +190,7 @@ def test_each_command_points_to_the_page(name: str, capsys: pytest.CaptureFixtur
 
 def test_images_are_quantized_for_a_network_of_stored_integers(floats: Path, tmp_path: Path) -> None:
     stored = tmp_path / "stored.tflite"
-    tflq.quantize(floats, stored, calibration=list(ROWS), io="int8")
+    tflq.quantize(floats, stored, calibration=list(ROWS), range="minmax", io="int8")
     images = saved("images", tmp_path)
     one = tflq.verify(stored, stored, inputs=images, mean=MEAN, scale=SCALE)
     other = tflq.verify(stored, stored, inputs=list(ROWS))

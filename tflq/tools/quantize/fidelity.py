@@ -3,7 +3,9 @@
 Operators are restored to float, worst first, until the outputs are as near as they are to be.
 
 First each operator is tried alone: how near are the outputs with just this one in float? In that order, the most gain
-first, they are given back, and the outputs measured after each; one that gains nothing then is taken again.
+first, they are given back, and the outputs measured after each; one that gains nothing then is taken again. Errors of
+operators can cancel. If the outputs are not near enough then, the least number of the first ones is sought that
+together are.
 """
 
 from __future__ import annotations
@@ -15,12 +17,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from tflq.base.errors import InvalidModelError, OptionError, Reason
-from tflq.base.files import FilePath
+from tflq.base.files import FilePath, replace_file
+from tflq.base.logs import DEBUG, log
 from tflq.formats.sources import read
 from tflq.tools.quantize.recipe import FLOAT, Rule
 from tflq.tools.quantize.report import QuantizedRow
@@ -56,13 +59,55 @@ def signal_to_noise(
         return decibels(floats.beside(result, data, images=images))
 
 
+class Nearness(NamedTuple):
+    """Fidelity of outputs, over all samples.
+
+    decibels: the signal-to-noise ratio; None if it was not measured. agreement: the share of rows of outputs
+    [rows, classes] whose largest element stays a largest one; None if there are fewer than `ROWS` rows.
+    """
+
+    decibels: float | None
+    agreement: float | None
+
+    def warnings(self) -> list[str]:
+        """The warnings for outputs that are far off."""
+        signs = []
+        if self.decibels is not None and self.decibels < LEAST_DECIBELS:
+            signs.append(f"their signal to noise is {self.decibels:.1f} dB")
+        if self.agreement is not None and self.agreement < LEAST_AGREEMENT:
+            signs.append(f"{self.agreement:.0%} of the samples have the same largest element")
+        return [f"the outputs are far from the float network's: {', '.join(signs)}; {_REMEDY}"] if signs else []
+
+
+ROWS: Final = 10
+LEAST_DECIBELS: Final = 10.0
+LEAST_AGREEMENT: Final = 0.9
+_REMEDY: Final = (
+    "see which operators do it (tflq debug), keep those in float (--keep-float, --min-snr), "
+    "or take another --range, more samples, or a scheme of more bits"
+)
+
+
 def decibels(outputs: Iterable[tuple[Outputs, Outputs]]) -> float:
     """The signal-to-noise ratio of outputs, sample by sample."""
+    ratio = nearness(outputs).decibels
+    assert ratio is not None
+    return ratio
+
+
+def nearness(outputs: Iterable[tuple[Outputs, Outputs]]) -> Nearness:
+    """The fidelity of outputs, sample by sample."""
     signal = noise = 0.0
+    rows = same = 0
     for floats, others in outputs:
         signal += sum(float((array**2).sum()) for array in floats)
         noise += sum(float(((array - other) ** 2).sum()) for array, other in zip(floats, others, strict=True))
-    return in_decibels(signal, noise)
+        for array, other in zip(floats, others, strict=True):
+            if array.ndim == other.ndim == 2 and array.shape[1] > 1:
+                rows += len(array)
+                at_largest = np.take_along_axis(other, array.argmax(axis=1)[:, None], axis=1)
+                same += int((at_largest[:, 0] == other.max(axis=1)).sum())
+    return Nearness(in_decibels(signal, noise), same / rows if rows >= ROWS else None)
 
 
 class FloatNetwork:
@@ -96,6 +141,15 @@ class FloatNetwork:
                     others = after.run(self.entry.key, list(map(_stored, arrays, input_types)), {})
                 yield [array.astype(np.float64) for array in floats], list(map(_real, others, output_types))
             after.release()
+
+    def beside_bytes(
+        self, data: bytes, samples: Any, *, images: Images | None = None
+    ) -> Iterator[tuple[Outputs, Outputs]]:
+        """The outputs of the network and of a result that is not in a file: `beside`."""
+        with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
+            path = os.path.join(folder, "quantized.tflite")
+            replace_file(path, [data])
+            yield from self.beside(path, samples, images=images, called="the quantized network")
 
     def close(self) -> None:
         """Ends the interpreter's process, and forgets what it gave."""
@@ -213,29 +267,65 @@ Measure = Callable[[Sequence[Rule]], float]
 
 def restore_float(rows: Sequence[QuantizedRow], measure: Measure, least: float, attributes: dict[str, Any]) -> Search:
     """Finds the operators that have to stay float. rows: of the network with no operator given back. attributes:
-    the other ones of the result. OptionError if it is not reached."""
+    the other ones of the result. OptionError if nothing but a network in float is near enough, or not even that."""
     before = measure(())
     search = Search(least=least, before=before, after=before, **attributes)
     if before >= least:
         return search
+    candidates = [row for row in rows if row.quantized and row.tensor]
     alone: list[Step] = []
-    for row in (row for row in rows if row.quantized and row.tensor):
+    for number, row in enumerate(candidates, 1):
+        log(DEBUG, "", extra={"begins": f"operator {number} of {len(candidates)} alone in float"})
         value = measure((_of_name(row.tensor),))
         alone.append(Step(row.operator, row.tensor, value - before, value, kept=False))
     alone.sort(key=lambda step: -step.value)
+    after, steps = _one_by_one(alone, measure, before, least)
+    if after < least:
+        nearest = max([before, after, *(step.value for step in alone[:1] if len(alone) > 1)])
+        after, steps = _together(alone, measure, nearest, least, search.unit)
+    return replace(search, after=after, alone=tuple(alone), steps=tuple(steps))
+
+
+def _one_by_one(alone: Sequence[Step], measure: Measure, before: float, least: float) -> tuple[float, list[Step]]:
+    """The fidelity with operators given back in order, but for those that gain nothing, and the steps to it. The last
+    operator is not tried: with it none would be quantized."""
     steps: list[Step] = []
     rules: tuple[Rule, ...] = ()
     value = before
     for step in alone:
+        if value >= least or len(rules) == len(alone) - 1:
+            break
+        log(DEBUG, "", extra={"begins": f"{len(rules) + 1} operators in float, {value:.2f} of {least:g}"})
         more = (*rules, _of_name(step.tensor))
         now = measure(more)
         better = now > value
         steps.append(Step(step.operator, step.tensor, now - value, now, better))
         if better:
             rules, value = more, now
-        if value >= least:
-            return replace(search, after=value, alone=tuple(alone), steps=tuple(steps))
-    what = f"the outputs come no nearer than {value:.2f}{search.unit}, and {least:g}{search.unit} is asked for"
+    return value, steps
+
+
+def _together(
+    alone: Sequence[Step], measure: Measure, nearest: float, least: float, unit: str
+) -> tuple[float, list[Step]]:
+    """The fidelity with the fewest of the first operators given back that together are near enough, by halving.
+    nearest: the best that was measured before. unit: of the metric. OptionError if only all of them are near enough,
+    or not even these."""
+    values: dict[int, float] = {}
+    low, high = 0, len(alone)
+    while high - low > 1:
+        middle = (low + high) // 2
+        log(DEBUG, "", extra={"begins": f"the first {middle} operators in float"})
+        values[middle] = measure([_of_name(step.tensor) for step in alone[:middle]])
+        low, high = (low, middle) if values[middle] >= least else (middle, high)
+    if high < len(alone):
+        return values[high], [replace(step, value=values[high], kept=True) for step in alone[:high]]
+    nearest, everything = max([nearest, *values.values()]), measure([_of_name(step.tensor) for step in alone])
+    what = f"the outputs come no nearer than {nearest:.2f}{unit} with an operator quantized, and {least:g}{unit} is asked for"
+    if everything < least:
+        what += f"; with all operators in float they come to {everything:.2f}{unit}"
+    else:
+        what += ": only the float network is as near"
     raise OptionError(Reason(what, value=least, remedy="ask for less, or take a scheme of more bits"))
 
 

@@ -35,7 +35,7 @@ from tflq.dialects.regions import Region
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.facts import unique, walk
 from tflq.ir.types import AnyQuantizedType, CalibratedQuantizedType, NoQuantizedType, f32, i8, i16, is_float
-from tflq.numerics.ranges import GPTQ, WEIGHT_METHODS
+from tflq.numerics.ranges import GPTQ, RECONSTRUCT, WEIGHT_METHODS
 from tflq.targets.load import JOINED, Kernels
 from tflq.targets.target import RulesFile
 from tflq.tools.quantize.regions.lookup import is_real, lookup, ports, regions_of
@@ -77,7 +77,7 @@ class Settings:
     range: str = "minmax"
     weights: str = "int8"
     blocks: int = 0
-    weight_range: str = "minmax"
+    weight_method: str = "minmax"
 
     @property
     def bits(self) -> int:
@@ -89,22 +89,25 @@ class Settings:
         check_choice("scheme", self.scheme, (*SCHEMES, FLOAT))
         Method.of(self.range)
         check_choice("weights", self.weights, tuple(BITS))
-        check_choice("weight_range", self.weight_range, WEIGHT_METHODS)
+        check_choice("weight_method", self.weight_method, WEIGHT_METHODS)
         if self.blocks not in (0, *BLOCKS) or isinstance(self.blocks, bool):
             remedy = f"give one of {', '.join(map(str, BLOCKS))}"
             raise OptionError(Reason(f"blocks={self.blocks!r} is not known", value=self.blocks, remedy=remedy))
         if self.blocks and (self.scheme, self.weights) != ("dynamic", "int4"):
             remedy = "take scheme dynamic and weights int4, or leave out blocks"
             raise OptionError(Reason("kernels take blocks only of int4, with scheme dynamic", remedy=remedy))
-        if self.blocks and self.weight_range == GPTQ:
-            remedy = "leave out blocks, or take another weight_range"
-            raise OptionError(Reason("gptq is for weights of one scale per channel", remedy=remedy))
-        if (self.weights, self.weight_range) != ("int8", "minmax") and self.scheme not in ("dynamic", "weight-only"):
-            remedy = "take scheme dynamic or weight-only, or leave out weights and weight_range"
+        if self.blocks and self.weight_method in (GPTQ, RECONSTRUCT):
+            remedy = "leave out blocks, or take another weight_method"
+            raise OptionError(Reason(f"{self.weight_method} is for weights of one scale per channel", remedy=remedy))
+        plain = self.weights == "int8" and self.weight_method in ("minmax", *((RECONSTRUCT,) * (self.scheme in STATIC)))
+        if not plain and self.scheme not in ("dynamic", "weight-only"):
+            remedy = "take scheme dynamic or weight-only, or leave out weights and weight_method"
             raise OptionError(Reason(f"scheme '{self.scheme}' has no choice of weights", remedy=remedy))
 
 
 _WHAT: Final = tuple(field.name for field in fields(Settings))
+_FORMER: Final = {"weight_range": "weight_method"}
+"""Keys by their former names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +160,7 @@ def _rule(table: Any, where: str, at: Rule, default: Settings) -> Rule:
     known = (*_WHERE, *_WHAT)
     if not isinstance(table, Mapping):
         raise at.error(f"{where} is {table!r}, and a rule has keys: {', '.join(known)}", "write a table")
+    table = {_FORMER.get(key, key): value for key, value in table.items()}
     for key, value in table.items():
         if key not in known:
             raise at.error(f"{where}: '{key}' is not a key of a rule", choices(key, known), key)
@@ -186,7 +190,16 @@ def _settings(what: Mapping[str, Any], default: Settings) -> Settings:
 
 def rounds_by_products(rules: Iterable[Rule], default: Settings) -> bool:
     """Whether weights of an operator are to be rounded by what they are multiplied with on samples."""
-    return GPTQ in (default.weight_range, *(dict(rule.what).get("weight_range") for rule in rules))
+    return GPTQ in _weight_methods(rules, default)
+
+
+def reconstructs(rules: Iterable[Rule], default: Settings) -> bool:
+    """Whether weights of an operator are to be reconstructed on samples."""
+    return RECONSTRUCT in _weight_methods(rules, default)
+
+
+def _weight_methods(rules: Iterable[Rule], default: Settings) -> set[str | None]:
+    return {default.weight_method, *(dict(rule.what).get("weight_method") for rule in rules)}
 
 
 # Which operators a rule is of.
@@ -200,6 +213,7 @@ class Choices:
         self._settings = [_settings(dict(rule.what), default) for rule in rules]
         self._rule: dict[Value, int] = {}
         functions = [function for function in module.functions if function.ops]
+        self._ops = [op for function in functions for op in function.ops]
         for place, rule in enumerate(rules):
             fitting = [op for function in functions for op in _fitting(function, rule)]
             if not fitting:
@@ -216,6 +230,11 @@ class Choices:
         """The settings of the operators that one kernel computes: by the first rule that fits one of them."""
         by_value = [self._rule[value] for value in region.results if value in self._rule]
         return self._first(by_value + [self._named[name] for name in inner_names(region) if name in self._named])
+
+    def reconstructed(self) -> frozenset[str]:
+        """The names of the results of operators whose weights are to be reconstructed."""
+        results = (op.results for op in self._ops)
+        return frozenset(v.name for values in results if self.of(values).weight_method == RECONSTRUCT for v in values)
 
     def _first(self, places: Iterable[int]) -> Settings:
         place = min(places, default=None)

@@ -46,6 +46,21 @@ class QuantizedRow:
     note: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A method that was tried on samples held back.
+
+    Attributes:
+        name: The method.
+        decibels: The signal-to-noise ratio of the outputs there.
+        chosen: Whether the network has it.
+    """
+
+    name: str
+    decibels: float
+    chosen: bool
+
+
 @dataclass(frozen=True)
 class Quantization:
     """A network that was quantized.
@@ -59,6 +74,10 @@ class Quantization:
         decibels: The signal-to-noise ratio of the outputs, 10 log10(Σf² / Σ(f-q)²), on samples; None if it was not
             measured.
         search: How operators were given back to float; None if that was not asked for.
+        agreement: The share of the samples whose largest output is at the same place, of outputs [rows, classes]; None
+            if it was not measured.
+        warnings: What to know before the network is used, a sentence each.
+        trials: Methods that were tried on the last quarter of the samples, in order.
     """
 
     module: Module
@@ -68,6 +87,9 @@ class Quantization:
     bytes_out: int
     decibels: float | None = None
     search: Search | None = None
+    agreement: float | None = None
+    warnings: tuple[str, ...] = ()
+    trials: tuple[Trial, ...] = ()
 
     @property
     def kept(self) -> tuple[QuantizedRow, ...]:
@@ -95,6 +117,9 @@ class Quantization:
             "bytes_in": self.bytes_in,
             "bytes_out": self.bytes_out,
             "decibels": self.decibels,
+            "agreement": self.agreement,
+            "warnings": list(self.warnings),
+            "trials": [asdict(trial) for trial in self.trials],
             "rows": [asdict(row) for row in self.rows],
             "search": asdict(self.search) if self.search else None,
         }

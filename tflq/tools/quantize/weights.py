@@ -30,6 +30,7 @@ from tflq.numerics.ranges import (
 )
 from tflq.tools.quantize.calibration.collecting import Factor, second_moments
 from tflq.tools.quantize.fidelity import CALIBRATED
+from tflq.tools.quantize.preparing import spread_constants
 from tflq.tools.quantize.recipe import WEIGHT_SCHEMES, Choices, Settings
 from tflq.tools.quantize.report import STAYS_FLOAT, QuantizedRow
 from tflq.tools.samples.inputs import Entry
@@ -37,8 +38,6 @@ from tflq.tools.samples.reading import Span
 
 _AXES: Final = {Conv2D: (1, 0), FullyConnected: (1, 0), DepthwiseConv2D: (1, 3), TransposeConv: (1, 0)}
 """The operand with the weights of each operator, and their axis of output channels."""
-_HYBRID: Final = (Conv2D, FullyConnected, DepthwiseConv2D)
-"""The operators of which the interpreter has a kernel with float activations and stored weights."""
 _NOT_4_BITS: Final = (DepthwiseConv2D, TransposeConv)
 """Operators whose weights have 8 bits where 4 are asked for: no kernel takes fewer bits of them."""
 _STORAGES: Final = {4: i4, 8: i8}
@@ -102,12 +101,10 @@ class _Weights:
         if weights is None or not _is_float(weights):
             return _row(op, "its weights are not constant floats")
         bits = 8 if isinstance(op, _NOT_4_BITS) else settings.bits
-        if settings.scheme == "dynamic" and not isinstance(op, _HYBRID):
-            return _row(op, "the interpreter has no kernel for it with weights of 8 bits or fewer")
         blocks = settings.blocks if isinstance(op, FullyConnected) and settings.scheme == "dynamic" else 0
         if blocks and (bits != 4 or weights.array.shape[-1] % blocks):
             return _row(op, f"its rows of {weights.array.shape[-1]} weights do not divide into blocks of {blocks}")
-        stored, note = self._stored(weights, axis, bits, blocks, settings.weight_range)
+        stored, note = self._stored(weights, axis, bits, blocks, settings.weight_method)
         if settings.scheme == "weight-only":
             op.operands[place] = self._dequantized(stored, op)
         else:
@@ -224,6 +221,7 @@ def moments_of(source: FilePath, data: Any) -> Placed:
     module = read(source)
     entry = Entry.of(module)
     places = entry.places(module)
+    spread_constants(module, integers=True)
     ops = module.functions[entry.function].ops
     products = [product for op in ops if (product := _product(op, places)) is not None]
     samples = Span.of(data, entry)

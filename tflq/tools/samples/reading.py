@@ -141,7 +141,8 @@ def _by_input(item: Any, entry: Entry, where: str) -> dict[Input, Any]:
     if len(arrays) != len(inputs):
         what = f"the sample of {where} has {len(arrays)} arrays, and the model {len(inputs)} inputs"
         named = ", ".join(f"'{input_.name}'" for input_ in inputs)
-        raise OptionError(Reason(what, value=len(arrays), remedy=f"give an array for each of {named}"))
+        labels = ", and leave labels out" if isinstance(item, tuple) and len(arrays) == len(inputs) + 1 else ""
+        raise OptionError(Reason(what, value=len(arrays), remedy=f"give an array for each of {named}{labels}"))
     return dict(zip(inputs, arrays, strict=True))
 
 

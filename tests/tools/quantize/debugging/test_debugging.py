@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from tflq.base.errors import FileError, OptionError
 from tflq.cli import main
 from tflq.ir.core import Function, Module, Op, Value, constant
 from tflq.ir.types import TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, f32
+from tflq.tools.quantize.debugging.debugging import advised
 from tflq.tools.quantize.debugging.pairing import Side, paired
 
 pytest.importorskip("ai_edge_litert", reason="needs the interpreter")
@@ -30,7 +32,7 @@ def floats(tmp_path: Path) -> Path:
 
 def quantized(floats: Path, **options: Any) -> Path:
     path = floats.with_name("quantized.tflite")
-    tflq.quantize(floats, path, calibration=list(samples(50)), force=True, **options)
+    tflq.quantize(floats, path, calibration=list(samples(50)), range="minmax", force=True, **options)
     return path
 
 
@@ -247,7 +249,50 @@ def test_operators_alone_take_sizes_that_the_file_leaves_open(tmp_path: Path) ->
     given = [np.random.default_rng(n).normal(size=(1, 4, 4, 2)).astype(np.float32) for n in range(20)]
     floats = written(tmp_path, Module([Function("main", [x], [y], ops)]), "float.tflite")
     path = tmp_path / "quantized.tflite"
-    tflq.quantize(floats, path, calibration=given)
+    tflq.quantize(floats, path, calibration=given, range="minmax")
     rows = tflq.debug(floats, path, given).rows
     assert {row.tensor for row in rows} >= {"blocks", "product", "y"}
     assert all(row.own is not None for row in rows)
+
+
+def test_networks_that_do_not_belong_together_are_refused(floats: Path) -> None:
+    module = net(1)
+    for value in {value for op in module.main.ops for value in op.results}:
+        value.name = f"other/{value.name}"
+    other = written(floats.parent, module, "unrelated.tflite")
+    path = floats.with_name("of_the_other.tflite")
+    tflq.quantize(other, path, calibration=list(samples(20)), range="minmax")
+    with pytest.raises(OptionError, match="no operators of the two networks have results of the same name"):
+        tflq.debug(floats, path, list(samples(2)))
+    x, y = (Value(TensorType((1, SIZE + 1), f32), name) for name in ("x", "y"))
+    wider = written(floats.parent, Module([Function("main", [x], [y], [Op("tfl.tanh", [x], [y], {})])]), "wider.tflite")
+    with pytest.raises(
+        OptionError, match=r"input 'x' is float32\[1,8\] in the float network, and float32\[1,9\] in the quantized one"
+    ):
+        tflq.debug(floats, wider, list(samples(2)))
+
+
+def test_what_reads_a_state_is_paired() -> None:
+    """A state has no partner, since it is no operator's result."""
+
+    def stateful() -> Side:
+        x, y, state = (Value(TensorType((1, SIZE), f32), name) for name in ("x", "y", "state"))
+        op = Op("tfl.add", [x, state], [y], {"fused_activation_function": "NONE"})
+        return Side(Function("main", [x], [y], [op]), [x], [y])
+
+    (pair,) = paired(stateful(), stateful()).pairs
+    assert [real.name for real, _ in pair.fed] == ["x"]
+    assert pair.obstacle == "what it reads has no partner"
+
+
+def test_16_bits_are_not_advised_before_a_reader_of_8(floats: Path) -> None:
+    """A QUANTIZE would round the result in its place; of the last operator there is none."""
+    result = tflq.debug(floats, quantized(floats), list(samples(40, 1)))
+    by_name = {row.tensor: row for row in result.rows}
+    assert [name for name, row in by_name.items() if not row.requantized] == ["y"]
+    assert {advice.tensor for advice in result.advice if advice.action == "16 bits"} <= {"y"}
+    row = replace(by_name["second"], share=0.5)
+    (free,) = advised([replace(row, requantized=False)])
+    bound = advised([row])
+    assert free.gain_db > 2
+    assert all(advice.action == "float" and advice.gain_db < free.gain_db for advice in bound)

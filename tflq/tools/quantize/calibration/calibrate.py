@@ -33,7 +33,7 @@ from tflq.formats.sources import on_disk, read, write
 from tflq.formats.tflite.lowering.naming import NameTensors
 from tflq.ir.core import Buffer, Function, Module, Op, Value
 from tflq.ir.text.print_types import type_text
-from tflq.ir.types import f32
+from tflq.ir.types import CalibratedQuantizedType, ElementType, f32
 from tflq.tools.quantize.calibration.collecting import Seen, Watched, in_order, observe
 from tflq.tools.quantize.regions.ranges import same_value
 from tflq.tools.samples.files import Images, Level, Samples
@@ -312,9 +312,14 @@ def _points(module: Module) -> dict[str, list[Value]]:
 
 
 def points_of(function: Function, known: Container[Value]) -> dict[Value, str]:
-    """The key of each float value of a function that is not a constant, of those that are known."""
-    watched = [v for v in function.values() if v.type.element == f32 and not v.is_constant and v in known]
+    """The key of each float value of a function that is not a constant, of those that are known. A file may record a
+    range of it."""
+    watched = [v for v in function.values() if _is_float(v.type.element) and not v.is_constant and v in known]
     return keys_of(function, watched, set())
+
+
+def _is_float(element: ElementType) -> bool:
+    return element == f32 or (isinstance(element, CalibratedQuantizedType) and element.expressed == f32)
 
 
 # Digests: a hash of what produces a value, equal where it is computed in the same way from the same inputs and

@@ -22,6 +22,7 @@ from tflq.base.errors import OptionError, Reason, check_flags, check_number
 from tflq.base.files import FilePath, check_outputs, replace_files, text_bytes
 from tflq.dialects.effects import callees, is_pure
 from tflq.dialects.tfl.arithmetic import Add
+from tflq.dialects.tfl.casts import Dequantize
 from tflq.formats.sources import on_disk, read, write
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.rewriting import copied
@@ -47,7 +48,7 @@ from tflq.tools.quantize.debugging.measuring import (
     influence,
 )
 from tflq.tools.quantize.debugging.outcome import Advice, Debugging, DebugRow, TensorError, debug_page
-from tflq.tools.quantize.debugging.pairing import Pair, Side, alone, paired
+from tflq.tools.quantize.debugging.pairing import Pair, Pairing, Side, alone, fits, paired
 from tflq.tools.samples.files import Batch, Images, Level, Samples
 from tflq.tools.samples.inputs import Entry
 from tflq.tools.samples.reading import Batches, drawn, samples_of
@@ -143,7 +144,7 @@ class _Networks:
                 Entry.first(module) if entry.function else replace(entry, key="")
                 for module, entry in zip(modules, self.entries, strict=True)
             ]
-        sides = [_side(module, entry) for module, entry in zip(modules, self.entries, strict=True)]
+        sides = [side_of(module, entry) for module, entry in zip(modules, self.entries, strict=True)]
         self.places = self.entries[0].places(modules[0]) | self.entries[1].places(modules[1])
         for what in ("inputs", "outputs"):
             counts = [len(getattr(side, what)) for side in sides]
@@ -152,9 +153,12 @@ class _Networks:
                 raise _unrelated(text, quantized)
         self.floats, self.quantized = sides
         self.inputs = self.entries[0].in_run_order
+        for what, one, other in zip(("input", "output"), *map(_ends_of, sides), strict=True):
+            _check_ends(what, one, other, quantized)
         self.pairing = paired(self.floats, self.quantized)
-        if not self.pairing.pairs:
+        if not is_related(self.pairing, self.floats):
             raise _unrelated("no operators of the two networks have results of the same name", quantized)
+        self.requantized = _requantized(self.quantized.function)
 
     def plan(self, path: Path) -> Plan:
         """The plan of a process. path: where the file of float operators alone goes."""
@@ -191,7 +195,10 @@ class _Networks:
         return replace(plan, injected=str(path), groups=tuple(groups))
 
     def outcome(self, plan: Plan, sums: Sums, count: int, powers: np.ndarray) -> Debugging:
-        rows = [_row(i, pair, plan.compared[i], sums) for i, pair in enumerate(self.pairing.pairs)]
+        rows = [
+            replace(_row(i, pair, plan.compared[i], sums), requantized=pair.stored in self.requantized)
+            for i, pair in enumerate(self.pairing.pairs)
+        ]
         if plan.groups:
             shares_of_pairs = shares(plan.groups, powers, _noise(plan, sums))
             rows = [
@@ -215,6 +222,31 @@ def _unrelated(what: str, path: str) -> OptionError:
     return OptionError(Reason(what, path, remedy="give a network and what was made of it"))
 
 
+def _ends_of(side: Side) -> tuple[Sequence[Value], Sequence[Value]]:
+    return side.inputs, side.outputs
+
+
+def _check_ends(what: str, floats: Sequence[Value], others: Sequence[Value], path: str) -> None:
+    """OptionError if inputs or outputs of the two networks have other shapes."""
+    for real, value in zip(floats, others, strict=True):
+        if not fits(real.type, value.type):
+            shapes = f"{shape_text(real.type)} in the float network, and {shape_text(value.type)} in the quantized one"
+            raise _unrelated(f"{what} '{real.name}' is {shapes}", path)
+
+
+def is_related(pairing: Pairing, floats: Side) -> bool:
+    """Whether two networks belong together: they share the result of an operator, beside inputs and outputs, unless
+    one of them has no other results."""
+    shared = any(pair.ops and pair.real not in floats.outputs for pair in pairing.pairs)
+    return bool(pairing.pairs) and (shared or not pairing.only_float or not pairing.only_quantized)
+
+
+def _requantized(function: Function) -> set[Value]:
+    """The quantized values that an operator reads as such: it would have them rounded again."""
+    computing = (op for op in function.ops if not isinstance(op, Dequantize))
+    return {value for op in computing for value in op.present_operands if value.type.quantized}
+
+
 def _check_order(floats: Module, quantized: Module, paths: tuple[str, str]) -> None:
     """OptionError if it is the first network that is quantized, and not the second."""
     has = [any(v.type.quantized for op in module.ops() for v in op.tensors) for module in (floats, quantized)]
@@ -230,7 +262,7 @@ def _noise(plan: Plan, sums: Sums) -> list[float]:
     return [float(each) for each in np.where(known, noise / signal, 0.0)]
 
 
-def _side(module: Module, entry: Entry) -> Side:
+def side_of(module: Module, entry: Entry) -> Side:
     """A network's entry, with inputs and outputs in the order of the interpreter."""
     function = module.functions[entry.function]
     signature = next((s for s in module.signatures or [] if entry.key and s.key == entry.key), None)
@@ -401,9 +433,12 @@ def advised(rows: Sequence[DebugRow]) -> list[Advice]:
     """Advice for operators from which something is gained, the largest gain first."""
     advice = []
     for row in rows:
-        share = row.share or 0.0
-        gain, narrow = _gain(share), _gain(share * _rounding(row))
-        wide = narrow >= _NEARLY * gain or not row.stands_for
+        share, rounding = row.share or 0.0, _rounding(row)
+        if row.requantized:  # a QUANTIZE behind it would round in its place
+            gain, narrow, wide = _gain(share * (1 - rounding)), 0.0, not row.stands_for
+        else:
+            gain, narrow = _gain(share), _gain(share * rounding)
+            wide = narrow >= _NEARLY * gain or not row.stands_for
         each = Advice(row.operator, row.partner, "16 bits" if wide else "float", narrow if wide else gain)
         if each.gain_db >= _WORTH:
             advice.append(each)

@@ -58,6 +58,8 @@ class DebugRow:
         range: What the type can hold, from its least to its largest number; None for floats.
         why: Why the float operators do not run alone; empty if they do.
         histograms: Of the float network's numbers and of the quantized network's, by bin (`numerics.ranges`).
+        requantized: Whether an operator reads the result as stored integers: if it had more bits, or were float, a
+            QUANTIZE would round it for that one.
     """
 
     operator: str
@@ -76,6 +78,7 @@ class DebugRow:
     range: tuple[float, float] | None
     why: str = ""
     histograms: tuple[Mapping[int, int], Mapping[int, int]] = field(default=({}, {}), repr=False)
+    requantized: bool = False
 
     @property
     def badness(self) -> float:

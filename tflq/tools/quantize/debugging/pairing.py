@@ -35,6 +35,7 @@ class Pair:
         stored: The quantized network's value.
         ops: The float operators that compute it, in order; none for a cast.
         fed: What these read, each with the value that the quantized operator reads for it.
+        is_fed: Whether all that they read has one.
     """
 
     kernel: str
@@ -43,6 +44,7 @@ class Pair:
     stored: Value
     ops: tuple[Op, ...]
     fed: tuple[tuple[Value, Value], ...]
+    is_fed: bool = True
 
     @property
     def tensor(self) -> str:
@@ -54,7 +56,9 @@ class Pair:
         """Why the float operators cannot run alone; empty if they can."""
         if any(callees(op) or op.regions for op in self.ops):
             return "it calls functions"
-        return "" if all(map(is_pure, self.ops)) else "it has a state, or its results differ from run to run"
+        if not all(map(is_pure, self.ops)):
+            return "it has a state, or its results differ from run to run"
+        return "" if self.is_fed else "what it reads has no partner"
 
 
 @dataclass(frozen=True)
@@ -109,7 +113,7 @@ class _Pairing:
         names = [_named(side.function) for side in (floats, quantized)]
         matches += [(value, names[1][name]) for name, value in names[0].items() if name in names[1]]
         for real, value in matches:
-            if real not in self.partners and value not in self.named and _fits(real.type, value.type):
+            if real not in self.partners and value not in self.named and fits(real.type, value.type):
                 self.partners[real] = value
                 self.named[value] = real
         for real, value in list(self.partners.items()):
@@ -165,8 +169,9 @@ class _Pairing:
         ops, ends = _behind(real, lambda each: each in self.partners)
         _, others = _behind(value, lambda each: self.meaning(each) is not None)
         inputs = {self.meaning(each): each for each in others}
-        fed = tuple((each, inputs.get(each, self.partners[each])) for each in ends)
-        return Pair(op.short_name, place, real, value, ops, fed)
+        sources = ((each, inputs.get(each) or self.partners.get(each)) for each in ends)
+        fed = tuple((each, source) for each, source in sources if source is not None)
+        return Pair(op.short_name, place, real, value, ops, fed, len(fed) == len(ends))
 
 
 def _through_casts(value: Value, known: Mapping[Value, Known]) -> Known | None:
@@ -183,7 +188,7 @@ def _named(function: Function) -> dict[str, Value]:
     return {v.name: v for op in function.ops for v in op.results if v.name and names[v.name] == 1}
 
 
-def _fits(a: TensorType, b: TensorType) -> bool:
+def fits(a: TensorType, b: TensorType) -> bool:
     """Whether a type can be the quantized one of another: of its shape, where both say it."""
     if a.shape is None or b.shape is None:
         return a.shape == b.shape

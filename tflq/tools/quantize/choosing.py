@@ -1,0 +1,95 @@
+"""Choices by samples: the method of ranges, and whether biases are corrected and weights reconstructed.
+
+Networks are made by the first three quarters of the samples and judged on the last. The range of `minmax` is taken
+unless another method is nearer there by `GAIN`, and biases are corrected if that is nearer by as much again. What was
+chosen is then made of all samples.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import replace
+from typing import Final
+
+from tflq.base.errors import TflqError
+from tflq.base.logs import WARNING, log
+from tflq.formats.sources import read
+from tflq.tools.quantize.building import Network, Work
+from tflq.tools.quantize.calibration.calibrate import calibrate
+from tflq.tools.quantize.fidelity import CALIBRATED, FloatNetwork, decibels
+from tflq.tools.quantize.recipe import Choices, Rule
+from tflq.tools.quantize.report import Trial
+from tflq.tools.samples.reading import Span
+
+AUTO: Final = "auto"
+FEWEST: Final = 8
+"""Samples without which nothing is chosen."""
+GAIN: Final = 0.3
+"""Decibels."""
+_PLAIN: Final = "minmax"
+_METHODS: Final = ("mse", "ema", "percentile:99.9", "percentile:99.99")
+_BIASES: Final = "bias correction"
+
+
+def chosen_network(
+    work: Work, rules: Sequence[Rule], samples: Span, *, biases: bool
+) -> tuple[Network, tuple[Trial, ...]]:
+    """The network by the method of ranges that is chosen, and what was tried. biases: whether these may be corrected.
+    Errors as of `calibrate` and `Work.build`."""
+    first, judge = samples.split(math.ceil(len(samples) * CALIBRATED))
+    seen = calibrate(work.source, first).statistics
+    trials: list[Trial] = []
+    with closing(FloatNetwork(work.source)) as floats:
+
+        def tried(name: str, network: Network, least: float) -> float:
+            value = decibels(floats.beside_bytes(network.data, judge))
+            trials.append(Trial(name, value, value >= least + GAIN))
+            return value
+
+        networks = {method: _by(work, method).build(rules, lambda _: [seen], {}) for method in (_PLAIN, *_METHODS)}
+        plain = tried(f"range {_PLAIN}", networks[_PLAIN], -math.inf)
+        values = {method: tried(f"range {method}", networks[method], plain) for method in _METHODS}
+        best = max(values, key=lambda method: values[method])
+        method, value = (best, values[best]) if values[best] >= plain + GAIN else (_PLAIN, plain)
+        if biases:
+            tried(_BIASES, corrected_network(work, networks[method], first), value)
+    names = f"range {method}", _BIASES
+    trials = [replace(each, chosen=each.chosen and each.name in names) for each in trials]
+    work = _by(work, method)
+    network = work.build(rules, lambda bins: [calibrate(work.source, samples, histogram=bins).statistics], {})
+    if any(each.chosen and each.name == _BIASES for each in trials):
+        network = corrected_network(work, network, samples)
+    return network, tuple(trials)
+
+
+def _by(work: Work, method: str) -> Work:
+    return replace(work, default=replace(work.default, range=method))
+
+
+def corrected_network(work: Work, network: Network, samples: Span) -> Network:
+    """A network with the biases of its products corrected; as it is, if parts of it do not run by themselves."""
+    from tflq.tools.quantize.correction.correcting import corrected
+
+    try:
+        result = corrected(work.source, network.data, samples)
+    except TflqError as error:
+        log(WARNING, "biases are not corrected: %s", error)
+        return network
+    return network._replace(module=read(result.data), data=result.data)
+
+
+def reconstructed_network(work: Work, rules: Sequence[Rule], network: Network, samples: Span) -> Network:
+    """A network with the weights and biases of its products reconstructed, where a rule or the call asks for it."""
+    from tflq.tools.quantize.correction.correcting import corrected
+
+    tensors = Choices(read(work.source), rules, work.default).reconstructed()
+    result = corrected(work.source, network.data, samples, weights=True, tensors=tensors)
+    rows = tuple(replace(row, note=_note(row.note, *result.outputs.get(row.tensor, (0, 0)))) for row in network.rows)
+    return network._replace(module=read(result.data), data=result.data, rows=rows)
+
+
+def _note(note: str, changed: int, count: int) -> str:
+    more = f"{changed} of {count} outputs reconstructed" if count else ""
+    return "; ".join(filter(None, (note, more)))

@@ -1,0 +1,1 @@
+"""Weights and biases fitted to the inputs that the quantized network gives."""
