@@ -90,8 +90,12 @@ def _key(answer: object) -> Hashable:
 @cache
 def _changed(kernels: KernelSet) -> frozenset[str]:
     """The methods in which a set differs from the reference kernels: its own, and those that call them."""
-    overridden = {name for name in _METHODS if getattr(type(kernels), name) is not getattr(KernelSet, name)}
-    return frozenset(name for name in _METHODS if overridden & {name, *getattr(KernelSet, name).__code__.co_names})
+    changed: set[str] = set()
+    more = {name for name in _METHODS if getattr(type(kernels), name) is not getattr(KernelSet, name)}
+    while more - changed:
+        changed |= more
+        more = {name for name in _METHODS if changed.intersection(getattr(KernelSet, name).__code__.co_names)}
+    return frozenset(changed)
 
 
 def _recording(name: str) -> Callable[..., Any]:

@@ -144,8 +144,12 @@ class KernelSet:
     def convolution(self, x: Parameters, weights: np.ndarray, y: Parameters) -> Factor:
         """CONV_2D and TRANSPOSE_CONV; of uint8 with one scale of the weights."""
         if _type(x.storage) == _UINT8:
-            return QuantizedMultiplier(_legacy(x, weights, y))
+            return QuantizedMultiplier(self.scale_of_products(x, weights, y))
         return QuantizedMultiplier(double_scales(x.scale, weights, y.scale))
+
+    def scale_of_products(self, x: Parameters, weights: np.ndarray, y: Parameters) -> np.ndarray:
+        """The real scale of products where there is one, float64 [1]: the product of two in float32."""
+        return np.asarray([legacy_scale(x.scale, float(weights[0]), y.scale)])
 
     def depthwise(self, x: Parameters, weights: np.ndarray, y: Parameters) -> Factor:
         """DEPTHWISE_CONV_2D."""
@@ -162,15 +166,16 @@ class KernelSet:
             return self.fully_connected_bytes(x, weights, y) if types[1] in (_UINT8, _INT16) else None
         if types != (_INT16, _INT16) or stored != _INT16:
             return None
-        scales = _legacy(x, weights, y) if weights.size == 1 else double_scales(x.scale, weights, y.scale)
-        return QuantizedMultiplier(scales)
+        if weights.size == 1:
+            return QuantizedMultiplier(self.scale_of_products(x, weights, y))
+        return QuantizedMultiplier(double_scales(x.scale, weights, y.scale))
 
     def fully_connected_bytes(self, x: Parameters, weights: np.ndarray, y: Parameters) -> Factor:
         """FULLY_CONNECTED with weights of at most 8 bits, whatever types the kernel reads the bytes as."""
         return Float64(double_scales(x.scale, weights, y.scale))
 
     def batch_matmul(self, x: Parameters, y: Parameters, result: Parameters) -> Factor:
-        return QuantizedMultiplier(_legacy(x, np.asarray([y.scale]), result))
+        return QuantizedMultiplier(self.scale_of_products(x, np.asarray([y.scale]), result))
 
     def svdf(self, x: Parameters, weights: Parameters, y: Parameters) -> Factor:
         """SVDF's products with the weights of features, and of time."""
@@ -275,10 +280,6 @@ def _type(storage: Storage) -> tuple[int, bool]:
     return storage.bits, storage.signed
 
 
-def _legacy(x: Parameters, weights: np.ndarray, y: Parameters) -> np.ndarray:
-    return np.asarray([legacy_scale(x.scale, float(weights[0]), y.scale)])
-
-
 class Reference10(KernelSet):
     """The reference kernels of ai-edge-litert 1.0."""
 
@@ -289,7 +290,7 @@ class Reference10(KernelSet):
         return super().fully_connected(x, storage, weights, y) if weights.size == 1 else None
 
     def fully_connected_bytes(self, x: Parameters, weights: np.ndarray, y: Parameters) -> Factor:
-        return QuantizedMultiplier(_legacy(x, weights, y))
+        return QuantizedMultiplier(self.scale_of_products(x, weights, y))
 
 
 class ReferenceArm64(KernelSet):
@@ -305,11 +306,11 @@ class Reference24(KernelSet):
     name = "reference-2.4-dev"
     inexact = frozenset({"PRELU of i16"})
 
-    def convolution(self, x: Parameters, weights: np.ndarray, y: Parameters) -> Factor:
-        return QuantizedMultiplier(double_scales(x.scale, weights, y.scale))
+    def scale_of_products(self, x: Parameters, weights: np.ndarray, y: Parameters) -> np.ndarray:
+        return double_scales(x.scale, weights, y.scale)
 
-    def batch_matmul(self, x: Parameters, y: Parameters, result: Parameters) -> Factor:
-        return QuantizedMultiplier(double_scales(x.scale, np.asarray([y.scale]), result.scale))
+    def svdf(self, x: Parameters, weights: Parameters, y: Parameters) -> Factor:
+        return QuantizedMultiplier(np.asarray([_in_double(y.scale, x.scale, weights.scale)]))
 
     def multiplication(self, x: Parameters, y: Parameters, result: Parameters) -> Multiplier | Factor:
         return quantize_multiplier(_in_double(result.scale, x.scale, y.scale))
