@@ -17,10 +17,11 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
-from typing import Final, NamedTuple, Protocol
+from typing import Annotated, Final, NamedTuple, Protocol, TypedDict
 
 import numpy as np
 
+from tflq.base.documents import Check, DocumentError, parse_json
 from tflq.numerics.activation import Leaky, activation_range, leaky_multipliers, multiplier_16bit, prelu_multipliers
 from tflq.numerics.convolution import (
     double_scales,
@@ -371,6 +372,13 @@ NEWEST: Final[Mapping[str, str]] = {"reference": "reference-2.3", "xnnpack": "xn
 """The newest released set of a family."""
 
 
+class _Document(TypedDict):
+    """The metadata of a file."""
+
+    name: str
+    differing: Mapping[str, Annotated[int, Check("a number of operators", lambda count: count > 0)]]
+
+
 class Exactness(NamedTuple):
     """The kernel sets that a converted file reproduces.
 
@@ -388,16 +396,13 @@ class Exactness(NamedTuple):
         return cls(name, {each: counts[each] for each in NAMES if counts[each]})
 
     @classmethod
-    def read(cls, text: bytes) -> Exactness | None:
-        """The exactness in the metadata of a file; None of text that is not its form."""
-        import json
-
+    def read(cls, text: bytes | None) -> Exactness | None:
+        """The exactness in the metadata of a file; None if there is none, or text of another form."""
         try:
-            document = json.loads(text)
-            name, differing = str(document["name"]), document["differing"]
-            return cls(name, {str(each): int(count) for each, count in differing.items()})
-        except (ValueError, TypeError, KeyError, AttributeError):
+            document = None if text is None else parse_json(text, _Document)
+        except DocumentError:
             return None
+        return None if document is None else cls(document["name"], document["differing"])
 
     def behind(self, source: Exactness) -> Exactness:
         """The exactness of a file whose source was converted before: operators of both count. The name is the source's,

@@ -73,6 +73,7 @@ class Verified(_Verdict, total=False):
     skipped: list[str]
     interface: list[str]
     original_failures: list[str]
+    other_kernels: str
     failures: list[str]
 
 
@@ -82,6 +83,7 @@ class Summarized(_Verdict):
     skipped: list[str]
     interface: list[str]
     original_failures: list[str]
+    other_kernels: str
     failures: list[str]
     layers: Layers | None
 

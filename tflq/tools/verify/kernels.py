@@ -31,17 +31,17 @@ from tflq.tools.verify.tflite_runner import TfliteRunner
 def exactness_of(path: str) -> Exactness | None:
     """The kernel sets in the metadata of a file; None if it has none."""
     format = opening(path)
-    texts: Mapping[str, bytes] = {}
+    text: bytes | None = None
     if format.interpreted:
-        texts = {name: data for name, data in ModelFile(path).metadata.items() if name == IN_FILE}
+        text = ModelFile(path).metadata.get(IN_FILE)
     elif format.name == "onnx" and find_spec("onnx"):
         import onnx
 
         model = onnx.load(path, load_external_data=False)
-        texts = {each.key: each.value.encode() for each in model.metadata_props}
+        text = next((each.value.encode() for each in model.metadata_props if each.key == IN_FILE), None)
     elif format.name == "tosa":
-        texts = {m.name or "": m.buffer.data.tobytes() for m in read(path).metadata or ()}
-    return Exactness.read(texts[IN_FILE]) if IN_FILE in texts else None
+        text = read(path).metadata_of(IN_FILE)
+    return Exactness.read(text)
 
 
 def resolver_for(exactness: Exactness) -> Resolver:

@@ -34,7 +34,7 @@ from tflq.formats.tosa.lowering.context import Tosa, lowering, numbers_of, take
 from tflq.formats.tosa.lowering.floats import need_float
 from tflq.formats.tosa.lowering.rescale import constant_row, emit_rescale, limited, operand_range, saturated
 from tflq.ir.core import Value
-from tflq.ir.types import ScalarType, i8, i16, i32, i64
+from tflq.ir.types import ScalarType, f32, i8, i16, i32, i64
 from tflq.numerics.fixed_point import Multiplier
 from tflq.numerics.requantize.rescale_fit import fit_rescale, saturation_bounds
 from tflq.numerics.requantize.scaling import Factor, Float32, Float64
@@ -231,12 +231,25 @@ def _scaled(op: RescaleFloat, t: Tosa) -> Value:
         rescaled = _by_rescale(x, factor, lows, highs, least, most, t, to, zero)
         if rescaled is not None:
             return rescaled
-    if not isinstance(factor, Float64):
+    if isinstance(factor, Float64):
+        return _by_comparison(x, factor.scale, max(-lows, highs), least, most, t, to, zero)
+    if not isinstance(factor, Float32) or not t.target.has("pro_fp"):
         raise Refused(
-            "no RESCALE is proven equal to a product in float32",
+            "no RESCALE is proven equal to a product in float32, and the target lacks the profile pro_fp",
             "convert it for another kernel set, or to TFLite or ONNX",
         )
-    return _by_comparison(x, factor.scale, max(-lows, highs), least, most, t, to, zero)
+    return _in_float32(x, factor, lows, highs, t, to, zero)
+
+
+def _in_float32(x: Value, factor: Float32, lows: int, highs: int, t: Tosa, to: ScalarType, zero: int) -> Value:
+    """CAST, MUL, CLAMP, CAST: as the kernel computes. CAST rounds to the nearest number, and halves to even."""
+    number = t.cast(t.add(x, t.constant(factor.before)) if factor.before else x, f32)
+    number = t.mul(number, t.constant(factor.scale[0] if factor.scale.size == 1 else factor.scale, f32))
+    if factor.after is not None:
+        number = t.add(number, t.constant(factor.after, f32))
+    number = t.clamp(number, lows + factor.zero_out, highs + factor.zero_out)
+    stored, moved = t.cast(number, i32), zero - factor.zero_out
+    return t.cast(t.add(stored, t.constant(moved)) if moved else stored, to)
 
 
 def _coarse(x: Value, scale: np.ndarray, least: int, most: int, t: Tosa) -> tuple[Value, np.ndarray, int, int]:
