@@ -4,7 +4,7 @@ A rule asks the set for factors, and never for its name. A factor for channels i
 `tflq.numerics.requantize`; a `Multiplier` is MultiplyByQuantizedMultiplier's for one number. Where a kernel refuses
 scales, a ValueError says why. Sources: as named in `tflq.numerics.convolution`, `elementwise`, `activation`.
 
-    reference-1.0         FULLY_CONNECTED by the legacy product, rounded twice
+    reference-1.0         FULLY_CONNECTED by the legacy product, or by channels in double, rounded twice
     reference-2.3         `KernelSet`: ai-edge-litert 2.0 to 2.3 on x86-64
     reference-2.3-arm64   other float kernels for RESIZE_BILINEAR of uint8, GELU and LOG of int16
     reference-2.4-dev     products of scales in double (LiteRT, commit 4845da412)
@@ -287,11 +287,10 @@ class Reference10(KernelSet):
     name = "reference-1.0"
     inexact = frozenset({"EQUAL of i16"})
 
-    def fully_connected(self, x: Parameters, storage: Storage, weights: np.ndarray, y: Parameters) -> Factor | None:
-        return super().fully_connected(x, storage, weights, y) if weights.size == 1 else None
-
     def fully_connected_bytes(self, x: Parameters, weights: np.ndarray, y: Parameters) -> Factor:
-        return QuantizedMultiplier(self.scale_of_products(x, weights, y))
+        if weights.size == 1:
+            return QuantizedMultiplier(self.scale_of_products(x, weights, y))
+        return QuantizedMultiplier(double_scales(x.scale, weights, y.scale))
 
 
 class ReferenceArm64(KernelSet):

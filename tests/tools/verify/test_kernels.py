@@ -66,7 +66,8 @@ def test_an_interpreter_of_another_set_compares_nothing(monkeypatch: pytest.Monk
     assert result.verdict == "nothing comparable"
     assert "reproduces reference-1.0" in result.reason
     assert "--kernel-set reference-2.3" in result.reason
-    assert tflq.verify(model, converted, seeds=1, resolver="reference").verdict == "differs"
+    other = tflq.convert(probe(), kernel_set="reference-1.0").data
+    assert tflq.verify(probe(), other, seeds=1, resolver="reference").verdict == "differs"
     unknown = Recognition((), "reference-2.3", ("RELU", "MEAN"))
     monkeypatch.setattr(kernels, "recognize", lambda *_, **__: unknown)
     why = mismatch(Exactness("reference-2.3", {}), "reference", 1)
