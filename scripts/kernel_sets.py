@@ -9,7 +9,8 @@ of PYTHON, by default this one: on the reference kernels, or by default where NA
 several words, such as those of an emulator. Inputs are those of the .npz beside a model ("in0", or "s0_in0" of
 several), or else drawn as `tflq verify` draws them.
 
-It prints how many are equal in every bit, and lists the others by their first operator that the set warns of.
+It prints how many are equal in every bit, and lists the others with what the set warns of. For a set of XNNPACK's, it
+also prints how many originals that run on the reference kernels, too, have other results there.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import sys
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 
@@ -33,6 +35,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 import tflq  # noqa: E402
+from scripts.interpreter_worker import RESOLVERS  # noqa: E402
 from tflq.numerics.kernel_sets import kernel_set  # noqa: E402
 from tflq.tools.verify.inputs import generated_inputs  # noqa: E402
 
@@ -141,6 +144,7 @@ def prepare(*arguments: Any, limit: float) -> tuple[str | None, list[str]]:
         pass
     child.kill()
     child.join()
+    ours.close()
     return answer
 
 
@@ -175,18 +179,31 @@ def outcome(
             if why:
                 result[form] = {"outcome": "original does not run", "why": why}
                 break
-            whys = []
-            for kernels in ("reference", "default"):
-                why = here.run(converted, inputs, folder / "here.npz", kernels, threads)
-                whys.append(why or difference(folder / "there.npz", folder / "here.npz"))
             # what is left to kernels computes what runs it: then only the original's own kernels can be equal
-            why = whys[resolver == "default"] if warnings else whys[0] or whys[1]
+            for kernels in (resolver,) if warnings else RESOLVERS:
+                why = here.run(converted, inputs, folder / "here.npz", kernels, threads)
+                if why and here.run(model, inputs, folder / "original.npz", kernels, threads):
+                    why = ""  # these kernels lack operators of the model, whatever becomes of it
+                elif not why:
+                    why = difference(folder / "there.npz", folder / "here.npz")
+                if why:
+                    break
             if why:
                 result[form] = {"outcome": "differs", "why": f"{threads} threads: {why}", "warnings": warnings}
                 break
         else:
             result[form] = {"outcome": "equal", "warnings": warnings}
+    if resolver == "default" and any("warnings" in row for row in result.values()):
+        result["original"] = {"outcome": _against_reference(model, folder, there)}
     return result
+
+
+def _against_reference(model: Path, folder: Path, there: Interpreter) -> str:
+    """How an original's results by default, which are there, compare with those on the reference kernels."""
+    if there.run(model, folder / "inputs.npz", folder / "reference.npz", "reference", 1):
+        return "does not run on the reference kernels"
+    apart = difference(folder / "reference.npz", folder / "there.npz")
+    return "has other results on the reference kernels" if apart else "is the same on the reference kernels"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -203,19 +220,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     models = sorted(path for folder in options.folders for path in folder.rglob("*.tflite"))
     models = [path for path in models if options.only in str(path)]
-    there, here = Interpreter(options.python, options.limit), Interpreter(sys.executable, options.limit)
     results, counts = {}, Counter[tuple[str, str]]()
-    with tempfile.TemporaryDirectory() as folder:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        closing(Interpreter(options.python, options.limit)) as there,
+        closing(Interpreter(sys.executable, options.limit)) as here,
+    ):
         for model in models:
             results[str(model)] = outcome(model, Path(folder), there, here, options)
             for form, row in results[str(model)].items():
                 counts[form, row["outcome"]] += 1
-                if row["outcome"] != "equal":
-                    print(
-                        f"{model.name} {form}: {row['outcome']}: {row['why']}",
-                        *row.get("warnings", [])[:3],
-                        sep="\n    ",
-                    )
+                if "why" in row:
+                    why = f"{model.name} {form}: {row['outcome']}: {row['why']}"
+                    print(why, *row.get("warnings", [])[:3], sep="\n    ")
             sys.stdout.flush()
     for (form, word), count in sorted(counts.items()):
         print(f"{options.name} {form}: {count} of {len(models)} {word}")

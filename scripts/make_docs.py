@@ -19,7 +19,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 from scripts.pages.readme import PAGES, followed  # noqa: E402
 
-IN_DOCS: Final = ("cli", "exceptions", "numerics", "proposals", "tour")
+IN_DOCS: Final = ("cli", "exceptions", "kernel_sets", "numerics", "proposals", "tour")
 FOLLOWED: Final = {path.stem: path for path in PAGES}
 OF_SITE: Final = ("coverage", "downstream", "operators")
 
@@ -34,7 +34,8 @@ def text_of(name: str) -> str:
 
 def place_of(name: str) -> Path:
     """The file of a page."""
-    return FOLLOWED.get(name) or ROOT / ("build" if name in OF_SITE else "docs") / f"{name}.md"
+    folder = ROOT / ("build" if name in OF_SITE else "docs")
+    return FOLLOWED.get(name) or folder / f"{name.replace('_', '-')}.md"
 
 
 def main() -> None:

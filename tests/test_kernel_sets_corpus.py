@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from support.corpus import models, needs_corpus
 from support.harness import interpret
+from support.on_onnx import need_onnx, run_file
+from support.running import reference
 
 import tflq
 from tflq.base.errors import UnsupportedError
@@ -51,3 +53,20 @@ def test_a_model_gives_what_the_kernels_of_the_name_gave(name: str, form: str) -
                 np.testing.assert_array_equal(result, arrays[COLUMNS[name]], str(path))
     without_kernels = [stem for stem in refused if "_i16" in stem or stem.startswith("resize_bilinear")]
     assert refused == (without_kernels if form == "portable" else [])
+
+
+@pytest.mark.parametrize("format", ["onnx", "tosa"])
+@pytest.mark.parametrize("name", NAMES)
+def test_other_runtimes_give_what_the_kernels_of_the_name_gave(name: str, format: str) -> None:
+    if format == "onnx":
+        need_onnx()
+    for path in MODELS:
+        conversion = tflq.convert(path, kernel_set=name, format=format)
+        with np.load(path.with_suffix(".npz")) as arrays:
+            inputs = [arrays[key] for key in sorted(arrays) if key.startswith("in")]
+            if format == "onnx":
+                names = [value.name for value in conversion.module.main.inputs]
+                (result,) = run_file(conversion.data, dict(zip(names, inputs, strict=True)))
+            else:
+                (result,) = reference(conversion.module, inputs)
+            np.testing.assert_array_equal(result, arrays[COLUMNS[name]], str(path))

@@ -40,6 +40,10 @@ gives the same results wherever numbers are stated; tensorflow-cpu 2.20 and 2.21
 - **converted from interpreter**: how far the converted model is from the interpreter
 - **semantics `real` from real**: how far the model converted so is from the real results, and how it computes
 
+The page is of the kernel set `reference-2.3`, the default. Under another name ([kernel-sets.md](kernel-sets.md)) the
+same warnings are given for the same operators, and numbers can differ by a count. Operators whose arithmetic is not
+known under a name are warned of there ("inexact").
+
 One count is one step of the result's type. "Does not run": the interpreter refuses the model, or dies. "Left to
 chance": the kernel reads memory that is not the model's, and each run gives something else.
 """

@@ -168,11 +168,33 @@ def test_undelegated_products_of_bytes_are_announced() -> None:
     model = one_op("tfl.fully_connected", [x, w, None], [y], options, 4)
     queries = Queries(XNNPACK)
     queries.begin(read(model).main.ops[0])
-    assert queries.unknown() == "FULLY_CONNECTED of i8 by weights of i8"
+    assert queries.unknown() == "FULLY_CONNECTED of i8"
     queries.begin(read(convolution(i8)).main.ops[0])
     assert not queries.unknown()
     queries.begin(read(transposed(2, 3, 6, storage=ui8)).main.ops[0])
     assert queries.unknown() == "TRANSPOSE_CONV of ui8"
+
+
+@pytest.mark.parametrize(("axes", "taken"), [([1], True), ([], False)])
+def test_the_delegate_leaves_a_mean_without_axes(axes: list[int], taken: bool) -> None:
+    x = argument((3, 256), of(i8, 0.125, 4), "x")
+    y = argument((3, 1) if axes else (3, 256), of(i8, 1.0, 5), "y")
+    model = one_op("tfl.mean", [x, const(np.asarray(axes, np.int32), i32)], [y], {"keep_dims": True}, 2)
+    assert is_delegated(read(model).main.ops[0]) == taken
+    assert_equals_interpreter(model, [np.arange(-384, 384).astype(np.int8).reshape(3, 256)])
+
+
+def test_optimized_kernels_that_round_twice_half_up_are_announced() -> None:
+    rng = np.random.default_rng(0)
+    for channels, name in ((7, ""), (8, "DEPTHWISE_CONV_2D of i8 with 8 channels or more")):
+        x = argument((1, 4, 4, channels), of(i8, 0.5), "x")
+        w, y = argument((1, 2, 2, channels), of(i8, 0.5), "w"), argument((1, 3, 3, channels), of(i8, 0.5), "y")
+        bias = const(rng.integers(-9, 9, channels), of(i32, 0.25), "b")
+        options = {"padding": "VALID", "stride_h": 1, "stride_w": 1, "depth_multiplier": 1, "dilation_h_factor": 1}
+        options |= {"dilation_w_factor": 1, "fused_activation_function": "NONE"}
+        queries = Queries(XNNPACK)
+        queries.begin(read(one_op("tfl.depthwise_conv_2d", [x, w, bias], [y], options)).main.ops[0])
+        assert queries.unknown() == name
 
 
 def document(converted: bytes) -> Any:

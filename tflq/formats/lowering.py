@@ -175,6 +175,6 @@ def lowered_module(source: Module, functions: Sequence[Function], renamed: Mappi
         return Signature(s.key, places.index(s.function), side(s.inputs), side(s.outputs))
 
     signatures = None if source.signatures is None else [moved(s) for s in source.signatures]
-    module = Module(list(functions), signatures, description=source.description, source=source.source)
+    module = Module(list(functions), signatures, source.metadata, source.description, source=source.source)
     module.warnings = list(source.warnings)
     return module

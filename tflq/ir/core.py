@@ -478,6 +478,11 @@ class Metadata:
         self.name = name
         self.buffer = buffer
 
+    @classmethod
+    def of(cls, name: str, text: bytes) -> Metadata:
+        """A blob of these bytes."""
+        return cls(name, Buffer.of(np.frombuffer(text, np.uint8)))
+
 
 Item = TypeVar("Item")
 
@@ -553,6 +558,10 @@ class Module:
         self.source = source
         self.warnings = [] if warnings is None else warnings
         self.record = Record() if record is None else record
+
+    def metadata_of(self, name: str) -> bytes | None:
+        """The metadata of a name; None if there is none."""
+        return next((m.buffer.data.tobytes() for m in self.metadata or () if m.name == name), None)
 
     def __repr__(self) -> str:
         ops = sum(len(function.ops) for function in self.functions)

@@ -40,15 +40,33 @@ def words_of(op: Op) -> list[str]:
     first = op.input if isinstance(op, TransposeConv) else operands[0]
     x, y = first.type.storage, op.results[0].type.storage
     words = [f"{name} of {x}", f"{name} of {x} to {y}"]
-    if isinstance(op, FullyConnected):
-        words.append(f"{name} of {x} by weights of {op.weights.type.storage}")
-        words += [f"{name} of {x} without a bias"] if op.bias is None else []
+    if isinstance(op, (Conv2D, DepthwiseConv2D, FullyConnected, TransposeConv)):
+        words += [f"{name} of {x} {more}" for more in _more_words(op)]
     if isinstance(op, (Logistic, Tanh)) and isinstance(op.input.type.element, UniformQuantizedType):
         power = checked_log2(op.input.type.element.scale) is not None
         words += [f"{name} of {x} with a scale of a power of two"] if power else []
     if isinstance(op, Add) and op.pot_scale_int16:
         return [word for word in words if x is not i16]
     return words
+
+
+def _more_words(op: Conv2D | DepthwiseConv2D | FullyConnected | TransposeConv) -> list[str]:
+    """Words of sums of products, by which TFLite chooses among its optimized kernels."""
+    words, filters = [], _weights(op).type.shape or (None,) * 4
+    if isinstance(op, DepthwiseConv2D):
+        channels = filters[3]
+    else:
+        channels, declared = filters[0], op.quantized_bias_type
+        connected = isinstance(op, FullyConnected) and _weights(op).type.storage is not i16
+        unsaid = connected and op.bias is None and declared != "INT64"
+        words += ["with sums of i32"] if declared == "INT32" or unsaid else []
+    if isinstance(op, Conv2D) and (op.input.type.shape or filters)[3] in (None, filters[3]):
+        words.append("without groups")
+    return [*words, "with 8 channels or more"] if channels is None or channels >= 8 else words
+
+
+def _weights(op: Conv2D | DepthwiseConv2D | FullyConnected | TransposeConv) -> Value:
+    return op.weights if isinstance(op, FullyConnected) else op.filter
 
 
 def _byte(value: Value) -> UniformQuantizedType | None:
@@ -76,7 +94,7 @@ def _ratio(x: UniformQuantizedType, y: UniformQuantizedType) -> float:
 
 
 def _sums_products(op: Conv2D | DepthwiseConv2D | FullyConnected | TransposeConv) -> bool:
-    weights = op.weights if isinstance(op, FullyConnected) else op.filter
+    weights = _weights(op)
     bias, types = op.bias, _bytes(op.input, op.result)
     if not types or not weights.is_constant or "sparsity" in weights.info:
         return False
@@ -157,7 +175,7 @@ def _quantizes(op: Quantize) -> bool:
 
 
 def _reduces(op: Mean | Sum | ReduceMax | ReduceMin) -> bool:
-    return bool(_bytes(op.input, op.result)) and op.axes.is_constant
+    return bool(_bytes(op.input, op.result)) and op.axes.is_constant and op.axes.array.size > 0
 
 
 def _resizes(op: ResizeBilinear) -> bool:

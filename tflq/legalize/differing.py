@@ -30,13 +30,19 @@ class Queries(KernelSet):
     def begin(self, op: Op) -> None:
         """Turns to the kernels of an operator."""
         self._queries.clear()
-        self._words = words_of(op)
+        self._op = op
         self._delegated = is_delegated(op)
         self.kernels = self._chosen.of(delegated=self._delegated)
 
     def unknown(self) -> str:
         """The operator and its types, if the arithmetic of its kernel is not known here; else empty."""
-        return min(self.kernels.inexact.intersection(self._words), default="")
+        return min(self._unknown(self.kernels), default="")
+
+    def _unknown(self, kernels: KernelSet) -> frozenset[str]:
+        """The words by which a set names the operator among kernels whose arithmetic is not known here."""
+        if self._op.name not in _operators(kernels.inexact):
+            return frozenset()
+        return kernels.inexact.intersection(words_of(self._op))
 
     def differing(self) -> tuple[str, ...]:
         """The sets whose kernels answer otherwise, or compute the operator in a way that is not known."""
@@ -45,7 +51,7 @@ class Queries(KernelSet):
         for name, other in self._others.items():
             kernels = other.of(delegated=self._delegated)
             if id(kernels) not in same:
-                same[id(kernels)] = not kernels.inexact.intersection(self._words) and self._answers_alike(kernels)
+                same[id(kernels)] = not self._unknown(kernels) and self._answers_alike(kernels)
             if not same[id(kernels)]:
                 names.append(name)
         return tuple(names)
@@ -88,10 +94,20 @@ def _key(answer: object) -> Hashable:
 
 
 @cache
+def _operators(words: frozenset[str]) -> frozenset[str]:
+    """The operators that words are of."""
+    return frozenset(f"tfl.{word.partition(' ')[0].lower()}" for word in words)
+
+
+@cache
 def _changed(kernels: KernelSet) -> frozenset[str]:
     """The methods in which a set differs from the reference kernels: its own, and those that call them."""
-    overridden = {name for name in _METHODS if getattr(type(kernels), name) is not getattr(KernelSet, name)}
-    return frozenset(name for name in _METHODS if overridden & {name, *getattr(KernelSet, name).__code__.co_names})
+    changed: set[str] = set()
+    more = {name for name in _METHODS if getattr(type(kernels), name) is not getattr(KernelSet, name)}
+    while more - changed:
+        changed |= more
+        more = {name for name in _METHODS if changed.intersection(getattr(KernelSet, name).__code__.co_names)}
+    return frozenset(changed)
 
 
 def _recording(name: str) -> Callable[..., Any]:

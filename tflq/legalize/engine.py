@@ -11,8 +11,6 @@ from functools import cached_property
 from itertools import takewhile
 from typing import ClassVar, Final, Literal
 
-import numpy as np
-
 from tflq.analysis.known import first_dynamic
 from tflq.base.errors import Reason, Refused, UnsupportedError, operators
 from tflq.dialects.effects import callees, entry_functions, is_variable
@@ -20,7 +18,7 @@ from tflq.dialects.forms import INTEGER_EDGE, Form, stays_quantized_reason
 from tflq.dialects.quant import Scast
 from tflq.dialects.tfl.casts import Cast
 from tflq.dialects.tfl.state import While
-from tflq.ir.core import Buffer, Function, Location, Metadata, Module, Op, Value
+from tflq.ir.core import Function, Location, Metadata, Module, Op, Value
 from tflq.ir.types import (
     AnyQuantizedType,
     CalibratedQuantizedType,
@@ -387,12 +385,11 @@ def _note_exactness(module: Module, decisions: Sequence[Decision], name: str) ->
     if not lowered:
         return
     exactness = Exactness.of(name, lowered)
-    for before in (m for m in module.metadata or () if m.name == IN_FILE):
-        source = Exactness.read(before.buffer.data.tobytes())
-        exactness = exactness if source is None else exactness.behind(source)
+    if (source := Exactness.read(module.metadata_of(IN_FILE))) is not None:
+        exactness = exactness.behind(source)
     module.record.note(exactness)
-    text = Buffer.of(np.frombuffer(exactness.text.encode(), np.uint8))
-    module.metadata = [*(m for m in module.metadata or () if m.name != IN_FILE), Metadata(IN_FILE, text)]
+    others = (m for m in module.metadata or () if m.name != IN_FILE)
+    module.metadata = [*others, Metadata.of(IN_FILE, exactness.text.encode())]
 
 
 def legalize(module: Module, policy: Policy) -> tuple[Module, list[Decision]]:

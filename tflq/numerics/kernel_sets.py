@@ -4,7 +4,7 @@ A rule asks the set for factors, and never for its name. A factor for channels i
 `tflq.numerics.requantize`; a `Multiplier` is MultiplyByQuantizedMultiplier's for one number. Where a kernel refuses
 scales, a ValueError says why. Sources: as named in `tflq.numerics.convolution`, `elementwise`, `activation`.
 
-    reference-1.0         FULLY_CONNECTED by the legacy product, rounded twice
+    reference-1.0         FULLY_CONNECTED by the legacy product, or by channels in double, rounded twice
     reference-2.3         `KernelSet`: ai-edge-litert 2.0 to 2.3 on x86-64
     reference-2.3-arm64   other float kernels for RESIZE_BILINEAR of uint8, GELU and LOG of int16
     reference-2.4-dev     products of scales in double (LiteRT, commit 4845da412)
@@ -17,10 +17,11 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
-from typing import Final, NamedTuple, Protocol
+from typing import Annotated, Final, NamedTuple, Protocol, TypedDict
 
 import numpy as np
 
+from tflq.base.documents import Check, DocumentError, parse_json
 from tflq.numerics.activation import Leaky, activation_range, leaky_multipliers, multiplier_16bit, prelu_multipliers
 from tflq.numerics.convolution import (
     double_scales,
@@ -144,8 +145,12 @@ class KernelSet:
     def convolution(self, x: Parameters, weights: np.ndarray, y: Parameters) -> Factor:
         """CONV_2D and TRANSPOSE_CONV; of uint8 with one scale of the weights."""
         if _type(x.storage) == _UINT8:
-            return QuantizedMultiplier(_legacy(x, weights, y))
+            return QuantizedMultiplier(self.scale_of_products(x, weights, y))
         return QuantizedMultiplier(double_scales(x.scale, weights, y.scale))
+
+    def scale_of_products(self, x: Parameters, weights: np.ndarray, y: Parameters) -> np.ndarray:
+        """The real scale of products where there is one, float64 [1]: the product of two in float32."""
+        return np.asarray([legacy_scale(x.scale, float(weights[0]), y.scale)])
 
     def depthwise(self, x: Parameters, weights: np.ndarray, y: Parameters) -> Factor:
         """DEPTHWISE_CONV_2D."""
@@ -162,15 +167,16 @@ class KernelSet:
             return self.fully_connected_bytes(x, weights, y) if types[1] in (_UINT8, _INT16) else None
         if types != (_INT16, _INT16) or stored != _INT16:
             return None
-        scales = _legacy(x, weights, y) if weights.size == 1 else double_scales(x.scale, weights, y.scale)
-        return QuantizedMultiplier(scales)
+        if weights.size == 1:
+            return QuantizedMultiplier(self.scale_of_products(x, weights, y))
+        return QuantizedMultiplier(double_scales(x.scale, weights, y.scale))
 
     def fully_connected_bytes(self, x: Parameters, weights: np.ndarray, y: Parameters) -> Factor:
         """FULLY_CONNECTED with weights of at most 8 bits, whatever types the kernel reads the bytes as."""
         return Float64(double_scales(x.scale, weights, y.scale))
 
     def batch_matmul(self, x: Parameters, y: Parameters, result: Parameters) -> Factor:
-        return QuantizedMultiplier(_legacy(x, np.asarray([y.scale]), result))
+        return QuantizedMultiplier(self.scale_of_products(x, np.asarray([y.scale]), result))
 
     def svdf(self, x: Parameters, weights: Parameters, y: Parameters) -> Factor:
         """SVDF's products with the weights of features, and of time."""
@@ -275,21 +281,16 @@ def _type(storage: Storage) -> tuple[int, bool]:
     return storage.bits, storage.signed
 
 
-def _legacy(x: Parameters, weights: np.ndarray, y: Parameters) -> np.ndarray:
-    return np.asarray([legacy_scale(x.scale, float(weights[0]), y.scale)])
-
-
 class Reference10(KernelSet):
     """The reference kernels of ai-edge-litert 1.0."""
 
     name = "reference-1.0"
     inexact = frozenset({"EQUAL of i16"})
 
-    def fully_connected(self, x: Parameters, storage: Storage, weights: np.ndarray, y: Parameters) -> Factor | None:
-        return super().fully_connected(x, storage, weights, y) if weights.size == 1 else None
-
     def fully_connected_bytes(self, x: Parameters, weights: np.ndarray, y: Parameters) -> Factor:
-        return QuantizedMultiplier(_legacy(x, weights, y))
+        if weights.size == 1:
+            return QuantizedMultiplier(self.scale_of_products(x, weights, y))
+        return QuantizedMultiplier(double_scales(x.scale, weights, y.scale))
 
 
 class ReferenceArm64(KernelSet):
@@ -305,11 +306,11 @@ class Reference24(KernelSet):
     name = "reference-2.4-dev"
     inexact = frozenset({"PRELU of i16"})
 
-    def convolution(self, x: Parameters, weights: np.ndarray, y: Parameters) -> Factor:
-        return QuantizedMultiplier(double_scales(x.scale, weights, y.scale))
+    def scale_of_products(self, x: Parameters, weights: np.ndarray, y: Parameters) -> np.ndarray:
+        return double_scales(x.scale, weights, y.scale)
 
-    def batch_matmul(self, x: Parameters, y: Parameters, result: Parameters) -> Factor:
-        return QuantizedMultiplier(double_scales(x.scale, np.asarray([y.scale]), result.scale))
+    def svdf(self, x: Parameters, weights: Parameters, y: Parameters) -> Factor:
+        return QuantizedMultiplier(np.asarray([_in_double(y.scale, x.scale, weights.scale)]))
 
     def multiplication(self, x: Parameters, y: Parameters, result: Parameters) -> Multiplier | Factor:
         return quantize_multiplier(_in_double(result.scale, x.scale, y.scale))
@@ -370,6 +371,13 @@ NEWEST: Final[Mapping[str, str]] = {"reference": "reference-2.3", "xnnpack": "xn
 """The newest released set of a family."""
 
 
+class _Document(TypedDict):
+    """The metadata of a file."""
+
+    name: str
+    differing: Mapping[str, Annotated[int, Check("a number of operators", lambda count: count > 0)]]
+
+
 class Exactness(NamedTuple):
     """The kernel sets that a converted file reproduces.
 
@@ -387,16 +395,13 @@ class Exactness(NamedTuple):
         return cls(name, {each: counts[each] for each in NAMES if counts[each]})
 
     @classmethod
-    def read(cls, text: bytes) -> Exactness | None:
-        """The exactness in the metadata of a file; None of text that is not its form."""
-        import json
-
+    def read(cls, text: bytes | None) -> Exactness | None:
+        """The exactness in the metadata of a file; None if there is none, or text of another form."""
         try:
-            document = json.loads(text)
-            name, differing = str(document["name"]), document["differing"]
-            return cls(name, {str(each): int(count) for each, count in differing.items()})
-        except (ValueError, TypeError, KeyError, AttributeError):
+            document = None if text is None else parse_json(text, _Document)
+        except DocumentError:
             return None
+        return None if document is None else cls(document["name"], document["differing"])
 
     def behind(self, source: Exactness) -> Exactness:
         """The exactness of a file whose source was converted before: operators of both count. The name is the source's,

@@ -170,16 +170,22 @@ _UNLIKE: Final = frozenset(
         "QUANTIZE of i8 to ui8",
         "QUANTIZE of ui8 to i8",
         "QUANTIZE of f32 to i16",
-        "FULLY_CONNECTED of i8 by weights of i8",
-        "FULLY_CONNECTED of ui8 by weights of ui8",
+        "CONV_2D of i8 without groups",
+        "CONV_2D of ui8 without groups",
+        "CONV_2D of i16 with sums of i32",
+        "DEPTHWISE_CONV_2D of i8 with 8 channels or more",
         "TRANSPOSE_CONV of ui8",
-        "FULLY_CONNECTED of i16 without a bias",
+        "TRANSPOSE_CONV of i8 with 8 channels or more",
+        "TRANSPOSE_CONV of i16 with sums of i32",
+        "FULLY_CONNECTED of i8",
+        "FULLY_CONNECTED of ui8",
+        "FULLY_CONNECTED of i16 with sums of i32",
         "LOGISTIC of i16 with a scale of a power of two",
         "TANH of i16 with a scale of a power of two",
         "SOFTMAX of i8 to i16",
     }
 )
-"""Optimized kernels that round otherwise than the reference, or by an element's place."""
+"""Optimized kernels that round otherwise than the reference (twice, both half up), or by an element's place."""
 
 
 _DELEGATED: Final = Delegated()

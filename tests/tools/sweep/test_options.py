@@ -99,13 +99,40 @@ def test_cost_is_known_and_run_time_is_measured_anew(pair: Path, tmp_path: Path)
 
 def test_a_baseline_is_of_the_same_options(pair: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     baseline = pair / "other" / "baseline.json"
-    assert options_of(baseline) == options_of(pair / "other") == {"mac": "float32", "prefer": "size"}
+    assert options_of(baseline) == options_of(pair / "other")
+    assert options_of(baseline) == {"kernel_set": "reference-2.3", "mac": "float32", "prefer": "size"}
     with pytest.raises(OptionError, match=r"--mac float32 \(now without --mac\), --prefer size \(now"):
         run_sweep(MODELS / "cnn_int8.tflite", tmp_path / "out", baseline=baseline)
     assert not (tmp_path / "out").exists()
     run(["sweep", "diff", str(pair / "plain"), str(baseline), "--json"])
     said = json.loads(capsys.readouterr().out)["options"]
     assert said == ["without --mac (now --mac float32)", "without --prefer (now --prefer size)"]
+
+
+def test_models_are_compared_on_the_kernels_of_the_set(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    x, y = (argument((1, 256), UniformQuantizedType.of(i8, s, 0), n) for s, n in ((0.5, "x"), (0.75, "y")))
+    (tmp_path / "in.tflite").write_bytes(one_op("tfl.leaky_relu", [x], [y], {"alpha": 0.3}))
+    command = ["sweep", str(tmp_path / "in.tflite"), "--cache", str(tmp_path / "cache"), "-o"]
+    for name, resolver in (("reference", "reference"), ("xnnpack", "default")):
+        place = tmp_path / name
+        assert run([*command, str(place), "--kernel-set", name]) == 0
+        (result,) = read_results(place)
+        assert result["status"] == "ok"  # and no recorded outputs of other kernels are its own
+        assert result["verification"]["resolver"] == resolver
+        assert options_of(place / "baseline.json")["kernel_set"] == result["fingerprint"]["kernel_set"] == f"{name}-2.3"
+    capsys.readouterr()
+    run(["sweep", "diff", str(tmp_path / "reference"), str(tmp_path / "xnnpack"), "--json"])
+    said = json.loads(capsys.readouterr().out)["options"]
+    assert said == ["--kernel-set reference-2.3 (now --kernel-set xnnpack-2.3)"]
+    assert run([*command, str(tmp_path / "old"), "--kernel-set", "reference-1.0"]) == 0  # exact for others, too
+
+
+def test_what_the_interpreter_cannot_tell_is_incomparable(tmp_path: Path) -> None:
+    outcome = run_sweep(MODELS / "cnn_int8.tflite", tmp_path, kernel_set="reference-1.0", no_cache=True)
+    (result,) = read_results(tmp_path)
+    assert outcome.failed
+    assert result["status"] == "incomparable"
+    assert "the interpreter that is loaded is reference-2.3" in result["why"]
 
 
 def test_rules_reach_every_model(models: Path, tmp_path: Path) -> None:

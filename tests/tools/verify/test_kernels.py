@@ -3,35 +3,60 @@
 from __future__ import annotations
 
 import io
-import time
+import zlib
 
+import numpy as np
 import pytest
+from support.reference import evaluated
 
 import tflq
+from tflq.formats.tflite.reader import read
+from tflq.ir.types import ui8
+from tflq.legalize.deciding import Policy
+from tflq.legalize.engine import legalize
 from tflq.numerics.kernel_sets import NAMES, Exactness, kernel_set
 from tflq.tools.verify import kernels
-from tflq.tools.verify.kernels import mismatch, probe_results, sets_of_interpreter, sets_that_give
+from tflq.tools.verify.kernels import RESULTS, Recognition, mismatch, probe, recognition, recognize
+
+
+def probe_results(name: str) -> list[np.ndarray]:
+    """The probe's results under a set."""
+    module = read(probe())
+    inputs = [np.arange(256).reshape(v.type.sizes).astype(np.uint8) for v in module.main.inputs]
+    stored = [
+        x if v.type.storage is ui8 else (x.astype(np.int16) - 128).astype(np.int8)
+        for v, x in zip(module.main.inputs, inputs, strict=True)
+    ]
+    form = legalize(module, Policy(fallback=False, kernel_set=kernel_set(name)))[0]
+    return evaluated(form, [stored])[0]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_each_set_is_told_from_the_others(name: str) -> None:
-    results = probe_results(kernel_set(name))
-    assert sets_that_give(results, arm64="arm64" in name) == (name,)
+    results = probe_results(name)
+    assert RESULTS[name] == tuple(zlib.crc32(np.ascontiguousarray(result)) for result in results)
+    assert recognition(results, arm64="arm64" in name).sets == (name,)
 
 
 def test_results_that_no_set_gives() -> None:
-    results = probe_results(kernel_set("xnnpack-2.3"))
-    results[0][3, 4] += 1
-    assert sets_that_give(results, arm64=False) == ()
+    results = probe_results("xnnpack-2.3")
+    results[2][5] ^= 1
+    assert recognition(results, arm64=False) == ((), "xnnpack-2.3", ("BATCH_MATMUL",))
 
 
-def test_the_interpreter_of_the_tests() -> None:
-    reference, default = sets_of_interpreter("reference"), sets_of_interpreter("default")
-    assert reference[0].startswith("reference-")
-    assert default[0].startswith("xnnpack-")
-    start = time.perf_counter()
-    assert sets_of_interpreter("reference") is reference  # kept for the process
-    assert time.perf_counter() - start < 0.1
+def test_a_delegate_that_takes_no_mean_is_no_set() -> None:
+    """As that of 1.0."""
+    results = probe_results("xnnpack-2.3")
+    results[3] = probe_results("reference-2.3")[3]
+    assert recognition(results, arm64=False).apart == ("MEAN",)
+
+
+def test_the_interpreter_of_the_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    reference, default = recognize("reference"), recognize("default")
+    assert reference.sets[0].startswith("reference-")
+    assert default.sets[0].startswith("xnnpack-")
+    monkeypatch.setattr(kernels, "_results", None)  # nothing runs again in a process
+    assert recognize("reference") is reference
 
 
 def test_an_interpreter_of_another_set_compares_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,9 +66,15 @@ def test_an_interpreter_of_another_set_compares_nothing(monkeypatch: pytest.Monk
     assert result.verdict == "nothing comparable"
     assert "reproduces reference-1.0" in result.reason
     assert "--kernel-set reference-2.3" in result.reason
-    assert tflq.verify(model, converted, seeds=1, resolver="reference").verdict == "differs"
-    monkeypatch.setattr(kernels, "sets_of_interpreter", lambda *_, **__: ())
-    assert "none of the kernel sets that are known" in mismatch(Exactness("reference-2.3", {}), "reference", 1)
+    other = tflq.convert(probe(), kernel_set="reference-1.0").data
+    assert tflq.verify(probe(), other, seeds=1, resolver="reference").verdict == "differs"
+    unknown = Recognition((), "reference-2.3", ("RELU", "MEAN"))
+    monkeypatch.setattr(kernels, "recognize", lambda *_, **__: unknown)
+    why = mismatch(Exactness("reference-2.3", {}), "reference", 1)
+    assert (
+        "none of the kernel sets that are known (in a probe it differs from reference-2.3, the nearest, in RELU, MEAN)"
+        in why
+    )
 
 
 def test_a_set_for_which_the_file_is_exact_will_do() -> None:

@@ -34,13 +34,11 @@ class C(Backend):
     runner = "tflq.tools.verify.compiled:CompiledRunner"
 
     def target(self, name: FilePath | None) -> Any:
-        """TOSA's rules without the limits of a device, with the floats of C."""
+        """TOSA's rules without the limits of a device."""
         super().target(name)
-        from dataclasses import replace
-
         from tflq.formats.tosa.rules import load_target
 
-        return replace(load_target(None), rounds_floats=True)
+        return load_target(None)
 
     def check_choices(self, choices: Mapping[str, Any]) -> None:
         from tflq.formats.c.names import identifier

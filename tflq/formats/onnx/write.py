@@ -60,9 +60,9 @@ def onnx_model(module: Module, function: int = 0) -> onnx.ModelProto:
         doc_string=module.description or "",
     )
     properties = graph.metadata()
-    for metadata in module.metadata or ():
-        if metadata.name == IN_FILE:
-            properties[IN_FILE] = metadata.buffer.data.tobytes().decode()
+    kernel_sets = module.metadata_of(IN_FILE)
+    if kernel_sets is not None:
+        properties[IN_FILE] = kernel_sets.decode()
     onnx.helper.set_model_props(model, properties)
     return model
 

@@ -52,6 +52,7 @@ from tflq.ir.types import (
     ui8,
     ui16,
 )
+from tflq.numerics.kernel_sets import IN_FILE
 
 UNSIGNED: Final = {i8: ui8, i16: ui16}
 _SIGNLESS: Final = {unsigned: plain for plain, unsigned in UNSIGNED.items()}
@@ -331,6 +332,9 @@ GRAPHS: Final = frozenset(
     a.key for kind in (CondIf, WhileLoop) for t in kind.traits if isinstance(t, Calls) for a in t.attributes
 )
 """Attributes that name a region in a file, a function by its index in the IR."""
+REGION: Final = f"{{}} {IN_FILE} {{}}"
+"""The name of the first region, which nothing refers to, with the metadata of kernel sets, for which TOSA has no place:
+a name and the metadata's text."""
 AS_1_0: Final = "write it as TOSA 1.0 has it"
 """The remedy for what a file has that the tosa form cannot hold."""
 MODES: Final = {"NEAREST_NEIGHBOR": "NEAREST", "BILINEAR": "BILINEAR"}

@@ -28,6 +28,7 @@ from tflq.formats.flatbuffer.structure import check
 from tflq.formats.tosa.operands import (
     AS_1_0,
     ELEMENTS,
+    REGION,
     UNSIGNED,
     Slot,
     StoredConstants,
@@ -40,9 +41,10 @@ from tflq.formats.tosa.operands import (
     slots,
     tensor_type,
 )
-from tflq.ir.core import Function, Location, Module, Op, Value, op_class
+from tflq.ir.core import Function, Location, Metadata, Module, Op, Value, op_class
 from tflq.ir.types import ScalarType, TensorType, i1, index
 from tflq.ir.verifier import verify
+from tflq.numerics.kernel_sets import IN_FILE
 
 Row = tuple[Mapping[str, Any], str]
 _VARIABLE: Final = {"VariableReadAttribute": "VARIABLE_READ", "VariableWriteAttribute": "VARIABLE_WRITE"}
@@ -353,6 +355,7 @@ class _Reader:
         self.source = source
         self.constants = StoredConstants(data)
         self.warnings: list[str] = []
+        self.metadata: list[Metadata] = []
         self.reasons: list[Reason] = []
 
     def module(self) -> Module:
@@ -376,7 +379,7 @@ class _Reader:
             for i, (name, initial) in enumerate(variables.items())
         ]
         functions[0].ops[:0] = declared
-        module = Module(functions, source=self.source)
+        module = Module(functions, metadata=self.metadata or None, source=self.source)
         module.warnings = self.warnings
         self._verify(module)
         return module
@@ -402,7 +405,8 @@ class _Reader:
         first: dict[str, int] = {}
         inner: dict[tuple[str, str], int] = {}
         for r, region in enumerate(self.graph["regions"] or ()):
-            members, name = region["blocks"] or (), region["name"] or ""
+            members, (name, _, text) = region["blocks"] or (), (region["name"] or "").partition(REGION.format("", ""))
+            self.metadata += [Metadata.of(IN_FILE, text.encode())] if text and not r else []
             if name in first:
                 raise InvalidModelError(f"regions[{r}].name", f"there is another region called '{name}'")
             first[name] = len(blocks)

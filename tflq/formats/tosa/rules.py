@@ -104,8 +104,7 @@ class Target:
 
     Profiles ("pro_int", "pro_fp"), extensions ("int16", "int4", "doubleround", ...) and level ("8k", "none").
 
-    `rules` are the tables of signatures and limits that the names refer to. `rounds_floats`: whether all operations on
-    floats round as IEEE 754 says, and CAST to integers halves to even, which TOSA does not.
+    `rules` are the tables of signatures and limits that the names refer to.
     """
 
     profiles: frozenset[str] = frozenset({"pro_int", "pro_fp"})
@@ -113,7 +112,6 @@ class Target:
     level: str = "8k"
     specification: str = "1.0"
     rules: Rules = field(default_factory=lambda: default_rules()[0], compare=False, repr=False)
-    rounds_floats: bool = False
 
     def has(self, name: str) -> bool:
         """Whether it has a profile or an extension."""

@@ -49,6 +49,7 @@ from tflq.ir.text.lexer import TOSA_CONSTANT
 from tflq.ir.text.print_types import type_text
 from tflq.ir.text.printer import standard_pieces
 from tflq.ir.types import BareType, ScalarType, Shape, TensorType, element_storage, i32, i64, named_scalar, scalar_type
+from tflq.numerics.kernel_sets import IN_FILE, Exactness
 
 _NOT_WRITTEN: Final = GRAPHS | {"input_range"}
 """Hints, and functions, which become regions."""
@@ -74,7 +75,9 @@ def mlir_pieces(module: Module, target: Target | None = None, *, function: int |
     part = Module([*reached(module, chosen).values()])
     needs = requirements(part, target)
     functions = [_function(module, module.functions[i], name) for i, name in chosen.items()]
-    yield from standard_pieces(Module(functions, info=_target_env(needs)), str(needs), _variables(part))
+    exactness = Exactness.read(module.metadata_of(IN_FILE))
+    comment = f"{needs}\n// kernels of {exactness.name}: {exactness}" if exactness else str(needs)
+    yield from standard_pieces(Module(functions, info=_target_env(needs)), comment, _variables(part))
 
 
 def _entries(module: Module) -> dict[int, str]:

@@ -3,7 +3,8 @@
 One region with one block per function: the entry's is "main", then the functions it reaches by COND_IF and WHILE_LOOP.
 Constants are CONST and CONST_SHAPE operators before their first use; equal compile-time-constant operands of a block
 are one. A variable is a tensor marked so, in every block. Constants stay the views they are. A size that is not known
-is -1, as tosa-opt writes it. Tensors are referred to by name, so names are unique in the whole file.
+is -1, as tosa-opt writes it. Tensors are referred to by name, so names are unique in the whole file. The name of the
+first region has the kernel sets that the file is exact for.
 """
 
 from __future__ import annotations
@@ -18,10 +19,11 @@ from tflq.base.errors import VerificationError
 from tflq.dialects.tosa.movement import Variable, VariableRead, VariableWrite
 from tflq.formats.flatbuffer.codec import ALIGNMENT, Encoder, Piece, Written, string_bytes, template
 from tflq.formats.flatbuffer.layout import TOSA
-from tflq.formats.tosa.operands import Constant, attribute_table, dtype, member, operands, packed, reached
+from tflq.formats.tosa.operands import REGION, Constant, attribute_table, dtype, member, operands, packed, reached
 from tflq.ir.core import Buffer, Function, Location, Module, Op, Value
 from tflq.ir.rewriting import attribute_key
 from tflq.ir.types import ScalarType, TensorType, i8, index
+from tflq.numerics.kernel_sets import IN_FILE
 
 LARGEST: Final = 2**31
 VARIABLE_OPERATORS: Final = frozenset({"VARIABLE_READ", "VARIABLE_WRITE"})
@@ -264,6 +266,7 @@ class _Writer:
         declared = module.main.once("variables", lambda: _declared(module)) if used else {}
         variables = {name: (start, names.free(name)) for name, start in declared.items() if name in used}
         self.blocks = {regions[i]: _Block(f, names, regions, variables) for i, f in functions.items()}
+        self.kernel_sets = module.metadata_of(IN_FILE)
         for block in self.blocks.values():
             block.fill(fetch if block.function is main else ())
         self.data: dict[_Data, Written] = {}
@@ -279,6 +282,8 @@ class _Writer:
                 self._written(elements)
         self._check_size()
         regions = [{"name": name, "blocks": [self._block(name, block)]} for name, block in self.blocks.items()]
+        if self.kernel_sets is not None:
+            regions[0]["name"] = REGION.format(regions[0]["name"], self.kernel_sets.decode())
         encoder.finish(encoder.table("TosaGraph", {"version": VERSION, "regions": regions}))
         self._check_size()
         return encoder.pieces()

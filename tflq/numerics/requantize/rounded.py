@@ -50,12 +50,13 @@ class Rounded(_InFloat32):
     @classmethod
     def of(cls, s: Scaling[Factor]) -> Self | None:
         """The form of a scaling by a factor in float32, clipped to the integers around the outer thresholds. None for
-        other factors, or where float32 does not hold these integers."""
+        other factors, or where float32 does not hold these integers and a number is added to them."""
         if (factor := _factor(s)) is None:
             return None
         low, high = factor.thresholds(np.asarray([s.levels.low + 1, s.levels.high]))
         ends = [np.clip(v, *s.accumulator.range) + factor.before for v in (low - 1, high)]
-        if max(int(np.abs(v).max()) for v in ends) >= _EXACT:
+        moved = factor.before or s.zero_in  # else the ends are what the kernel converts them to
+        if moved and max(int(np.abs(v).max()) for v in ends) >= _EXACT:
             return None
         return cls(factor.scale, ends[0].astype(np.float32), ends[1].astype(np.float32), factor)
 

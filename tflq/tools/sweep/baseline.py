@@ -8,11 +8,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, Required, TypedDict, cast, get_args
+from typing import Annotated, Any, Final, Literal, Required, TypedDict, get_args
 
 from tflq.base.documents import exactly, read_json
 from tflq.base.errors import OptionError, Reason
 from tflq.base.files import file_errors, replace_file, text_bytes
+from tflq.numerics.kernel_sets import DEFAULT as DEFAULT_SET
 from tflq.tools.sweep.fields import Amount, Count, PathCounts
 from tflq.tools.sweep.store import (
     ARTIFACTS,
@@ -117,15 +118,19 @@ def read_entries(place: Path) -> list[Entry]:
 
 
 def options_of(place: Path) -> dict[str, Any]:
-    """The options of the conversion that a baseline, or a sweep, was made with: those that differ from the default.
-    Errors as of `read_entries`."""
+    """The options of the conversion that a baseline, or a sweep, was made with: the kernel set, and those that differ
+    from the default. Errors as of `read_entries`."""
     if place.is_dir():
         return next(map(_options, read_results(place)), {})
-    return _document(place).get("options", {})
+    return {**_NAMED, **_document(place).get("options", {})}
 
 
 def _options(result: Result) -> dict[str, Any]:
-    return cast("dict[str, Any]", result["fingerprint"].get("convert", {}))
+    return {**_NAMED, **result["fingerprint"].get("convert", {})}
+
+
+_NAMED: Final = {"kernel_set": DEFAULT_SET}
+"""The set where no other is among the options."""
 
 
 class _Document(TypedDict, total=False):

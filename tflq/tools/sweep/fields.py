@@ -75,6 +75,7 @@ class Verified(_Verdict, total=False):
     skipped: list[str]
     interface: list[str]
     original_failures: list[str]
+    other_kernels: str
     failures: list[str]
 
 
@@ -84,6 +85,7 @@ class Summarized(_Verdict):
     skipped: list[str]
     interface: list[str]
     original_failures: list[str]
+    other_kernels: str
     failures: list[str]
     layers: Layers | None
 

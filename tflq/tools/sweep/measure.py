@@ -33,7 +33,7 @@ from tflq.tools.verify.runner import forked_ahead
 
 REPORT: Final = "report.json"
 """The report of the conversion, in the folder of a task."""
-COMPARING: Final = 3
+COMPARING: Final = 4
 """The version of comparing: the cache gives only what this one found."""
 VERIFYING_LISTED: Final = 50  # outputs, layers: the first of them
 
@@ -48,12 +48,13 @@ def verified(
 ) -> dict[str, Any]:
     """The status by verification, with its results.
 
-    `verification`: on generated inputs; `given`: on the user's; `xnnpack`: on generated ones with the interpreter's
-    default kernels (both models). `layers`: of a model that differs. `run_time`: of both models, if measured.
+    `verification`: on generated inputs; `given`: on the user's; both on the kernels of the set that the converted model
+    names. `xnnpack`: on generated ones with the interpreter's default kernels (both models). `layers`: of a model that
+    differs. `run_time`: of both models, if measured.
 
     original, converted: hashes of the content. batch: what the converted model has where the original's first dims are
-    open: then interfaces are not compared. The status is that of the reference kernels; the runs with the default
-    kernels only say how the two models differ there.
+    open: then interfaces are not compared. The status is that of the named kernels; `xnnpack` only says how the two
+    models differ there.
     """
     report = hashlib.sha256((folder / REPORT).read_bytes()).hexdigest()
     options = json.dumps(by_content(task.settings.convert), sort_keys=True)
@@ -140,6 +141,7 @@ class _Verifier:
                     **self._same,
                     **options,
                 ),
+                on_named_kernels="resolver" not in options,
             )
 
     def _keep(self, name: str, done: list[Verification]) -> None:
@@ -173,6 +175,7 @@ def _short(done: list[Verification]) -> dict[str, Any]:
         "outputs": outputs[:VERIFYING_LISTED],
         "interface": [text for verification in done for text in verification.interface],
         "original_failures": [text.lstrip(":, ") for text in of_original],
+        "other_kernels": next((v.other_kernels for v in done if v.other_kernels), ""),
         "failures": [text.lstrip(":, ") for text in failures],
         "uncompared": every("uncompared"),
         "operands": every("operands"),
@@ -214,6 +217,8 @@ def layers_of(done: list[Verification]) -> dict[str, Any] | None:
 def _status(parts: list[dict[str, Any]]) -> dict[str, Any]:
     """Status and cause of what verifications found."""
     for part in parts:
+        if part["other_kernels"]:
+            return {"status": "incomparable", "why": part["other_kernels"]}
         if part["original_failures"]:
             return {"status": "original-fails", "why": part["original_failures"][0]}
         for failure in part["failures"]:

@@ -34,7 +34,7 @@ _WORDS: Final[Mapping[str, str]] = {
     "tflq": "tflq",
     "commit": "tflq's commit",
     "interpreter": "the interpreter",
-    "resolver": "the kernels",
+    "kernel_set": "--kernel-set",
     "tosa": "the TOSA reference model",
     "numpy": "numpy",
     "python": "Python",
@@ -54,7 +54,8 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any], free: Collect
     changes = []
     for part in ("settings", "fingerprint"):
         a, b = before.get(part, {}), now.get(part, {})
-        changes += other_options(a, b, {*free, "convert"}) + other_options(a.get("convert", {}), b.get("convert", {}))
+        changes += other_options(a, b, {*free, "convert"})
+        changes += other_options(a.get("convert", {}), b.get("convert", {}), {"kernel_set"})
     return changes
 
 

@@ -139,7 +139,7 @@ def sweep(
     marks = fingerprint(plan.settings)
     if plan.baseline is not None:
         read_entries(plan.baseline)
-        _check_options(plan.baseline, marks["convert"])
+        _check_options(plan.baseline, {"kernel_set": marks["kernel_set"], **marks["convert"]})
     make = executor or _executor(plan)
     who = observer or Silent()
     with closing(Store(plan.folder)) as store:

@@ -28,6 +28,7 @@ from tflq.base.caches import DiskCache
 from tflq.base.documents import DocumentError, parse_json
 from tflq.base.files import PACKAGE, file_errors
 from tflq.base.version import __version__
+from tflq.numerics.kernel_sets import DEFAULT as DEFAULT_SET
 from tflq.tools.verify.worker import receive, send
 
 How = Literal["answer", "error", "timeout", "memory", "signal", "exit"]
@@ -165,14 +166,14 @@ MACHINE = ("cpu", "platform", "python")
 
 
 def fingerprint(settings: Settings) -> dict[str, Any]:
-    """tflq's version and commit ("" outside a checkout), interpreter, resolver, CPU, seeds and the like."""
+    """tflq's version and commit ("" outside a checkout), interpreter, kernel set, CPU, seeds and the like."""
     from tflq.tools.verify.runner import interpreter_name
 
     return {
         "tflq": __version__,
         "commit": _commit(),
         "interpreter": interpreter_name(),
-        "resolver": "reference",
+        "kernel_set": settings.convert.get("kernel_set", DEFAULT_SET),
         "tosa": _version("tosa-tools"),
         "numpy": _version("numpy"),
         "python": platform.python_version(),
@@ -309,6 +310,7 @@ Status = Literal[
     "differs",  # the converted model gives something else, or does not run
     "refused",  # it cannot be converted as asked: `reasons` says why
     "invalid",  # not a valid model
+    "incomparable",  # converted, but the interpreter has other kernels than the result reproduces
     "original-fails",  # converted, but the interpreter does not run the original: nothing to compare with
     "unavailable",  # the model could not be had
     "checksum",  # the model is another one than was pinned

@@ -167,9 +167,8 @@ class _Comparison:
         exactness = self._options.exactness
         if exactness is None or not isinstance(a, TfliteRunner):
             return False
-        why = mismatch(exactness, self._options.resolver, self._options.timeout, beside=a)
-        self.result.incomparable += [why] if why else []
-        return bool(why)
+        self.result.other_kernels = mismatch(exactness, self._options.resolver, self._options.timeout, beside=a)
+        return bool(self.result.other_kernels)
 
     def _open_cut(self, cut: Cut) -> AnyRunner:
         """The original up to a cut."""

@@ -282,6 +282,7 @@ class Verification:
         inexact: Why the other model can differ on other inputs, where it says so itself. Then it is never `equal`.
         incomparable: Why the original, by name, has no results to compare with: it could not be opened, aborted or took
             too long.
+        other_kernels: Why the original runs on other kernels than the other model reproduces. Then nothing is compared.
         uncompared: Signatures that are not compared, and why.
         operands: Operands of post-processing operators, which drop most of what they read, compared on all inputs.
 
@@ -311,6 +312,7 @@ class Verification:
     time: list[RunTime] | None = None
     inexact: str = ""
     incomparable: list[str] = field(default_factory=list)
+    other_kernels: str = ""
     uncompared: list[Uncompared] = field(default_factory=list)
     operands: list[Divergence] = field(default_factory=list)
 
@@ -343,7 +345,7 @@ class Verification:
         if self.verdict != "nothing comparable":
             return ""
         skipped = [f"{self.a}: the original does not run: {run.skipped}" for run in self.runs if run.skipped]
-        reasons = [*self.incomparable, *skipped, *map(str, self.uncompared)]
+        reasons = [*filter(None, [self.other_kernels]), *self.incomparable, *skipped, *map(str, self.uncompared)]
         return reasons[0] if reasons else "the original has no outputs, or there are no inputs to run on"
 
     @property
@@ -383,6 +385,7 @@ class Verification:
             "reason": self.reason,
             "failures": self.failures,
             "incomparable": self.incomparable,
+            "other_kernels": self.other_kernels,
             "uncompared": [each.to_json() for each in self.uncompared],
             "interface": self.interface,
             "outputs": outputs,

@@ -231,14 +231,25 @@ def _scaled(op: RescaleFloat, t: Tosa) -> Value:
         rescaled = _by_rescale(x, factor, lows, highs, least, most, t, to, zero)
         if rescaled is not None:
             return rescaled
-    if isinstance(factor, Float32) and t.target.rounds_floats:
-        return _by_floats(x, factor, lows, highs, t, to, zero)
-    if not isinstance(factor, Float64):
+    if isinstance(factor, Float64):
+        return _by_comparison(x, factor.scale, max(-lows, highs), least, most, t, to, zero)
+    if not isinstance(factor, Float32) or not t.target.has("pro_fp"):
         raise Refused(
-            "no RESCALE is proven equal to a product in float32",
+            "no RESCALE is proven equal to a product in float32, and the target lacks the profile pro_fp",
             "convert it for another kernel set, or to TFLite or ONNX",
         )
-    return _by_comparison(x, factor.scale, max(-lows, highs), least, most, t, to, zero)
+    return _in_float32(x, factor, lows, highs, t, to, zero)
+
+
+def _in_float32(x: Value, factor: Float32, lows: int, highs: int, t: Tosa, to: ScalarType, zero: int) -> Value:
+    """CAST, MUL, CLAMP, CAST: as the kernel computes. CAST rounds to the nearest number, and halves to even."""
+    number = t.cast(t.add(x, t.constant(factor.before)) if factor.before else x, f32)
+    number = t.mul(number, t.constant(factor.scale[0] if factor.scale.size == 1 else factor.scale, f32))
+    if factor.after is not None:
+        number = t.add(number, t.constant(factor.after, f32))
+    number = t.clamp(number, lows + factor.zero_out, highs + factor.zero_out)
+    stored, moved = t.cast(number, i32), zero - factor.zero_out
+    return t.cast(t.add(stored, t.constant(moved)) if moved else stored, to)
 
 
 def _coarse(x: Value, scale: np.ndarray, least: int, most: int, t: Tosa) -> tuple[Value, np.ndarray, int, int]:
@@ -286,16 +297,6 @@ def _by_rescale(
     if (fit.factor != 1).any():
         x = t.mul(x, constant_row(t, fit.factor))
     return emit_rescale(t, x, fit.multiplier, fit.shift, to, output_zp=zero)
-
-
-def _by_floats(x: Value, factor: Float32, lows: int, highs: int, t: Tosa, to: ScalarType, zero: int) -> Value:
-    """The operations of the kernel one by one; CAST rounds as it does."""
-    moved = 0 if factor.after is None else factor.zero_out
-    x = t.add(x, t.constant(factor.before)) if factor.before else x
-    y = t.mul(t.cast(x, f32), t.constant(factor.scale, f32))
-    y = y if factor.after is None else t.add(y, t.constant(factor.after, f32))
-    whole = t.clamp(t.cast(y, i32), lows + moved, highs + moved)
-    return t.cast(t.add(whole, t.constant(zero - moved)), to)
 
 
 def _by_comparison(
