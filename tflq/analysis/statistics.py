@@ -142,8 +142,8 @@ class Joining:
         return self._points is not None
 
     def add(self, part: Statistics, path: FilePath = "") -> None:
-        """Adds a run. OptionError names a point that it has and another one has not, or that is of another model, and
-        the file that the run is from."""
+        """Adds a run. OptionError names a point that it has and another one has not, or that is of another model. path:
+        the file that the run is from, for messages."""
         if self._points is None:
             self._points = {key: _Sum(key, point.digest) for key, point in part.points.items()}
         if different := self._points.keys() ^ part.points.keys():

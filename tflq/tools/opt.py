@@ -80,7 +80,7 @@ def described(kind: type[Pass]) -> tuple[str, str]:
 
 
 def _form(option: str, kind: str) -> str:
-    """What stands behind the `=` of an option; "" if text cannot state it."""
+    """Form of an option's value; "" if text cannot state it."""
     if option in READERS:
         return _FORMS.get(option, "NAME|PATH")
     if words := _words(kind):
@@ -180,7 +180,7 @@ _FORMS: Final = {
     "cut.tensors": "TENSOR;...",
     "tabulate.worth": "kernels|tosa",
 }
-"""How those are written that are not targets."""
+"""Forms of the values of those that are not targets."""
 
 
 @dataclass(frozen=True)

@@ -97,7 +97,7 @@ def test_a_baseline_has_no_counts_that_no_sweep_has(tmp_path: Path, field: dict[
 
 
 def test_a_result_that_is_there_twice_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    document = {"settings": {}, "fingerprint": {}, "sources": [], "jobs": []}
+    document: dict[str, object] = {"settings": {}, "fingerprint": {}, "sources": [], "jobs": []}
     (tmp_path / "sweep.json").write_text(json.dumps({"format": "tflq.sweep", "version": 1, **document}))
     (tmp_path / "results.jsonl").write_text((json.dumps(passing(0)) + "\n") * 2)
     for line in (["merge", str(tmp_path), "-o", str(tmp_path / "out")], ["page", str(tmp_path)]):

@@ -1,8 +1,8 @@
 """Rows of the coverage table, which the user's cache holds for each target.
 
-A table takes half a minute to a minute of a core, for two thousand small models of 10 to 30 milliseconds each: 38 s of
-CPU for the default target, 64 s for TOSA. Its key has the
-version of tflq, the target's text, and path, size and time of each file that the engine is read from.
+A table takes half a minute to a minute of a core: 38 s for the default target, 64 s for TOSA. It has two thousand
+small models of 10 to 30 milliseconds each. Its key has the version of tflq, the target's text, and path, size and time
+of each file that the engine is read from.
 """
 
 from __future__ import annotations

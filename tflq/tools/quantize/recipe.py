@@ -165,8 +165,8 @@ def _rule(table: Any, where: str, at: Rule, default: Settings) -> Rule:
         if key not in known:
             raise at.error(f"{where}: '{key}' is not a key of a rule", choices(key, known), key)
         if key != "blocks" and (not isinstance(value, str) or not value):
-            what = "is empty" if value == "" else "is not a text"
-            raise at.error(f"{where}: {key} = {value!r} {what}", f'write it in quotes: {key} = "..."', value)
+            fault = "is empty" if value == "" else "is not a text"
+            raise at.error(f"{where}: {key} = {value!r} {fault}", f'write it in quotes: {key} = "..."', value)
     if not _WHERE.keys() & table.keys():
         raise at.error(f"{where} does not say of which operators it is", f"give {', '.join(_WHERE)}, or several")
     if not set(_WHAT) & table.keys():
