@@ -93,6 +93,6 @@ def test_a_result_with_other_weights_is_a_source_again(tmp_path: Path, source: A
 def test_gptq_rounds_weights_of_float16(tmp_path: Path) -> None:
     model = written(tmp_path, halves(net()))
     rows = tflq.quantize(
-        model, scheme="weight-only", weights="int4", weight_range="gptq", calibration=list(samples(40))
+        model, scheme="weight-only", weights="int4", weight_method="gptq", calibration=list(samples(40))
     ).rows
     assert all("gptq" in row.note and "is for" not in row.note for row in rows if row.quantized)

@@ -85,8 +85,8 @@ def test_weights_of_which_no_kernel_takes_4_bits_have_8(name: str, operator: str
 @pytest.mark.parametrize("scheme", ["weight-only", "dynamic"])
 def test_other_ranges_are_nearer_with_4_bits(model: Path, scheme: str) -> None:
     plain = noise(model, scheme=scheme)
-    assert noise(model, scheme=scheme, weight_range="octav") > plain + 0.4
-    assert noise(model, scheme=scheme, weight_range="mse") > plain + 0.4
+    assert noise(model, scheme=scheme, weight_method="octav") > plain + 0.4
+    assert noise(model, scheme=scheme, weight_method="mse") > plain + 0.4
 
 
 def test_blocks_have_scales_of_their_own_and_activations_apart(model: Path) -> None:
@@ -114,7 +114,7 @@ def test_choices_that_no_kernel_has(model: Path) -> None:
         ({"scheme": "int8"}, "scheme 'int8' has no choice of weights"),
         ({"scheme": "weight-only", "blocks": 32}, "blocks only of int4, with scheme dynamic"),
         ({"scheme": "dynamic", "blocks": 48}, "blocks=48 is not known"),
-        ({"scheme": "dynamic", "weight_range": "max"}, "weight_range='max' is not known"),
+        ({"scheme": "dynamic", "weight_method": "max"}, "weight_method='max' is not known"),
     ):
         with pytest.raises(OptionError, match=what):
             quantized(model, **options)
@@ -127,7 +127,7 @@ def uncorrelated(count: int) -> list[np.ndarray]:
 @pytest.mark.parametrize("scheme", ["weight-only", "dynamic"])
 def test_weights_rounded_by_products_are_nearer(model: Path, scheme: str) -> None:
     samples, ratios = factors(500), []
-    for options in ({}, {"weight_range": "gptq", "calibration": samples[:400]}):
+    for options in ({}, {"weight_method": "gptq", "calibration": samples[:400]}):
         result = quantized(model, scheme=scheme, **options)
         ratios.append(signal_to_noise(model, model.with_name("quantized.tflite"), samples[400:]))
     assert ratios[1] > ratios[0] + 2
@@ -136,24 +136,24 @@ def test_weights_rounded_by_products_are_nearer(model: Path, scheme: str) -> Non
 
 def test_products_are_kept_only_where_they_are_better_on_samples_held_back(model: Path) -> None:
     """Of inputs of which nothing follows for others, what few samples show is chance."""
-    result = quantized(model, scheme="weight-only", weight_range="gptq", calibration=uncorrelated(40))
+    result = quantized(model, scheme="weight-only", weight_method="gptq", calibration=uncorrelated(40))
     assert result.rows[0].note == NOT_BETTER
-    plain = quantized(model, scheme="weight-only")
+    plain = quantized(model, scheme="weight-only", weight_method="mse")
     first, second = (weights_of(each.module)[0].array for each in (result, plain))
     np.testing.assert_array_equal(first, second)
     assert f"fully_connected: {NOT_BETTER}" in result.summary()
 
 
 def test_a_rule_rounds_by_products_in_a_network_with_static_ranges(model: Path) -> None:
-    rule = {"name": "h", "scheme": "weight-only", "weights": "int4", "weight_range": "gptq"}
+    rule = {"name": "h", "scheme": "weight-only", "weights": "int4", "weight_method": "gptq"}
     path = model.with_name("mixed.tflite")
     result = tflq.quantize(model, path, calibration=factors(400), recipe=[rule])
     assert [(row.quantized, row.note) for row in result.rows] == [(True, ROUNDED_BY_GPTQ), (True, "")]
-    assert quantized(model, scheme="weight-only", weight_range="gptq", calibration=factors(2)).rows[0].note
+    assert quantized(model, scheme="weight-only", weight_method="gptq", calibration=factors(2)).rows[0].note
 
 
 def test_a_near_network_is_judged_by_samples_that_weights_were_not_rounded_by(model: Path) -> None:
-    given = {"scheme": "weight-only", "weight_range": "gptq", "calibration": factors(100), "min_snr": 1}
+    given = {"scheme": "weight-only", "weight_method": "gptq", "calibration": factors(100), "min_snr": 1}
     search = quantized(model, **given).search
     assert search is not None
     assert (search.calibrated, search.judged) == (75, 25)
@@ -175,7 +175,7 @@ def test_samples_that_weights_are_rounded_by_are_not_held(model: Path) -> None:
                 most = max(most, len(held))
                 yield array
 
-    result = quantized(model, scheme="weight-only", weight_range="gptq", calibration=Made())
+    result = quantized(model, scheme="weight-only", weight_method="gptq", calibration=Made())
     assert result.decibels is not None
     assert 0 < most < 300
 
@@ -187,7 +187,7 @@ def test_products_need_samples_and_one_scale_per_channel(model: Path) -> None:
         ({"scheme": "weight-only", "calibration": factors(1)}, "1 samples are too few"),
     ):
         with pytest.raises(OptionError, match=what):
-            quantized(model, weight_range="gptq", **options)
+            quantized(model, weight_method="gptq", **options)
 
 
 def pointwise(stride: int) -> Module:
@@ -214,5 +214,5 @@ def test_moments_are_of_what_is_multiplied(tmp_path: Path) -> None:
     for made, part in zip(next(iter(found.values())), (samples[:6], samples[6:]), strict=True):
         rows = np.stack(part)[:, 0, ::2, ::2].reshape(-1, 4).astype(np.float64)
         np.testing.assert_allclose(made, rows.T @ rows, rtol=1e-12)
-    result = quantized(path, scheme="weight-only", weight_range="gptq", calibration=samples)
+    result = quantized(path, scheme="weight-only", weight_method="gptq", calibration=samples)
     assert result.rows[1].note == NOT_SEEN

@@ -160,6 +160,7 @@ def quantize(
             moments = _moments(source, calibration) if min_snr is None else {}
         if reconstructs(rules, default):
             calibration = _samples(source, calibration, images, "weights are reconstructed on samples")
+            _check_enough(calibration)
         if min_snr is not None:
             samples = _samples(source, calibration, images, "how near the outputs are is measured on samples")
             network, search = _near(work, rules, listed, samples, min_snr, metric)
@@ -281,7 +282,12 @@ def _statistics(
 
 def _moments(source: FilePath, samples: Span) -> Placed:
     """The moments of the numbers that weights are multiplied with. OptionError if no samples could be held back."""
+    _check_enough(samples)
+    return moments_of(source, samples)
+
+
+def _check_enough(samples: Span) -> None:
+    """OptionError if no samples could be held back."""
     if len(samples) < 2:
         what = f"{len(samples)} samples are too few to round weights by some and judge by others"
         raise OptionError(Reason(what, value=len(samples), remedy="give two at least"))
-    return moments_of(source, samples)
