@@ -116,13 +116,13 @@ def main() -> None:
             if shows(model, source, options, layers=True):
                 raise SystemExit(f"{model} differs without a fault")
         kinds = cycle(KINDS)
-        for number in range(options.count):
-            model = options.models[number % len(options.models)]
+        for _ in range(options.count):
+            model = rng.choice(options.models)
             source, text = texts[model]
             known = places(text)
             kind = next(kind for kind in kinds if known[kind])
             each = fault(text, kind, rng.choice(known[kind]), rng)
-            bad = Path(folder, f"bad{number % len(options.models)}.c")
+            bad = source.with_name(source.name.replace("m", "bad"))
             bad.write_text(text[: each.start] + each.number + text[each.end :])
             planted[kind] += 1
             if shows(source, bad, options, layers=False):

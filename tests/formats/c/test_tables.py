@@ -48,6 +48,18 @@ def test_thresholds_say_their_scale(scale: float, first: int) -> None:
     assert thresholds_of(const(table, f32)) is None
 
 
+def test_tiny_entries_have_a_tiny_scale() -> None:
+    """Of the scales near the estimate some are below 0, and are passed over."""
+    steps = np.arange(-700, 700) * np.float32(1e-45)
+    assert thresholds_of(const(steps.astype(np.float32), f32)) == (float(np.float32(1e-45)), -700)
+
+
+def test_a_scale_below_zero_is_refused() -> None:
+    x, y = argument((7,), f32), argument((7,), UniformQuantizedType.of(i16, -0.0, 0), "y")
+    with pytest.raises(tflq.TflqError, match=r"scale"):
+        tflq.convert(one_op("tfl.quantize", [x], [y], {}), format="c")
+
+
 @need_compiler
 @pytest.mark.parametrize(("scale", "zero"), [(0.0004, 0), (1 / 128, 0), (0.0031, -7)])
 def test_quantization_to_int16_has_no_table(scale: float, zero: int, tmp_path: Path) -> None:

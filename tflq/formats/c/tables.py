@@ -49,6 +49,6 @@ def thresholds_of(table: Value) -> tuple[float, int] | None:
     end = -1 if abs(levels[-1]) > abs(first) else 0
     near = float_steps(np.float32(wide[end] / (levels[end] - 0.5)).reshape(1))
     for scale in from_steps(near + np.arange(-_NEAR, _NEAR + 1)):
-        if np.array_equal(quantize_thresholds(scale, levels), array):
+        if scale > 0 and np.array_equal(quantize_thresholds(scale, levels), array):
             return float(scale), first
     return None

@@ -184,6 +184,11 @@ def quantize(op: Qcast, t: Tosa) -> Value:
         raise Refused(f"TOSA computes no tensor of {storage}")
     scale, zero = parameters(target.type)
     low, high = target.type.element.storage_min, target.type.element.storage_max  # type: ignore[union-attr]
+    if np.signbit(scale).any():
+        raise Refused(
+            f"'{target.name}' has the scale {scale[np.signbit(scale)][0]}, of which TOSA has no quotient",
+            "make it positive",
+        )
     x = t.value(op.input)
     rounding = op.rounding or "half_even"
     if storage is i32 and rounding != "half_away":
