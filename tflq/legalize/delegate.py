@@ -58,8 +58,8 @@ def _more_words(op: Conv2D | DepthwiseConv2D | FullyConnected | TransposeConv) -
     else:
         channels, declared = filters[0], op.quantized_bias_type
         connected = isinstance(op, FullyConnected) and _weights(op).type.storage is not i16
-        unsaid = connected and op.bias is None and declared != "INT64"
-        words += ["with sums of i32"] if declared == "INT32" or unsaid else []
+        undeclared = connected and op.bias is None and declared != "INT64"
+        words += ["with sums of i32"] if declared == "INT32" or undeclared else []
     if isinstance(op, Conv2D) and (op.input.type.shape or filters)[3] in (None, filters[3]):
         words.append("without groups")
     return [*words, "with 8 channels or more"] if channels is None or channels >= 8 else words

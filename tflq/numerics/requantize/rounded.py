@@ -55,8 +55,8 @@ class Rounded(_InFloat32):
             return None
         low, high = factor.thresholds(np.asarray([s.levels.low + 1, s.levels.high]))
         ends = [np.clip(v, *s.accumulator.range) + factor.before for v in (low - 1, high)]
-        moved = factor.before or s.zero_in  # else the ends are what the kernel converts them to
-        if moved and max(int(np.abs(v).max()) for v in ends) >= _EXACT:
+        offset = factor.before or s.zero_in  # else the ends are what the kernel converts them to
+        if offset and max(int(np.abs(v).max()) for v in ends) >= _EXACT:
             return None
         return cls(factor.scale, ends[0].astype(np.float32), ends[1].astype(np.float32), factor)
 

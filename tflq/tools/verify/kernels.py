@@ -173,11 +173,11 @@ def _results(resolver: Resolver, timeout: float, beside: TfliteRunner | None) ->
 def recognition(results: Sequence[np.ndarray], *, arm64: bool) -> Recognition:
     """The sets whose probe has these results. Sets that differ in operators whose arithmetic is not known here are told
     apart by the machine."""
-    found = [zlib.crc32(np.ascontiguousarray(result)) for result in results]
+    sums = [zlib.crc32(np.ascontiguousarray(result)) for result in results]
     apart = {
         name: tuple(
             each.name.removeprefix("tfl.").upper()
-            for each, want, result in zip(_PROBED, wanted, found, strict=True)
+            for each, want, result in zip(_PROBED, wanted, sums, strict=True)
             if want != result
         )
         for name, wanted in RESULTS.items()

@@ -248,8 +248,8 @@ def _in_float32(x: Value, factor: Float32, lows: int, highs: int, t: Tosa, to: S
     if factor.after is not None:
         number = t.add(number, t.constant(factor.after, f32))
     number = t.clamp(number, lows + factor.zero_out, highs + factor.zero_out)
-    stored, moved = t.cast(number, i32), zero - factor.zero_out
-    return t.cast(t.add(stored, t.constant(moved)) if moved else stored, to)
+    stored, offset = t.cast(number, i32), zero - factor.zero_out
+    return t.cast(t.add(stored, t.constant(offset)) if offset else stored, to)
 
 
 def _coarse(x: Value, scale: np.ndarray, least: int, most: int, t: Tosa) -> tuple[Value, np.ndarray, int, int]:
