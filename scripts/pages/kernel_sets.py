@@ -173,5 +173,5 @@ def page() -> str:
     """The page with both tables as they are now."""
     text = PAGE.read_text(encoding="utf-8")
     for head, made in ((HEAD, table), (INEXACT, unknown)):
-        text = re.sub(re.escape(head) + r"(\|.*\n)*", lambda _, made=made: made(), text)
+        text = re.sub(re.escape(head) + r"(\|.*\n)*", made().replace("\\", r"\\"), text)
     return text

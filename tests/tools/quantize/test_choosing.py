@@ -47,7 +47,7 @@ def test_methods_that_are_stated_stay(tmp_path: Path) -> None:
         {"calibration": data, "recipe": [rule]},
         {"calibration": iter(data)},
     ):
-        result = tflq.quantize(model, **options)  # type: ignore[arg-type]
+        result = tflq.quantize(model, **options)
         assert not result.trials
         assert tflq.write(result.module) == tflq.write(plain.module)
     assert not tflq.quantize(model, calibration=data[:7]).trials

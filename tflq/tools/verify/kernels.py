@@ -104,7 +104,7 @@ def probe() -> bytes:
     inputs, results, ops = [], [], []
     for number, each in enumerate(_PROBED):
         x, y = (Value(TensorType(shape, e), f"{name}{number}") for name, (e, shape) in (("x", each.x), ("y", each.y)))
-        operands = [x]
+        operands: list[Value | None] = [x]
         if each.weights is not None:
             element, shape = each.weights
             operands.append(_constant(_WEIGHTS.reshape(shape), element, f"w{number}"))
@@ -173,7 +173,7 @@ def _results(resolver: Resolver, timeout: float, beside: TfliteRunner | None) ->
 def recognition(results: Sequence[np.ndarray], *, arm64: bool) -> Recognition:
     """The sets whose probe has these results. Sets that differ in operators whose arithmetic is not known here are told
     apart by the machine."""
-    sums = [zlib.crc32(np.ascontiguousarray(result)) for result in results]
+    sums = [zlib.crc32(result.tobytes()) for result in results]
     apart = {
         name: tuple(
             each.name.removeprefix("tfl.").upper()

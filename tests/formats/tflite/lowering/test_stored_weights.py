@@ -36,9 +36,9 @@ def layer(kind: str, storage: ScalarType, numbers: np.ndarray, zero: int, batch:
     b, x = Builder(), argument((batch, 4, 3, DEPTH), storage, "x")
     weights, bias = b.constant(numbers.reshape(SHAPES[kind]), storage), b.constant(np.arange(DEPTH) * 7 - 50)
     depthwise = kind == "depthwise_conv_2d"
-    options = {"depthwise": depthwise, "pad": PAD if depthwise else (0, 0, 0, 0)}
-    points = {"input_zp": storage.minimum + 120, "weight_zp": zero}
-    sums = b.conv2d(x, weights, bias, (batch, 4, 3, DEPTH), **options, **points)
+    pad, least = PAD if depthwise else (0, 0, 0, 0), storage.minimum + 120
+    shape = (batch, 4, 3, DEPTH)
+    sums = b.conv2d(x, weights, bias, shape, depthwise=depthwise, pad=pad, input_zp=least, weight_zp=zero)
     scales = quantize_multipliers(np.linspace(0.4, 1.3, DEPTH) * 0.004)
     result = b.rescale(sums, scales, storage, output_zp=storage.minimum + 100)
     result.name = "result"
