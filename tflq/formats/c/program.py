@@ -103,7 +103,7 @@ class Program:
 
 
 def _words(keys: Iterable[str]) -> list[str]:
-    """What stands behind the name in the symbols of each entry. As macros, no two are alike."""
+    """A word for the symbols of each entry, behind the name. As macros, no two are alike."""
     words: dict[str, str] = {}
     for key in keys:
         word = f"_{identifier(None, key)}"

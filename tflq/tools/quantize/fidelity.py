@@ -321,8 +321,8 @@ def _together(
     if high < len(alone):
         return values[high], [replace(step, value=values[high], kept=True) for step in alone[:high]]
     nearest, everything = max([nearest, *values.values()]), measure([_of_name(step.tensor) for step in alone])
-    asked = f"and {least:g}{unit} is asked for"
-    what = f"the outputs come no nearer than {nearest:.2f}{unit} with an operator quantized, {asked}"
+    wanted = f"and {least:g}{unit} is asked for"
+    what = f"the outputs come no nearer than {nearest:.2f}{unit} with an operator quantized, {wanted}"
     if everything < least:
         what += f"; with all operators in float they come to {everything:.2f}{unit}"
     else:

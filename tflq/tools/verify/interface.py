@@ -159,7 +159,7 @@ def function_number(module: Module, key: str) -> int:
 
 
 def align(model: TfliteRunner, file: FileRunner) -> tuple[list[str], list[str]]:
-    """Gives each entry of a file the key, names and order of the model's entry with the same tensors, and that entry
+    """Gives each entry of a file the key, names and order of the model's entry with the same tensors. That entry gets
     the shapes of the file. Returns the keys, and a sentence per difference of the interfaces.
     """
     keys: list[str] = []
