@@ -57,12 +57,13 @@ def onnx_model(path: FilePath, *, data: bool = True) -> Any:
     """An ONNX file as `onnx.ModelProto`. data: with constants that are in files beside it. InvalidModelError for what
     is no ONNX file; ImportError without the package `onnx`."""
     import onnx
-    from google.protobuf.message import DecodeError
 
     try:
         model = onnx.load(path, load_external_data=data)
         why = "" if model.HasField("graph") else "it has no graph"
-    except DecodeError as error:
+    except Exception as error:
+        if type(error).__name__ != "DecodeError":  # of protobuf, which comes with onnx
+            raise
         why = str(error)
     if why:
         hint = "was it written, or downloaded, to the end?"
