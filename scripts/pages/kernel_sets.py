@@ -172,6 +172,6 @@ def unknown() -> str:
 def page() -> str:
     """The page with both tables as they are now."""
     text = PAGE.read_text(encoding="utf-8")
-    for head, made in ((HEAD, table), (INEXACT, unknown)):
-        text = re.sub(re.escape(head) + r"(\|.*\n)*", made().replace("\\", r"\\"), text)
+    for head, rows in ((HEAD, table()), (INEXACT, unknown())):
+        text = re.sub(re.escape(head) + r"(\|.*\n)*", rows, text)
     return text
