@@ -150,9 +150,11 @@ def _search(task: _Task, result: Falling, channels: np.ndarray) -> bool:
 
 
 def _first(task: _Task, result: Falling, channels: np.ndarray) -> tuple[np.ndarray, np.ndarray, Steps] | None:
-    """Fills `result` where the line of the nearest m through the middle of all thresholds is proven. Answers the other
-    channels, the room of each, float64, and their nearest steps. None if a channel has no line, as where thresholds
-    jump at zero."""
+    """Fills `result` where the line of the nearest m through the middle of all thresholds is proven.
+
+    Answers the other channels, the room of each, float64, and their nearest steps. None if a channel has no line, as
+    where thresholds jump at zero.
+    """
     left, width, nearest = [np.zeros(0, np.int64)], [np.zeros(0)], []
     for block in blocks(channels.size):
         some = task.of_channels(channels[block])

@@ -114,8 +114,8 @@ class _Task(NamedTuple):
 
 
 class _Both(NamedTuple):
-    """Both sides of thresholds. near: those that decide about lines. steps: all of them. parts: the least and the
-    greatest part of a level by which their accumulators are beyond a line through 0, float64 [2, C]."""
+    """Both sides of thresholds: `near`, of those that decide about lines, and `steps`, of all. `parts`: the least and
+    the greatest part of a level that accumulators are beyond a line through 0, float64 [2, C]."""
 
     near: Steps
     steps: Steps

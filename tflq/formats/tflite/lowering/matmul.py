@@ -312,7 +312,7 @@ def _products(y: Value, zero_point: int, depth: int, low: int, high: int) -> lis
     bounds = []
     for ends in float_ranges(y.type.storage, zero_point):
         products = [0, *(a * b for a in (low, high) for b in ends)]
-        most, least = (np.full((1, depth), float(v)) for v in (max(products), min(products)))
+        most, least = (np.full((1, depth), v, np.float64) for v in (max(products), min(products)))
         bounds.append(ProductBounds(most, least, 0, 1))
     return bounds
 
