@@ -8,6 +8,7 @@ chosen is then made of all samples.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -73,7 +74,7 @@ def corrected_network(work: Work, network: Network, samples: Span) -> Network:
     from tflq.tools.quantize.correction.correcting import corrected
 
     try:
-        result = corrected(work.source, network.data, samples)
+        result = corrected(os.fspath(work.source), network.data, samples)
     except TflqError as error:
         log(WARNING, "biases are not corrected: %s", error)
         return network
@@ -85,7 +86,7 @@ def reconstructed_network(work: Work, rules: Sequence[Rule], network: Network, s
     from tflq.tools.quantize.correction.correcting import corrected
 
     tensors = Choices(read(work.source), rules, work.default).reconstructed()
-    result = corrected(work.source, network.data, samples, weights=True, tensors=tensors)
+    result = corrected(os.fspath(work.source), network.data, samples, weights=True, tensors=tensors)
     rows = tuple(replace(row, note=_note(row.note, *result.outputs.get(row.tensor, (0, 0)))) for row in network.rows)
     return network._replace(module=read(result.data), data=result.data, rows=rows)
 

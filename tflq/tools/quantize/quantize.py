@@ -255,15 +255,13 @@ def _listed(statistics: OneStatistics | Sequence[OneStatistics] | None) -> list[
     """The statistics of the call. OptionError for what is none."""
     if statistics is None:
         return []
-    one = isinstance(statistics, (str, os.PathLike, Statistics, Calibration))
-    if not one and not isinstance(statistics, (list, tuple)):
-        raise not_expected("statistics", statistics, _OF_STATISTICS)
-    listed = [
-        each.statistics if isinstance(each, Calibration) else each for each in ([statistics] if one else statistics)
-    ]
-    for each in listed:
-        if not isinstance(each, (str, os.PathLike, Statistics)):
-            raise not_expected("statistics", each, _OF_STATISTICS)
+    several = statistics if isinstance(statistics, (list, tuple)) else [statistics]
+    listed: list[FilePath | Statistics] = []
+    for each in several:
+        one = each.statistics if isinstance(each, Calibration) else each
+        if not isinstance(one, (str, os.PathLike, Statistics)):
+            raise not_expected("statistics", one, _OF_STATISTICS)
+        listed.append(one)
     return listed
 
 

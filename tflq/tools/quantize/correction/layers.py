@@ -153,7 +153,7 @@ def _grouped(op: Op, weights: np.ndarray) -> np.ndarray:
     """Weights as [groups, outputs, columns]."""
     if isinstance(op, DepthwiseConv2D):
         columns = weights.reshape(-1, weights.shape[-1])
-        groups = op.input.type.dims[-1]
+        groups = op.input.type.dims[-1] or 1
         return columns.T.reshape(groups, -1, len(columns))
     return weights.reshape(1, len(weights), -1)
 
@@ -176,8 +176,9 @@ def _windows(op: Conv2D | DepthwiseConv2D, x: np.ndarray) -> np.ndarray:
             for size, stride, span in zip(sizes, strides, spans, strict=True)
         ]
         x = np.pad(x, ((0, 0), *((each // 2, each - each // 2) for each in missing), (0, 0)))
-    windows = np.lib.stride_tricks.sliding_window_view(x, spans, axis=(1, 2))
-    return windows[:, :: strides[0], :: strides[1], :, :: dilations[0], :: dilations[1]]
+    windows = np.lib.stride_tricks.sliding_window_view(x, spans, axis=(1, 2))  # type: ignore[call-overload]
+    view: np.ndarray = windows[:, :: strides[0], :: strides[1], :, :: dilations[0], :: dilations[1]]
+    return view
 
 
 def _replace(function: Function, old: Value, array: np.ndarray, type: TensorType) -> None:
