@@ -255,15 +255,12 @@ def _listed(statistics: OneStatistics | Sequence[OneStatistics] | None) -> list[
     """The statistics of the call. OptionError for what is none."""
     if statistics is None:
         return []
-    if isinstance(statistics, (str, os.PathLike, Statistics, Calibration)):
-        statistics = [statistics]
-    elif not isinstance(statistics, (list, tuple)):
-        raise not_expected("statistics", statistics, _OF_STATISTICS)
+    several = statistics if isinstance(statistics, (list, tuple)) else [statistics]
     listed: list[FilePath | Statistics] = []
-    for each in statistics:
+    for each in several:
         one = each.statistics if isinstance(each, Calibration) else each
         if not isinstance(one, (str, os.PathLike, Statistics)):
-            raise not_expected("statistics", each, _OF_STATISTICS)
+            raise not_expected("statistics", one, _OF_STATISTICS)
         listed.append(one)
     return listed
 

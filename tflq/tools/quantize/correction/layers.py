@@ -153,7 +153,7 @@ def _grouped(op: Op, weights: np.ndarray) -> np.ndarray:
     """Weights as [groups, outputs, columns]."""
     if isinstance(op, DepthwiseConv2D):
         columns = weights.reshape(-1, weights.shape[-1])
-        groups = op.input.type.sizes[-1]
+        groups = op.input.type.dims[-1] or 1
         return columns.T.reshape(groups, -1, len(columns))
     return weights.reshape(1, len(weights), -1)
 
@@ -166,9 +166,9 @@ def _ungrouped(op: Op, weights: np.ndarray, shape: tuple[int, ...]) -> np.ndarra
 
 def _windows(op: Conv2D | DepthwiseConv2D, x: np.ndarray) -> np.ndarray:
     """A view of the windows of a padded input: [batch, height, width, channels, kernel height, kernel width]."""
-    kernel = op.filter.type.sizes[1:3]
+    kernel = op.filter.type.dims[1:3]
     strides, dilations = (op.stride_h, op.stride_w), (op.dilation_h_factor, op.dilation_w_factor)
-    spans = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
+    spans = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]  # type: ignore[operator]
     if op.padding == "SAME":
         sizes = x.shape[1:3]
         missing = [
@@ -177,7 +177,8 @@ def _windows(op: Conv2D | DepthwiseConv2D, x: np.ndarray) -> np.ndarray:
         ]
         x = np.pad(x, ((0, 0), *((each // 2, each - each // 2) for each in missing), (0, 0)))
     windows = np.lib.stride_tricks.sliding_window_view(x, spans, axis=(1, 2))  # type: ignore[call-overload]
-    return windows[:, :: strides[0], :: strides[1], :, :: dilations[0], :: dilations[1]]
+    view: np.ndarray = windows[:, :: strides[0], :: strides[1], :, :: dilations[0], :: dilations[1]]
+    return view
 
 
 def _replace(function: Function, old: Value, array: np.ndarray, type: TensorType) -> None:
