@@ -17,7 +17,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
-from typing import Annotated, Final, NamedTuple, Protocol, TypedDict
+from typing import Annotated, Final, NamedTuple, Protocol, TypeAlias, TypedDict
 
 import numpy as np
 
@@ -371,10 +371,18 @@ NEWEST: Final[Mapping[str, str]] = {"reference": "reference-2.3", "xnnpack": "xn
 """The newest released set of a family."""
 
 
-class _Document(TypedDict):
-    """The metadata of a file."""
+_Name: TypeAlias = Annotated[
+    str,
+    Check(
+        "a name of letters and digits", lambda name: len(name) < 64 and name.replace("-", "").replace(".", "").isalnum()
+    ),
+]
 
-    name: str
+
+class _Document(TypedDict):
+    """The metadata of a file. A later release may have written it, with names that are not known here."""
+
+    name: _Name
     differing: Mapping[str, Annotated[int, Check("a number of operators", lambda count: count > 0)]]
 
 

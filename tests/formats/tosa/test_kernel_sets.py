@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 import tflq
-from tflq.formats.sources import read
+from tflq.formats.sources import read, write
+from tflq.ir.core import Metadata
 from tflq.numerics.kernel_sets import IN_FILE, Exactness
 from tflq.tools.verify.kernels import exactness_of
 
@@ -45,3 +46,16 @@ def test_text_has_a_comment() -> None:
         "// kernels of xnnpack-2.3: exact for xnnpack-2.3, xnnpack-2.4-dev; 7 operators differ under reference-2.3"
     )
     assert "kernels of" not in bytes(tflq.convert(text.encode(), format="mlir").data).decode()
+
+
+@pytest.mark.parametrize(
+    "text", [b'{"name": "x\\n%0 = y", "differing": {}}', b"\xff", b"[]"], ids=["lines", "bytes", "list"]
+)
+@pytest.mark.parametrize("format", ["tosa", "mlir", "onnx", "tflite", "c"])
+def test_metadata_of_a_hostile_file_is_left_out(text: bytes, format: str) -> None:
+    if format == "onnx":
+        pytest.importorskip("onnx")
+    module = read(bytes(tflq.convert("models/pad.tflite").data))
+    module.metadata = [Metadata.of(IN_FILE, text)]
+    data = bytes(tflq.convert(bytes(write(module)), format=format).data)
+    assert b"x\n" not in data

@@ -21,7 +21,7 @@ from tflq.formats.onnx.dialect import Cast
 from tflq.formats.onnx.engine import OPSET, exact_in
 from tflq.ir.core import Block, Function, Module, Op, Value
 from tflq.ir.types import ScalarType, parameters
-from tflq.numerics.kernel_sets import IN_FILE
+from tflq.numerics.kernel_sets import IN_FILE, Exactness
 
 if TYPE_CHECKING:
     import onnx
@@ -60,9 +60,8 @@ def onnx_model(module: Module, function: int = 0) -> onnx.ModelProto:
         doc_string=module.description or "",
     )
     properties = graph.metadata()
-    kernel_sets = module.metadata_of(IN_FILE)
-    if kernel_sets is not None:
-        properties[IN_FILE] = kernel_sets.decode()
+    if (exactness := Exactness.read(module.metadata_of(IN_FILE))) is not None:
+        properties[IN_FILE] = exactness.text
     onnx.helper.set_model_props(model, properties)
     return model
 

@@ -23,7 +23,7 @@ from tflq.formats.tosa.operands import REGION, Constant, attribute_table, dtype,
 from tflq.ir.core import Buffer, Function, Location, Module, Op, Value
 from tflq.ir.rewriting import attribute_key
 from tflq.ir.types import ScalarType, TensorType, i8, index
-from tflq.numerics.kernel_sets import IN_FILE
+from tflq.numerics.kernel_sets import IN_FILE, Exactness
 
 LARGEST: Final = 2**31
 VARIABLE_OPERATORS: Final = frozenset({"VARIABLE_READ", "VARIABLE_WRITE"})
@@ -266,7 +266,7 @@ class _Writer:
         declared = module.main.once("variables", lambda: _declared(module)) if used else {}
         variables = {name: (start, names.free(name)) for name, start in declared.items() if name in used}
         self.blocks = {regions[i]: _Block(f, names, regions, variables) for i, f in functions.items()}
-        self.kernel_sets = module.metadata_of(IN_FILE)
+        self.exactness = Exactness.read(module.metadata_of(IN_FILE))
         for block in self.blocks.values():
             block.fill(fetch if block.function is main else ())
         self.data: dict[_Data, Written] = {}
@@ -282,8 +282,8 @@ class _Writer:
                 self._written(elements)
         self._check_size()
         regions = [{"name": name, "blocks": [self._block(name, block)]} for name, block in self.blocks.items()]
-        if self.kernel_sets is not None:
-            regions[0]["name"] = REGION.format(regions[0]["name"], self.kernel_sets.decode())
+        if self.exactness is not None:
+            regions[0]["name"] = REGION.format(regions[0]["name"], self.exactness.text)
         encoder.finish(encoder.table("TosaGraph", {"version": VERSION, "regions": regions}))
         self._check_size()
         return encoder.pieces()
