@@ -6,12 +6,14 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from support.running import validate
 
 import tflq
+from tflq.ir.text.printer import print_module
 
 MODELS = Path(__file__).parent.parent / "models"
 NETWORKS = ["cnn_int8", "cnn_uint8", "cnn_int16x8"]
@@ -103,7 +105,14 @@ def test_a_file_for_each_signature(tmp_path: Path) -> None:
     for key in keys:
         assert tflq.verify(path, tmp_path / f"out.{key}.tosa").equal
         alone = tflq.convert(path, format="tosa", signature=key, batch=2)
-        assert alone.data == conversion.files[key]
+        assert _without_sets(alone.data) == _without_sets(conversion.files[key])
+
+
+def _without_sets(data: Any) -> str:
+    """A file as text, without the kernel sets, which count the operators of all entries that were converted."""
+    module = tflq.read(data)
+    module.metadata = None
+    return print_module(module)
 
 
 def test_no_file_is_replaced_or_written_beside_one_that_must_stay(tmp_path: Path) -> None:

@@ -114,4 +114,4 @@ def test_an_operator_that_is_none(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_name_of_no_target(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = run(capsys, "--target", "kernel")
     assert (code, out) == (2, "")
-    assert "did you mean 'kernels'? known are integer, kernels, portable, tflm, int8, int16x8, uint8, and files" in err
+    assert "did you mean 'kernels'? known: integer, kernels, portable, tflm, int8, int16x8, uint8, tosa" in err

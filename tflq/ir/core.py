@@ -560,7 +560,14 @@ class Module:
         self.record = Record() if record is None else record
 
     def metadata_of(self, name: str) -> bytes | None:
-        """The metadata of a name; None if there is none."""
+        """The metadata of a name.
+
+        Args:
+            name: The name.
+
+        Returns:
+            The bytes; None if there are none.
+        """
         return next((m.buffer.data.tobytes() for m in self.metadata or () if m.name == name), None)
 
     def __repr__(self) -> str:

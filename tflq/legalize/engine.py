@@ -16,7 +16,7 @@ from tflq.base.errors import Reason, Refused, UnsupportedError, operators
 from tflq.dialects.effects import callees, entry_functions, is_variable
 from tflq.dialects.forms import INTEGER_EDGE, Form, stays_quantized_reason
 from tflq.dialects.quant import Scast
-from tflq.dialects.tfl.casts import Cast
+from tflq.dialects.tfl.casts import Cast, Dequantize
 from tflq.dialects.tfl.state import While
 from tflq.ir.core import Function, Location, Metadata, Module, Op, Value
 from tflq.ir.types import (
@@ -424,18 +424,24 @@ def legalize(module: Module, policy: Policy) -> tuple[Module, list[Decision]]:
 
 
 def _settle_edges(decisions: Sequence[Decision]) -> None:
-    """In a model that is in the integer form, casts at its edges read and write stored integers on purpose."""
+    """In a model that is in the integer form, casts at its edges read and write stored integers on purpose, and weights
+    of float kernels are stored as int8."""
     quantized = [d for d in decisions if any(v.type.quantized for v in d.op.tensors)]
     if len(quantized) == len(decisions):
         return
     used = {value for d in decisions for value in d.op.operands}
-    if all(isinstance(d.op, Cast) and _is_edge(d.op, used) for d in quantized):
+    if any(isinstance(d.op, Cast) for d in quantized) and all(_is_edge(d.op, used) for d in quantized):
         for decision in quantized:
             decision.reason, decision.warning, decision.exception, decision.remedy = INTEGER_EDGE, "", "", ""
 
 
-def _is_edge(op: Cast, used: Container[Value | None]) -> bool:
-    """Whether a cast is between an argument of the model or one of its results, and plain numbers."""
+def _is_edge(op: Op, used: Container[Value | None]) -> bool:
+    """Whether an op is a cast between an argument of the model or one of its results, and plain numbers, or the
+    DEQUANTIZE of a constant."""
+    if isinstance(op, Dequantize):
+        return op.input.is_constant
+    if not isinstance(op, Cast):
+        return False
     if op.input.type.quantized:
         return op.input.producer is None and not op.input.is_constant and not op.output.type.quantized
     return op.output not in used

@@ -17,14 +17,13 @@ TOSA_ALONE = "a .tosa file has no use for it; leave it out, or sweep the targets
 @pytest.fixture
 def said(models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Said:
     """Runs a sweep that must not start; what it says, in one line."""
-    manifest = tmp_path / "m.toml"
-    manifest.write_text(
-        '[[model]]\nkaggle = "a/b/tfLite/c/1"\nfile = "*"\n[[model]]\npath = "x.tflite"\ntargets = ["tsa"]\n'
-    )
+    manifests = {source: tmp_path / f"{source}.toml" for source in ("kaggle", "manifest")}
+    manifests["kaggle"].write_text('[[model]]\nkaggle = "a/b/tfLite/c/1"\nfile = "*"\n')
+    manifests["manifest"].write_text('[[model]]\npath = "x.tflite"\ntargets = ["tsa"]\n')
     (tmp_path / "x.tflite").write_bytes((models / "pad.tflite").read_bytes())
 
     def one(*options: str, source: str = "models") -> str:
-        place = str(manifest) if source == "manifest" else str(models)
+        place = str(manifests.get(source, models))
         assert run(["sweep", place, "-o", str(tmp_path / "out"), "--no-cache", *options]) == 2
         assert not (tmp_path / "out").exists()
         shown = capsys.readouterr()
@@ -64,7 +63,7 @@ NOT_THERE = [
     ("models", "ai_edge_litert tensorflow", "", "ai-edge-litert (to run models), which is not installed"),
     ("models", "jinja2", "", "jinja2 (to write its page), which is not installed; pip install '.[verify]'"),
     ("models", "jinja2 tosa_reference_model", "--target tosa", "are not installed; pip install '.[tosa,verify]'"),
-    ("manifest", "kagglehub", "--only a/b", "kagglehub (to fetch models from Kaggle), which is not installed"),
+    ("kaggle", "kagglehub", "--only a/b", "kagglehub (to fetch models from Kaggle), which is not installed"),
     ("models", "distributed", "--scheduler tcp://127.0.0.1:1", "pip install '.[dask]' in a checkout"),
 ]
 
