@@ -11,6 +11,7 @@ COUNT = 20
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_nothing_is_lost_at_other_sizes() -> None:
     pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
     ran = numbers = 0
