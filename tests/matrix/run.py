@@ -11,6 +11,7 @@ from support.harness import edge_inputs, interpret
 import tflq
 from matrix.draw import GENERATORS, Case, Draw
 from tflq.dialects.effects import callees, entry_functions
+from tflq.dialects.tfl.casts import Dequantize
 from tflq.formats.tflite.writer import write
 from tflq.ir.core import Module, Value
 from tflq.ir.types import parameters
@@ -126,12 +127,14 @@ def _edges(module: Module, index: int) -> list[object]:
 
 
 def _quantized_inside(module: Module) -> str:
-    """A quantized tensor, if there is one, that is no argument or result of an entry."""
+    """A quantized tensor, if there is one, that is no argument or result of an entry, nor stored weights of a float
+    kernel."""
     entries = entry_functions(module)
+    weights = {op.input for op in module.ops() if isinstance(op, Dequantize) and op.input.is_constant}
     for index, function in enumerate(module.functions):
         edge = {*function.inputs, *function.outputs} if index in entries else set()
         for value in function.values():
-            if value.type.quantized and value not in edge:
+            if value.type.quantized and value not in edge and value not in weights:
                 return f"'{value.name}' {value.type} in function {index}"
     return ""
 

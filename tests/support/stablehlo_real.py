@@ -59,7 +59,7 @@ def _slice(arrays: Sequence[np.ndarray], options: Mapping[str, Any]) -> np.ndarr
     return arrays[0][tuple(slice(a, b, c) for a, b, c in zip(*words, strict=True))]
 
 
-REAL: Mapping[str, Real] = {
+_STABLEHLO: Mapping[str, Real] = {
     **{name: _each(of) for name, of in _ELEMENTWISE.items()},
     "broadcast_in_dim": _broadcast,
     "compare": lambda arrays, _: np.less(*arrays),
@@ -71,3 +71,5 @@ REAL: Mapping[str, Real] = {
     "slice": _slice,
     "transpose": lambda arrays, options: arrays[0].transpose(options["permutation"]),
 }
+REAL: Mapping[str, Real] = {f"stablehlo_{name}": real for name, real in _STABLEHLO.items()}
+"""Functions on reals of operators that no interpreter has, by name."""

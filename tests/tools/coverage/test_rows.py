@@ -115,7 +115,7 @@ def _from_real(model: bytes, module: Module, batches: Arrays, got: Arrays, resol
     """The largest difference of results from real ones, in counts."""
     inputs, outputs = module.main.inputs, module.main.outputs
     floats = [[real_values(v, array) for v, array in zip(inputs, batch, strict=True)] for batch in batches]
-    name = module.main.ops[0].name.removeprefix("tfl.").removeprefix("stablehlo_")
+    name = module.main.ops[0].name.removeprefix("tfl.")
     if name in REAL:
         real = [[_of_reals(module.main.ops[0], dict(zip(inputs, batch, strict=True)), REAL[name])] for batch in floats]
     else:

@@ -14,6 +14,7 @@ from tflq.transforms.lower_rounding import LowerRounding
 if TYPE_CHECKING:
     from tflq.formats.options import Options
     from tflq.ir.core import Module
+    from tflq.targets.target import WeightType
     from tflq.transforms.pass_manager import Pass
 
 
@@ -62,7 +63,7 @@ def to_kernels(options: Options, form: Form) -> list[Pass]:
         *(Tabulate(table_pays, options.size_limit), DeadCodeElimination(), LowerRounding()),
         DeclareVariables(options.reset_signature),
         *_strips(options),
-        Select(options.mac, options.cache, options.kernels, "float32" if options.prefer == "memory" else "int8"),
+        Select(options.mac, options.cache, options.kernels, _weights(options)),
         *(TrimEdges(), MergeViews(), ShareTables()),
         *(CommonSubexpressionElimination(), DeadCodeElimination()),
         *(
@@ -74,6 +75,13 @@ def to_kernels(options: Options, form: Form) -> list[Pass]:
         ),
         *((RestoreDeclaredShapes(),) if form == "tfl" else ()),
     ]
+
+
+def _weights(options: Options) -> WeightType:
+    """The type in which weights of float kernels are stored: int8 is for files whose products are all in float32, and
+    for targets that list their builtins and say so."""
+    floats = options.mac == "float32" or options.kernels.builtins is not None
+    return "int8" if floats and options.prefer != "memory" else "float32"
 
 
 def _strips(options: Options) -> list[Pass]:
