@@ -35,9 +35,9 @@ FORMS: Final = ("tflite", "tosa", "float32", "onnx")
 """The suffixes of results, and `--mac float32`."""
 MOST: Final = 1.03
 """Times its budget, what a count may be."""
-REPEAT: Final = {"tflite": 11, "tosa": 11, "float32": 3, "onnx": 3}
+REPEAT: Final = {"tflite": 11, "tosa": 11, "float32": 1, "onnx": 1}
 """Conversions that a count is the mean of: the collector searches what they left behind with every eleventh. Those that
-search for lines take longer, and what the collector adds is less of them."""
+search for lines take three times as long, and what the collector adds is less of them."""
 MILLION: Final = 1_000_000
 LEFT_OUT: Final = ("PYTHONDONTWRITEBYTECODE", "COLUMNS", "FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
 """Variables of the environment that a process counted does not see: it keeps bytecode, and prints as in a pipe. Where
