@@ -65,17 +65,17 @@ def counted(arguments: Sequence[str]) -> int:
     return int(lines[0].split()[-1])
 
 
-def counts(names: Sequence[str]) -> Iterator[tuple[str, int]]:
+def counts(names: Sequence[str], forms: Sequence[str] = FORMS) -> Iterator[tuple[str, int]]:
     """The count of each conversion, by model and form; with `SMALL` also that of the start."""
     with tempfile.TemporaryDirectory() as folder:
         for name, path in networks(names).items():
             if path is None:
                 continue
             program = ["-c", PROGRAM, str(path), f"{folder}/out."]
-            once = counted([*program, *FORMS])
-            of = {form: (counted([*program, *FORMS, *[form] * n]) - once) // n for form, n in REPEAT.items()}
+            once = counted([*program, *forms])
+            of = {form: (counted([*program, *forms, *[form] * REPEAT[form]]) - once) // REPEAT[form] for form in forms}
             yield from ((f"{name} to {form}", count) for form, count in of.items())
-            if name == SMALL:
+            if name == SMALL and "tflite" in of:
                 whole = counted(["-m", "tflq", "convert", str(path), f"{folder}/out.tflite", "--force"])
                 yield START, whole - of["tflite"] - counted(["-c", "import numpy, click"])
 
@@ -86,7 +86,7 @@ def budget(build: Build) -> Mapping[str, int]:
     return next((row["counts"] for row in rows if Build(**row["of"]) == build), {})
 
 
-def claims(names: Sequence[str] = MODELS) -> Iterator[Claim]:
+def claims(names: Sequence[str] = MODELS, forms: Sequence[str] = FORMS) -> Iterator[Claim]:
     """Each count against its budget."""
     build = Build.here()
     if shutil.which("valgrind") is None:
@@ -95,7 +95,7 @@ def claims(names: Sequence[str] = MODELS) -> Iterator[Claim]:
     noted = budget(build)
     if not noted:
         print(f"SKIPPED: {BUDGETS.name} has no budget for {build}", flush=True)
-    for case, count in counts(names):
+    for case, count in counts(names, forms):
         most = round(noted[case] * MOST / MILLION, 1) if case in noted else None
         yield Claim("instructions", case, count / MILLION, most, "M", str(build))
 
@@ -117,9 +117,10 @@ def write(found: Sequence[Claim]) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="*", default=MODELS, help=f"by name; {', '.join(MODELS)} if none is given")
+    parser.add_argument("--forms", nargs="+", choices=FORMS, default=FORMS, help="of the results; all by default")
     parser.add_argument("--write", action="store_true", help="note the counts as the budget of this build of Python")
     arguments = parser.parse_args()
-    found = list(claims(arguments.models))
+    found = list(claims(arguments.models, arguments.forms))
     print(table(found), end="")
     if arguments.write:
         write(found)

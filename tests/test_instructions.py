@@ -15,7 +15,8 @@ COMMAND = Path(__file__).resolve().parents[1] / "benchmarks" / "instructions.py"
 
 @pytest.mark.slow
 def test_a_small_conversion_and_the_start_keep_to_their_budget() -> None:
-    run = subprocess.run([sys.executable, str(COMMAND), "cnn_int8"], capture_output=True, text=True, check=False)
+    command = [sys.executable, str(COMMAND), "cnn_int8", "--forms", "tflite", "tosa"]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
     if "SKIPPED" in run.stdout:
         pytest.skip(run.stdout.partition("SKIPPED: ")[2].splitlines()[0])
     assert run.returncode == 0, run.stdout + run.stderr

@@ -424,8 +424,8 @@ def legalize(module: Module, policy: Policy) -> tuple[Module, list[Decision]]:
 
 
 def _settle_edges(decisions: Sequence[Decision]) -> None:
-    """In a model that is in the integer form, casts at its edges read and write stored integers on purpose, and weights
-    of float kernels are stored as int8."""
+    """In a model that is in the integer form, casts at its edges read and write stored integers on purpose. Weights of
+    its float kernels may be stored as int8."""
     quantized = [d for d in decisions if any(v.type.quantized for v in d.op.tensors)]
     if len(quantized) == len(decisions):
         return
@@ -436,7 +436,7 @@ def _settle_edges(decisions: Sequence[Decision]) -> None:
 
 
 def _is_edge(op: Op, used: Container[Value | None]) -> bool:
-    """Whether an op is a cast between an argument of the model or one of its results, and plain numbers, or the
+    """Whether an op is a cast between an argument of the model or one of its results, and plain numbers. So is the
     DEQUANTIZE of a constant."""
     if isinstance(op, Dequantize):
         return op.input.is_constant

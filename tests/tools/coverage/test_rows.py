@@ -45,8 +45,11 @@ _DISTANCE = r"(, |: )(up to \d+ count\(s\) from the real value|[\d.]+% of all pa
 Arrays = list[list[np.ndarray]]
 
 
+NAMES = [name for name in operators() if name not in unquantized()]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in operators() if name not in unquantized()])
+@pytest.mark.parametrize("name", [*NAMES[::2], *(pytest.param(name, marks=pytest.mark.long) for name in NAMES[1::2])])
 def test_rows_are_what_they_claim(name: str) -> None:
     for key, model in samples_of(name):
         held: set[bytes] = set()
