@@ -50,12 +50,14 @@ def test_draws_are_the_same_in_every_run() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_every_operator_is_drawn() -> None:
     for operator in OPERATORS:
         assert operator in subject(operator, 0).text
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_scales_reach_from_zero_to_infinity() -> None:
     texts = " ".join(subject("relu", number).text for number in range(200))
     assert min(SCALES) == 0.0

@@ -21,6 +21,7 @@ pytestmark = [
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_models_come_back_field_by_field(folder: str) -> None:
     paths = sorted((CORPUS / folder).rglob("*.tflite"))

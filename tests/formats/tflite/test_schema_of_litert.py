@@ -108,6 +108,7 @@ def unlike(path: str, a: Any, b: Any) -> Iterator[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("folder", FILES)
 def test_files_are_read_and_written_as_they_read_them(folder: str) -> None:
     assert FILES[folder]
