@@ -30,6 +30,16 @@ LITERALS = (
 MORE = ("[[]]", "[1]", '["x", 1]', "{x = 1}", "1979-05-27", "[" * 200 + "]" * 200, "", "= =")
 
 
+def damaged_bytes(data: bytes, rng: random.Random) -> bytes:
+    """A file that is cut, or has other bytes."""
+    if rng.random() < 0.2:
+        return data[: rng.randrange(len(data))]
+    changed = bytearray(data)
+    for _ in range(rng.randint(1, 6)):
+        changed[rng.randrange(len(changed))] = rng.randrange(256)
+    return bytes(changed)
+
+
 def damaged_json(text: str, rng: random.Random) -> bytes:
     """A JSON document, damaged once or twice."""
     document = json.loads(text)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.damaging import damaged_bytes
 
 from tflq.base.errors import FileError, OptionError
 from tflq.tools.samples.files import Images
@@ -40,12 +41,7 @@ def damaged(data: bytes, rng: random.Random) -> bytes:
     if rng.random() < 0.2 and SHAPE in data:
         huge = rng.choice(HUGE)
         return data.replace(SHAPE.ljust(len(huge)), huge)
-    if rng.random() < 0.2:
-        return data[: rng.randrange(len(data))]
-    changed = bytearray(data)
-    for _ in range(rng.randint(1, 6)):
-        changed[rng.randrange(len(changed))] = rng.randrange(256)
-    return bytes(changed)
+    return damaged_bytes(data, rng)
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -6,6 +6,7 @@ import random
 from pathlib import Path
 
 import pytest
+from support.damaging import damaged_bytes
 
 import tflq
 from tflq.base.errors import InvalidModelError
@@ -15,16 +16,6 @@ from tflq.tools.verify.sources import path_of
 
 COUNT = 200
 MODEL = "cnn_int8.tflite"
-
-
-def damaged(data: bytes, rng: random.Random) -> bytes:
-    """A file that is cut, or has other bytes."""
-    if rng.random() < 0.3:
-        return data[: rng.randrange(len(data))]
-    changed = bytearray(data)
-    for _ in range(rng.randint(1, 20)):
-        changed[rng.randrange(len(changed))] = rng.randrange(256)
-    return bytes(changed)
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +31,7 @@ def test_a_damaged_model_is_opened_or_refused(converted: dict[str, bytes], kind:
     path, rng = tmp_path / f"damaged.{kind}", random.Random(kind)
     refusals: list[str] = []
     for _ in range(COUNT):
-        path.write_bytes(damaged(converted[kind], rng))
+        path.write_bytes(damaged_bytes(converted[kind], rng))
         try:
             with path_of(path) as place:
                 exactness_of(place)

@@ -95,11 +95,13 @@ class Samples:
         arrays: The samples; iterated once.
         count: The number of samples; None if it is not known before.
         names: Names of files for each sample; empty if it has none of its own.
+        path: The path that they are read from; "" of what a program gives.
     """
 
     arrays: Iterable[Sample]
     count: int | None
     names: tuple[str, ...] = ()
+    path: str = ""
 
 
 @contextmanager

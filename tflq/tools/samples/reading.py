@@ -63,7 +63,7 @@ def samples_of(data: Any, entry: Entry, images: Images | None = None) -> Samples
     OptionError if it is none of these, or does not fit the inputs; FileError if it cannot be read.
     """
     if isinstance(data, (str, os.PathLike)):
-        return _of_path(Path(data), entry, images)
+        return replace(_of_path(Path(data), entry, images), path=os.fspath(data))
     data = data() if callable(data) else data
     if isinstance(data, Mapping):
         return _of_arrays(data, entry)
@@ -209,10 +209,13 @@ def drawn(samples: Samples, most: int | None, seed: int | None) -> Samples:
     if samples.count is None:
         if seed is not None:
             raise OptionError(Reason("a seed draws from a known number of samples", remedy="give a list, or a path"))
-        return Samples(islice(samples.arrays, most), None)
+        return replace(samples, arrays=islice(samples.arrays, most), names=())
     count = min(most, samples.count)
     places = range(count) if seed is None else sorted(random.Random(seed).sample(range(samples.count), count))  # noqa: S311
+    arrays: Iterable[Sample]
     if isinstance(samples.arrays, Stored):
-        return Samples(samples.arrays.at(places), count)
-    wanted, last = set(places), places[-1] + 1 if places else 0
-    return Samples((s for place, s in enumerate(islice(samples.arrays, last)) if place in wanted), count)
+        arrays = samples.arrays.at(places)
+    else:
+        wanted, last = set(places), places[-1] + 1 if places else 0
+        arrays = (s for place, s in enumerate(islice(samples.arrays, last)) if place in wanted)
+    return replace(samples, arrays=arrays, count=count, names=())

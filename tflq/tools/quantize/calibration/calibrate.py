@@ -147,8 +147,7 @@ def calibrate(
             raise OptionError(Reason(what, os.fspath(source), remedy="give the float network that it was made of"))
         chosen_samples = drawn(samples_of(data, model.entry, Images.of(mean, scale)), samples, seed)
         part = None if destination is None else _part(Path(destination))
-        named = os.fspath(data) if isinstance(data, (str, os.PathLike)) else ""
-        run = _Run(model, part, named, ignore_nonfinite=ignore_nonfinite, observer=observer)
+        run = _Run(model, part, chosen_samples.path, ignore_nonfinite=ignore_nonfinite, observer=observer)
         if resume and destination is not None and part is not None:
             earlier = next((place for place in (part, Path(destination)) if place.exists()), None)
             if earlier is not None:

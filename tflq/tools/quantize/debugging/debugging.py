@@ -9,7 +9,6 @@ added together, and divided by their own errors.
 from __future__ import annotations
 
 import math
-import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -120,8 +119,7 @@ def debug(
         networks = _Networks(on_disk(floats, folder), on_disk(quantized, folder), signature)
         chosen_samples = drawn(samples_of(data, networks.entries[0], Images.of(mean, scale)), samples, seed)
         plan = networks.plan(Path(folder, "alone.tflite"))
-        named = os.fspath(data) if isinstance(data, (str, os.PathLike)) else ""
-        run = _Run(plan, chosen_samples, workers, observer, named)
+        run = _Run(plan, chosen_samples, workers, observer)
         sums = run.compared()
         further = networks.with_errors(plan, sums, Path(folder, "injected.tflite"))
         powers = run.influences(further)
@@ -275,10 +273,9 @@ def side_of(module: Module, entry: Entry) -> Side:
 class _Run:
     """A run on samples, in processes. done: how many samples there were."""
 
-    def __init__(self, plan: Plan, samples: Samples, workers: int, observer: Observer | None, data: str) -> None:
-        """data: the path of the samples, for messages."""
+    def __init__(self, plan: Plan, samples: Samples, workers: int, observer: Observer | None) -> None:
         self.plan = plan
-        self.data = data
+        self.data = samples.path
         self.batches = Batches(samples)
         self.count = samples.count
         self.workers = workers
