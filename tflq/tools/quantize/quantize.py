@@ -144,23 +144,14 @@ def quantize(
     is_automatic = range == AUTO and recipe is None and not listed
     check_number("min_snr", min_snr, -math.inf, optional=True)
     if destination is not None:
-        if named_by(destination) != DEFAULT:
-            what = f"the suffix says another format than {DEFAULT}"
-            remedy = "quantize to a .tflite file, and convert this"
-            raise OptionError(Reason(what, os.fspath(destination), remedy=remedy))
+        _check_suffix(destination)
         check_outputs([("the result", destination)], inputs=[source, *listed, calibration], force=force)
     rules = read_recipe(recipe, keep_float, default)
     with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
         source = on_disk(source, folder)
         work = Work(source, default, target, io, has_statistics=bool(listed))
         search, near, trials = None, Nearness(None, None), tuple[Trial, ...]()
-        moments: Placed = {}
-        if rounds_by_products(rules, default):
-            calibration = _samples(source, calibration, images, "weights are rounded by gptq on samples")
-            moments = _moments(source, calibration) if min_snr is None else {}
-        if reconstructs(rules, default):
-            calibration = _samples(source, calibration, images, "weights are reconstructed on samples")
-            _check_enough(calibration)
+        calibration, moments = _for_weights(work, rules, calibration, images, with_moments=min_snr is None)
         if min_snr is not None:
             samples = _samples(source, calibration, images, "how near the outputs are is measured on samples")
             network, search = _near(work, rules, listed, samples, min_snr, metric)
@@ -190,6 +181,29 @@ def quantize(
             (*_renamed(weight_range), *network.warnings, *(near.warnings() if search is None else ())),
             trials,
         )
+
+
+def _check_suffix(destination: FilePath) -> None:
+    """OptionError for a destination of another format."""
+    if named_by(destination) != DEFAULT:
+        what = f"the suffix says another format than {DEFAULT}"
+        remedy = "quantize to a .tflite file, and convert this"
+        raise OptionError(Reason(what, os.fspath(destination), remedy=remedy))
+
+
+def _for_weights(
+    work: Work, rules: tuple[Rule, ...], data: Any, images: Images | None, *, with_moments: bool
+) -> tuple[Any, Placed]:
+    """The samples, to go through several times where weights are fitted to them, and the moments of the numbers that
+    weights are multiplied with. OptionError if weights are fitted to samples, and there are too few."""
+    moments: Placed = {}
+    if rounds_by_products(rules, work.default):
+        data = _samples(work.source, data, images, "weights are rounded by gptq on samples")
+        moments = _moments(work.source, data) if with_moments else {}
+    if reconstructs(rules, work.default):
+        data = _samples(work.source, data, images, "weights are reconstructed on samples")
+        _check_enough(data)
+    return data, moments
 
 
 def _renamed(weight_range: str | None) -> list[str]:
