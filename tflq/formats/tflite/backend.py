@@ -14,7 +14,6 @@ from tflq.transforms.lower_rounding import LowerRounding
 if TYPE_CHECKING:
     from tflq.formats.options import Options
     from tflq.ir.core import Module
-    from tflq.targets.target import WeightType
     from tflq.transforms.pass_manager import Pass
 
 
@@ -63,7 +62,7 @@ def to_kernels(options: Options, form: Form) -> list[Pass]:
         *(Tabulate(table_pays, options.size_limit), DeadCodeElimination(), LowerRounding()),
         DeclareVariables(options.reset_signature),
         *_strips(options),
-        Select(options.mac, options.cache, options.kernels, _weights(options)),
+        Select(options.mac, options.cache, options.kernels, "float32" if options.prefer == "memory" else "int8"),
         *(TrimEdges(), MergeViews(), ShareTables()),
         *(CommonSubexpressionElimination(), DeadCodeElimination()),
         *(
@@ -75,13 +74,6 @@ def to_kernels(options: Options, form: Form) -> list[Pass]:
         ),
         *((RestoreDeclaredShapes(),) if form == "tfl" else ()),
     ]
-
-
-def _weights(options: Options) -> WeightType:
-    """The type in which weights of float kernels are stored: int8 is for files whose products are all in float32, and
-    for targets that list their builtins and say so."""
-    floats = options.mac == "float32" or options.kernels.builtins is not None
-    return "int8" if floats and options.prefer != "memory" else "float32"
 
 
 def _strips(options: Options) -> list[Pass]:

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 class Select(Pass):
     """Every op becomes builtins.
 
-    mac: the form of multiply-accumulate. cache: a folder of proofs. weights: the type in which weights of float kernels
-    are stored, int8 where the target and their numbers allow it.
+    mac: the form of multiply-accumulate. cache: a folder of proofs. weights: the type in which weights are stored where
+    all products are in float32: int8 where the target and their numbers allow it.
     """
 
     name: ClassVar[str] = "select"
@@ -102,7 +102,8 @@ def _select_function(
 
         restricted, mac = portable, "float32"
     lists = None if target.builtins is None else partial(_lists, target)
-    k = Kernels(function, mac, proofs, target.sums, searches, weights=target.weights, lists=lists)
+    weights = target.weights if mac == "float32" else "float32"
+    k = Kernels(function, mac, proofs, target.sums, searches, weights=weights, lists=lists)
     for op in function.ops:
         if op in k.fused:
             continue
