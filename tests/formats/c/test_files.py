@@ -22,8 +22,9 @@ from tflq.formats.c.memory import Plan
 from tflq.formats.c.names import comment, identifier
 from tflq.formats.c.program import Program
 from tflq.formats.c.unit import Unit
+from tflq.formats.tosa.write import tosa_bytes
 from tflq.ir.core import Function, Module, Op, Signature, Value
-from tflq.ir.types import UniformQuantizedType, f32, i8, i32
+from tflq.ir.types import TensorType, UniformQuantizedType, f32, i8, i32
 from tflq.numerics.kernel_sets import NAMES
 
 MODELS: Final = Path(__file__).parents[3] / "models"
@@ -54,6 +55,14 @@ def test_each_kernel_set_has_its_results(kernel_set: str, tmp_path: Path) -> Non
     assert_passes(tmp_path / "net.c")
     integers = tflq.convert(MODEL, kernel_set=kernel_set).data
     assert tflq.verify(integers, tmp_path / "net.c", seeds=4, resolver="reference", interface=False).equal
+
+
+@pytest.mark.parametrize("name", ["reduce_sum", "concat"])
+def test_a_source_of_tosa_that_tosa_does_not_allow_is_refused(name: str) -> None:
+    x = argument((2, 3), i32)
+    op = Op(f"tosa.{name}", [x], [Value(TensorType((2, 1 if name == "reduce_sum" else 3), i32), "y")], {"axis": 5})
+    with pytest.raises(tflq.InvalidModelError, match="axis 5 is outside a rank of 2"):
+        tflq.convert(tosa_bytes(Module([Function("main", [x], op.results, [op])])), format="c")
 
 
 def test_a_long_chain_is_written_in_parts() -> None:

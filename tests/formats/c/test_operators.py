@@ -118,6 +118,14 @@ def _elementwise(element: ScalarType = i32) -> list[Op]:
     return ops
 
 
+def _two_convolutions() -> list[Op]:
+    """The sum of two convolutions, requantized twice: it is cut off at the narrow value between, and then in itself."""
+    first, second = (convolved("conv2d", X, (5, 1, 1, 3), (1, 7, 6, 5), **ONE)[0] for _ in range(2))
+    total = op("add", [first.result, second.result], i32, (1, 7, 6, 5))
+    narrow = rescaled(total.result, i8, [1 << 30], [40])
+    return [first, second, total, narrow, rescaled(narrow.result, ui8, [1 << 30], [30], input_zp=-128, output_zp=0)]
+
+
 def _softmax_like() -> list[Op]:
     x = argument((5, 16), i8)
     most = op("reduce_max", [x], i8, (5, 1), axis=1)
@@ -127,11 +135,12 @@ def _softmax_like() -> list[Op]:
     return [most, *wide, apart, squared, op("reduce_sum", [squared.result], i32, (5, 1), axis=1)]
 
 
-def _pool(kind: str, element: ScalarType) -> list[Op]:
+def _pool(kind: str, element: ScalarType, **window: tuple[int, ...]) -> list[Op]:
     zeros = {"input_zp": -4, "output_zp": 2} if kind == "avg" and element == i8 else {}
     zeros = zeros or ({"input_zp": 0, "output_zp": 0} if kind == "avg" else {})
-    x = argument((2, 6, 5, 3), element)
-    return [op(f"{kind}_pool2d", [x], element, (2, 3, 3, 3), kernel=(3, 2), stride=(2, 2), pad=(1, 0, 0, 1), **zeros)]
+    x, window = argument((2, 6, 5, 3), element), {"kernel": (3, 2), "pad": (1, 0, 0, 1)} | window
+    heights = (6 + sum(window["pad"][:2]) - window["kernel"][0]) // 2 + 1
+    return [op(f"{kind}_pool2d", [x], element, (2, heights, 3, 3), stride=(2, 2), **window, **zeros)]
 
 
 def _resized(mode: str, element: ScalarType) -> list[Op]:
@@ -166,6 +175,7 @@ OTHERS: Final[dict[str, Callable[[], list[Op]]]] = {
     "reductions and broadcasts": _softmax_like,
     "mean of int8": lambda: _pool("avg", i8),
     "mean of int16": lambda: _pool("avg", i16),
+    "mean of a window larger than its input": lambda: _pool("avg", i8, kernel=(9999, 4), pad=(3, 9994, 1, 2)),
     "greatest": lambda: _pool("max", i8),
     "nearest": lambda: _resized("NEAREST_NEIGHBOR", i8),
     "bilinear": lambda: _resized("BILINEAR", i32),
@@ -184,6 +194,11 @@ OTHERS: Final[dict[str, Callable[[], list[Op]]]] = {
         op("cast", [scaled.result], i32, (64,)),
     ],
     "a requantization of all of int32": _wide,
+    "two convolutions in a tree": _two_convolutions,
+    "a constant without elements": lambda: [
+        op("sub", [argument((1, 1), i32), const(np.zeros((2, 0)), i32)], i32, (2, 0)),
+        op("argmax", [argument((3, 7, 2), i8)], i32, (3, 2), axis=1),
+    ],
 }  # fmt: skip
 
 
@@ -293,6 +308,13 @@ def test_a_loop_without_an_end_has_no_test(tmp_path: Path) -> None:
     always = op("equal", [y, y], i1, (1,))
     functions = [Function("main", [x], loop.results, [loop]), Function("always", [y], always.results, [always])]
     source = written(Module([*functions, _branch("body", i32, (1,), "add")]), tmp_path)
+    assert "int main(" not in source.read_text()
+
+
+def test_a_padding_of_gigabytes_has_no_test(tmp_path: Path) -> None:
+    """The loops look at no padding; the evaluator would make an array of it."""
+    far = {"stride": (1, 1 << 30), "pad": (0, 0, 0, (1 << 30) - 5)}
+    source = written(module_of([X], convolved("conv2d", X, (2, 1, 1, 3), (1, 7, 2, 2), **ONE | far)), tmp_path)
     assert "int main(" not in source.read_text()
 
 

@@ -54,8 +54,9 @@ class C(Backend):
     def passes(self, options: Any, form: str) -> Sequence[Pass]:
         from tflq.formats.c.check_program import CheckC
         from tflq.formats.tosa.backend import to_tosa
+        from tflq.formats.tosa.check import CheckLaws
 
-        return [*([] if form == "tosa" else to_tosa(options)), CheckC()]
+        return [*([CheckLaws()] if form == "tosa" else to_tosa(options)), CheckC()]
 
     def notes(self, module: Module, options: Any) -> tuple[Sequence[Any], Any]:
         from tflq.transforms.pass_manager import Notes

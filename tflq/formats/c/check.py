@@ -6,21 +6,23 @@ place. Only programs whose evaluation takes a moment have one, and none of which
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 import numpy as np
 
 from tflq.analysis.evaluate.registry import Run, array_of, evaluate_function
+from tflq.dialects.tosa.convolution import Conv2D, Conv3D, DepthwiseConv2D, Pool
 from tflq.formats.c.graph import Graph
-from tflq.formats.c.names import MACRO, NAME, c_type, count
+from tflq.formats.c.names import MACRO, NAME, c_type, count, dims_of
 from tflq.formats.c.program import Program
 from tflq.formats.c.unit import indented
-from tflq.ir.core import Module, Value
+from tflq.ir.core import Module, Op, Value
 
 _DRAWN: Final = ("i1", "i8", "ui8", "i16", "i32", "f32")
 """Element types of inputs that can be drawn."""
 _MOST: Final = 4_000_000
-"""Multiplications up to which a program has a test."""
+"""Multiplications, and elements of an operator, up to which a program has a test."""
 _CALLS: Final = 1000
 """Calls of functions by control flow up to which a program has a test."""
 _STEPS: Final = 2
@@ -65,10 +67,20 @@ class _Bounded(Run):
         return super().call(index, arrays)
 
 
+def _elements(op: Op) -> int:
+    """The elements that the evaluator has of an operator: of its results, or of its padded input."""
+    if not isinstance(op, (Conv2D, Conv3D, DepthwiseConv2D, Pool)):
+        return max((count(v) for v in op.results), default=0)
+    padded = [dim + sum(op.pad[2 * at : 2 * at + 2]) for at, dim in enumerate(dims_of(op.input)[1:-1])]
+    return count(op.result) + math.prod((*dims_of(op.input)[:: len(padded) + 1], *padded))
+
+
 def expected(program: Program, graph: Graph, module: Module) -> int | None:
     """The checksum of tflq's evaluator, of steps from the first state on; None if it says nothing, or takes long."""
     function = graph.function
     if program.products > _MOST or any(v.type.storage.is_float for v in function.outputs) or program.inexact:
+        return None
+    if any(_elements(op) > _MOST for each in program.graphs for op in each.function.ops):
         return None
     if any(v.type.storage.name not in _DRAWN for v in function.inputs):
         return None

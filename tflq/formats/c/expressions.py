@@ -130,10 +130,9 @@ class Expressions:
 
     def _constant(self, root: Value, value: Value) -> str:
         array = root.array
-        if array.size == 1:
-            return literal(array.reshape(-1)[0].item())
-        if (array == array.reshape(-1)[0]).all() and array.size:
-            return literal(array.reshape(-1)[0].item())
+        first = array.reshape(-1)[:1]
+        if array.size <= 1 or (array == first).all():
+            return literal(first.item() if array.size else 0)  # no loop reads a constant without elements
         return f"{self._entries(root)}[{self._index(value)}]"
 
     def _entries(self, value: Value) -> str:

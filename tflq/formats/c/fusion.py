@@ -182,8 +182,9 @@ class Fusion:
         return need
 
     def _cut(self) -> None:
-        """Leaves one operator that makes rows in each tree, and none where it does not fit."""
-        for op in self.function.ops:
+        """Leaves one operator that makes rows in each tree, and none where it does not fit. What is cut off is a root,
+        too, and comes later in this order."""
+        for op in reversed(self.function.ops):
             if not op.results or op.result in self.inside or not is_elementwise(op):
                 continue
             while rows := [each for each in self.tree(op.result) if makes_rows(each)]:

@@ -208,7 +208,7 @@ def _pool(op: conv.Pool, body: Body) -> list[Rows]:
     text = "acc[j]"
     if isinstance(op, conv.AvgPool2D):
         body.terms.bounds[op.result] = 1 << 16
-        text = _mean(op, kh * kw, body)
+        text = _mean(op, min(kh, height) * min(kw, width), body)
     base = f"((g * {rows} + oy) * {columns} + ox) * {channels}"
     return [Rows(begin, ["}", "}", "}"], base, channels, text)]
 
