@@ -165,8 +165,11 @@ def _weights(
 
     def sums(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         rows = np.moveaxis(numbers, axis, 1)
-        rows = rows.reshape(*rows.shape[:2], -1).astype(np.float64)
-        return np.maximum(rows, 0).sum(2), np.minimum(rows, 0).sum(2)
+        rows = rows.reshape(*rows.shape[:2], -1)
+        if rows.shape[2] == 1:  # a sum of one number, over a million rows
+            rows = rows[..., 0].astype(np.float64)
+            return np.maximum(rows, 0), np.minimum(rows, 0)
+        return np.maximum(rows, 0).sum(2, dtype=np.float64), np.minimum(rows, 0).sum(2, dtype=np.float64)
 
     def piece(stored: np.ndarray, zero_point: int) -> Weights:
         def of(inputs: slice) -> Value:
