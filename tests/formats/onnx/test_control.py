@@ -192,6 +192,24 @@ def test_what_a_branch_lacks_is_refused_with_its_place() -> None:
         lower(module)
 
 
+@pytest.mark.parametrize(("depth", "fits"), [(5, True), (8, False)])
+def test_copies_of_functions_are_bounded(depth: int, fits: bool) -> None:
+    """Each function runs the next one in both branches, so that the graph doubles with each."""
+
+    def calling(index: int) -> Function:
+        condition, x = argument((), i1, "condition"), argument((4,), i8, "x")
+        both = op("if", [condition, condition, x], (4,), i8, then_subgraph_index=index, else_subgraph_index=index)
+        return Function(f"before_{index}", [condition, x], both.results, [both])
+
+    condition, x = argument((), i1, "condition"), argument((4,), i8, "x")
+    module = Module([*(calling(at + 1) for at in range(depth)), Function("last", [condition, x], [x], [])])
+    if fits:
+        assert lower(module).main.ops
+    else:
+        with pytest.raises(tflq.UnsupportedError, match="further copies of functions, and tflq makes 128 at most"):
+            lower(module)
+
+
 def test_sums_and_wide_integers_inside_count() -> None:
     """Where a graph inside gives sums of floats, no runtime is exact; where it computes int64, OpenVINO is not."""
     x, a, b = (argument((2,), i64, name) for name in ("x", "a", "b"))

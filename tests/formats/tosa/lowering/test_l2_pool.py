@@ -6,7 +6,8 @@ import pytest
 from support.harness import argument, edge_inputs, one_op
 from support.on_tosa import assert_near_kernel
 
-from tflq.ir.types import f32
+import tflq
+from tflq.ir.types import f32, i16
 
 
 @pytest.mark.parametrize("activation", ["NONE", "RELU6"])
@@ -17,3 +18,11 @@ def test_l2_pool(padding: str, out: tuple[int, ...], activation: str) -> None:
     model = one_op("tfl.l2_pool_2d", [x], [y], {**options, "fused_activation_function": activation})
     for arrays in edge_inputs([x]):
         assert_near_kernel(model, arrays, 1e-6)
+
+
+def test_l2_pool_of_integers_is_refused() -> None:
+    options = {"stride_h": 1, "stride_w": 1, "filter_height": 2, "filter_width": 2, "padding": "VALID"}
+    x, y = argument((1, 4, 4, 3), i16), argument((1, 3, 3, 3), i16, "y")
+    model = one_op("tfl.l2_pool_2d", [x], [y], {**options, "fused_activation_function": "RELU"})
+    with pytest.raises(tflq.UnsupportedError, match=r"L2_POOL_2D.*only floats have a square root"):
+        tflq.convert(model, format="tosa")

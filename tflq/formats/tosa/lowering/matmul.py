@@ -201,6 +201,8 @@ def kernel_pool(op: AveragePool2D | TflMaxPool2D, t: Tosa) -> Value:
 def l2_pool(op: L2Pool2D, t: Tosa) -> Value:
     need_float(t, op)
     x = t.value(op.input)
+    if not x.type.storage.is_float:
+        raise Refused(f"it is of {x.type.storage}, and only floats have a square root")
     mean = _windowed(op, t, t.mul(x, x), AvgPool2D, activation="NONE")
     return float_activation(t, reciprocal(t, t.emit(Rsqrt, [mean])), op.fused_activation_function)
 
