@@ -112,6 +112,8 @@ class _Interface:
         self.keys = [unquote(key) for key in _KEY.findall(text)] or [""]
         _, *parts = _RUN.split(source)
         bodies = dict(zip(parts[::3], parts[2::3], strict=True))
+        for name in {name for name, _ in runs} - bodies.keys():
+            raise InvalidModelError("", f"it defines no {name}_run, which its header declares", path=path)
         self.entries = {
             name: _Entry(
                 _side(path, name, "IN", text),
