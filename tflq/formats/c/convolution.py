@@ -198,7 +198,7 @@ def _columns(op: conv.Conv2D, body: Body) -> list[Rows]:
             *(f"for (int32_t p = 0; p + 1 < {places}; p += 2) {{", "for (int32_t r = 0; r < 2; r++) {"),
             *(f"int16_t *d = col + r * {k};", f"int32_t *a = acc + r * {outputs};", "const int32_t at = p + r;"),
             *(*fill, "}", *by_two, *(odd if outputs % 2 else [])),
-            *("for (int32_t r = 0; r < 2; r++) {", f"const int32_t *s = acc + r * {outputs};"),
+            *("for (int32_t r = 0; r < 2; r++) {", f"int32_t *s = acc + r * {outputs};"),
         ]
         parts.append(Rows(begin, ["}", "}"], f"(p + r) * {outputs}", outputs, text.replace("acc", "s")))
     if places % 2:

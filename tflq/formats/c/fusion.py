@@ -78,6 +78,12 @@ class Fusion:
         self.inside: Final[set[Value]] = set()
         self._order = {v: at for at, op in enumerate(function.ops) for v in op.results}
         self._returned = set(self.outputs)
+        self.named: Final[dict[Value, Value]] = {}
+        """By value: itself, or the first of its elements in another shape that has a name."""
+        for op in function.ops:
+            for value in op.results:
+                if value.name:
+                    self.named.setdefault(self.root(value), value)
         self._decide()
         self._cut()
         self._look_through()

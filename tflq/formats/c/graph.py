@@ -143,9 +143,9 @@ class Graph:
         for number, each in enumerate(self.kernels):
             yield from self._statement(number, each)
             for value in each.results if hooked else ():
-                if value.name:
+                if named := self._fusion.named.get(value):
                     hook = f"{MACRO}_LAYER({next(self._program.numbers)}, {self.pointer(value)}, {bytes_of(value)});"
-                    yield f"{hook} /* {described(value)} */"
+                    yield f"{hook} /* {described(named)} */"
         for at, value in enumerate(self._fusion.outputs):
             if self._pointers.get(value) != f"out{at}":
                 yield f"memcpy(out{at}, {self.pointer(value)}, {bytes_of(value)});"

@@ -6,6 +6,7 @@ the tree of its results: branch-free, so that compilers make vectors of it. Rows
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -17,7 +18,7 @@ from tflq.dialects.tosa import convolution as conv
 from tflq.dialects.tosa import movement as move
 from tflq.formats.c.expressions import Expressions, NeedsMoreError, Point
 from tflq.formats.c.fusion import Fusion, is_table
-from tflq.formats.c.names import bytes_of, c_type, count, dims_of, literal, plus
+from tflq.formats.c.names import MACRO, bytes_of, c_type, count, dims_of, literal, plus
 from tflq.formats.c.unit import Kernel, Scratch, Unit
 from tflq.ir.core import Op, Value
 from tflq.ir.types import i1, i32, i64
@@ -27,6 +28,9 @@ from tflq.numerics.resize import nearest_index, steps_of, taps
 AXES: Final = "zyx"
 """Letters of the spatial dims in the names of indices; of two dims the last two."""
 _SIZES: Final = {"int8_t": 1, "uint8_t": 1, "int16_t": 2, "uint16_t": 2, "int32_t": 4, "float": 4, "int64_t": 8}
+
+
+_SUMS: Final = re.compile(r"(\w+)\[j\]")
 
 
 class Rows(NamedTuple):
@@ -102,17 +106,22 @@ def kernel(op: Op, unit: Unit, fusion: Fusion, ranges: Ranges) -> Kernel:
 
 
 def _results(part: Rows, root: Value, row: Op, body: Body) -> list[str]:
-    """The loop over one row that computes and stores results."""
+    """The loop over one row that computes and stores results. Before it stands the hook of sums, of a product."""
     dims = dims_of(root)
+    sums = _SUMS.search(part.sum)
+    hook = (
+        [f"{MACRO}_SUMS({sums[1]}, y + {part.base}, {part.length})"] if isinstance(row, conv.Weighted) and sums else []
+    )
     if part.length == 1:
         point = Point(dims, part.base, "0")
         lines, text = body.terms.stored(point, root, {row.result: part.sum.replace("[j]", "[0]")})
-        return [*lines, f"y[{part.base}] = ({c_type(root)})({text});"]
+        lines.append(f"y[{part.base}] = ({c_type(root)})({text});")
+        return [*hook, "{", *lines, "}"] if hook else lines
     flat = "j" if part.base == "0" else f"{part.base} + j"
     channel = "j" if part.length == (dims or (1,))[-1] else f"(j % {(dims or (1,))[-1]})"
     lines, text = body.terms.stored(Point(dims, flat, channel), root, {row.result: part.sum})
     head = f"for (int32_t j = 0; j < {part.length}; j++) {{"
-    return [head, *lines, f"y[{flat}] = ({c_type(root)})({text});", "}"]
+    return [*hook, head, *lines, f"y[{flat}] = ({c_type(root)})({text});", "}"]
 
 
 def _elementwise(op: Op, unit: Unit, fusion: Fusion, ranges: Ranges) -> Kernel:

@@ -132,7 +132,8 @@ class Writer:
         yield f'#include "{self._stem}.h"\n\n{"#include <math.h>" + chr(10) if math else ""}#include <string.h>\n\n'
         yield _CHECKS + (_FLOAT_CHECKS if program.has_floats else "")
         yield f"#ifndef {MACRO}_DATA\n#define {MACRO}_DATA /* before each constant: a section, PROGMEM */\n#endif\n"
-        yield f"#ifndef {MACRO}_LAYER\n#define {MACRO}_LAYER(number, tensor, bytes) ((void)0)\n#endif\n\n"
+        yield f"#ifndef {MACRO}_LAYER\n#define {MACRO}_LAYER(number, tensor, bytes) ((void)0)\n#endif\n"
+        yield f"#ifndef {MACRO}_SUMS\n#define {MACRO}_SUMS(sums, results, count)\n#endif\n\n"
         yield from self._constants()
         yield from (f"{text}\n\n" for text in small)
         yield from (f"{text}\n" for text in kernels)

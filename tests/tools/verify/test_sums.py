@@ -1,0 +1,85 @@
+"""Sums of a program in C: faults of a requantization that inputs do not show, and the sums that are tried."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pytest
+from support.on_c import need_compiler
+
+import tflq
+from tflq.formats.sources import read
+from tflq.tools.verify.sums import trials
+from tflq.tools.verify.tflite_runner import TfliteRunner
+
+MODELS: Final = Path(__file__).parents[3] / "models"
+
+
+def _written(model: Path, folder: Path) -> Path:
+    tflq.convert(model, folder / "net.c")
+    return folder / "net.c"
+
+
+def _with_fault(source: Path, call: str) -> None:
+    """Changes the multiplier in a call, or the first of its channels, by 2^16 or the part that this is of it."""
+    text = source.read_text()
+    argument = re.compile(r"scale_\w+\([^,{}]*, (\w+)").search(text, text.index(call))
+    assert argument is not None
+    array = re.search(rf"{argument[1]}\[\d+\] NET_DATA = {{\n(\d+)", text)
+    place = argument if array is None else array
+    number = int(place[1])
+    changed = number + (1 if number < 1 << 15 else 1 << 16)
+    source.write_text(text[: place.start(1)] + str(changed) + text[place.end(1) :])
+
+
+@need_compiler
+@pytest.mark.parametrize("model", ["cnn_int8", "cnn_uint8", "cnn_int16x8"])
+def test_a_multiplier_off_by_its_last_half_is_found(tmp_path: Path, model: str) -> None:
+    path = MODELS / f"{model}.tflite"
+    source = _written(path, tmp_path)
+    _with_fault(source, "_fully_connected(const")
+    result = tflq.verify(path, source, seeds=1, layers=True, cc="cc -O0")
+    assert result.layers is not None
+    assert [each.opcode for each in result.layers.diverging] == ["FULLY_CONNECTED"]
+    assert not result
+
+
+@need_compiler
+def test_a_bound_that_only_extreme_sums_reach_is_found(tmp_path: Path) -> None:
+    path = MODELS / "cnn_uint8.tflite"
+    source = _written(path, tmp_path)
+    text = source.read_text()
+    start = text.index("127))", text.index("_fully_connected(const"))
+    source.write_text(f"{text[:start]}126{text[start + 3 :]}")
+    result = tflq.verify(path, source, seeds=1, layers=True, cc="cc -O0")
+    assert result.layers is not None
+    assert result.layers.diverging
+
+
+def test_every_level_of_a_result_is_tried_from_both_sides() -> None:
+    path = str(MODELS / "cnn_int8.tflite")
+    names = [op.results[0].name for op in read(path).functions[0].ops]
+    runner = TfliteRunner(path, "reference", 60.0)
+    try:
+        chosen = list(trials(path, 0, names, names))
+        assert [each.tensor for each in chosen] == [names[at] for at in (0, 1, 2, 4, 7)]
+        for each in chosen:
+            order = np.argsort(each.sums, axis=0)
+            sums, results = (np.take_along_axis(a, order, 0) for a in (each.sums, each.results(runner, {}, 60.0)))
+            steps = np.diff(results.astype(int), axis=0)
+            assert steps.min() == 0
+            assert steps.max() == 1
+            assert (np.diff(sums, axis=0)[steps > 0] == 1).all()
+    finally:
+        runner.close()
+
+
+def test_a_result_of_no_product_or_of_two_is_not_tried() -> None:
+    path = str(MODELS / "cnn_int8.tflite")
+    names = [op.results[0].name for op in read(path).functions[0].ops]
+    assert not list(trials(path, 0, [names[3], names[5], names[8]], []))
+    residual = next(iter(trials(path, 0, [names[3]], [names[0]])))
+    assert [*residual.operands] == [names[0]]
