@@ -1,14 +1,17 @@
-"""One C source on its way: its constants, and its kernels, of which equal ones are written once."""
+"""One C source on its way: its constants, its kernels, of which equal ones are written once, and the small functions
+that these call, from `helpers.c`."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Final, NamedTuple
 
 import numpy as np
 
+from tflq.base.files import resource
 from tflq.formats.c.names import _TYPES, comment
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, i8, i16, i32
@@ -67,7 +70,7 @@ class Unit:
         key = "\n".join([*parameters, "", *lines])
         if key not in self._names:
             word = comment(op.location.opcode if op.location else op.short_name).lower().replace(" ", "_")
-            word = "".join(c for c in word if c.isalnum() or c == "_") or "op"
+            word = re.sub(r"\W", "", word) or "op"
             self._names[key] = name = f"{self.name}_{len(self._names)}_{word}"
             self.add(name, parameters, lines, f"/* {_heading(op)} -> {shape} */\n")
         return self._names[key]
@@ -86,6 +89,8 @@ class Unit:
 
 
 _CALL: Final = re.compile(r"@_\w+(?=\()")
+_CALLED: Final = re.compile(r"\b(\w+)\(")
+_MATH: Final = re.compile(r"\b(exp|log|sin|cos|tanh|erf|pow|sqrt)\(|\b(INFINITY|NAN)\b")
 
 
 def _heading(op: Op) -> str:
@@ -95,7 +100,15 @@ def _heading(op: Op) -> str:
     return f"{comment(place.opcode)} {place.operator}: {comment(place.tensor)}"
 
 
-_SPACES: Final = "  "
+def loops(**sizes: int | str) -> list[str]:
+    """The heads of loops, the outermost first: an index from 0 below each size."""
+    return [f"for (int32_t {at} = 0; {at} < {size}; {at}++) {{" for at, size in sizes.items()]
+
+
+def closed(lines: Iterable[str]) -> list[str]:
+    """Statements, and the ends of the blocks that they leave open."""
+    lines = [*lines]
+    return [*lines, *["}"] * sum(line.endswith("{") - line.startswith("}") for line in lines)]
 
 
 def indented(lines: Iterable[str]) -> str:
@@ -103,6 +116,32 @@ def indented(lines: Iterable[str]) -> str:
     depth, out = 1, []
     for line in lines:
         depth -= line.startswith("}")
-        out.append(f"{_SPACES * depth}{line}\n")
+        out.append(f"{'  ' * depth}{line}\n")
         depth += line.endswith("{")
     return "".join(out)
+
+
+# Small functions.
+
+
+@cache
+def _texts() -> dict[str, str]:
+    """Each function by its name; one is defined before those that call it."""
+    with open(resource("formats/c/helpers.c"), encoding="utf-8") as file:
+        texts = file.read().strip().split("\n\n")[1:]
+    return {name[1]: text for text in texts if (name := _CALLED.search(text)) is not None}
+
+
+def helpers(texts: Iterable[str]) -> list[str]:
+    """The definitions of all functions that some text calls, in an order in which each is defined before its use."""
+    used, wanted = set(_CALLED.findall("\n".join(texts))), []
+    for name, text in reversed(_texts().items()):
+        if name in used:
+            wanted.append(text)
+            used |= set(_CALLED.findall(text))
+    return wanted[::-1]
+
+
+def needs_math(texts: Iterable[str]) -> bool:
+    """Whether a text uses `<math.h>`."""
+    return any(_MATH.search(text) for text in texts)
