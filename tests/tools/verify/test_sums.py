@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pytest
@@ -12,6 +12,9 @@ from support.on_c import need_compiler
 
 import tflq
 from tflq.formats.sources import read
+from tflq.formats.tflite.writer import write
+from tflq.ir.core import Buffer, Function, Module, Op, Value
+from tflq.ir.types import TensorType, UniformQuantizedType, i8, i32
 from tflq.tools.verify.sums import trials
 from tflq.tools.verify.tflite_runner import TfliteRunner
 
@@ -83,3 +86,38 @@ def test_a_result_of_no_product_or_of_two_is_not_tried() -> None:
     assert not list(trials(path, 0, [names[3], names[5], names[8]], []))
     residual = next(iter(trials(path, 0, [names[3]], [names[0]])))
     assert [*residual.operands] == [names[0]]
+
+
+def _residual(path: Path) -> None:
+    """Writes a model of a convolution with three places, whose result is added to the input."""
+    rng = np.random.default_rng(3)
+    x, y, z = (
+        Value(TensorType((1, 1, 3, 4), UniformQuantizedType.of(i8, scale, zero)), name)
+        for name, scale, zero in (("x", 0.1013, 3), ("y", 0.2971, -5), ("z", 0.2539, 7))
+    )
+    weights = rng.integers(-127, 128, (4, 1, 1, 4)).astype(np.int8)
+    w = Value(TensorType(weights.shape, UniformQuantizedType.of(i8, 0.01)), "w", buffer=Buffer.of(weights))
+    bias = UniformQuantizedType.of(i32, 0.1013 * 0.01)
+    b = Value(TensorType((4,), bias), "b", buffer=Buffer.of(np.arange(4, dtype=np.int32)))
+    attributes = {"padding": "VALID", "stride_h": 1, "stride_w": 1, "dilation_h_factor": 1, "dilation_w_factor": 1}
+    ops = [Op("tfl.conv_2d", [x, w, b], [y], attributes), Op("tfl.add", [y, x], [z], {})]
+    path.write_bytes(bytes(write(Module([Function("main", [x], [z], ops)]))))
+
+
+@need_compiler
+def test_each_loop_is_tried_beside_what_is_added(tmp_path: Path) -> None:
+    model = tmp_path / "model.tflite"
+    _residual(model)
+    source = _written(model, tmp_path)
+    options: dict[str, Any] = {"seeds": 1, "layers": True, "cc": "cc -O0", "interface": False}
+    result = tflq.verify(model, source, **options)
+    assert result
+    assert result.layers is not None
+    assert [each.difference.elements for each in result.layers.every] == [12 + 3 * 2 * 4 * 1056]
+    text = source.read_text()
+    calls = [*re.finditer(r"scale_\w+\([^,]*, (\d{9,})", text)]
+    last = max(calls, key=lambda call: call.start())
+    source.write_text(text[: last.start(1)] + str(int(last[1]) + (1 << 16)) + text[last.end(1) :])
+    changed = tflq.verify(model, source, **options)
+    assert changed.layers is not None
+    assert changed.layers.diverging

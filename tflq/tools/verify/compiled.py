@@ -85,10 +85,10 @@ _OPENED: Final = """  FILE *file = fopen(words[1], "rb");
 
 
 class SumsRun(NamedTuple):
-    """Inputs of an entry, and what stands in for the first elements of layers, by name."""
+    """Inputs of an entry, and what stands in for tensors of layers, by name."""
 
     inputs: Sequence[np.ndarray]
-    rows: Mapping[str, np.ndarray]
+    layers: Mapping[str, np.ndarray]
 
 
 class _Entry(NamedTuple):
@@ -244,7 +244,8 @@ class _Program:
     def try_sums(
         self, name: str, sums: Mapping[str, np.ndarray], runs: Sequence[SumsRun]
     ) -> Iterator[dict[str, np.ndarray]]:
-        """For each run of an entry, by layer, its results of each row of sums that stands in for its own."""
+        """For each run of an entry, by layer, its results of each row of sums that stands in for its own, [loops, rows,
+        channels]."""
         entry, child = self._interface.entries[name], self._child
         assert child is not None
         heads = np.asarray([-1, list(self._interface.entries).index(name)], np.int32).tobytes()
@@ -252,7 +253,7 @@ class _Program:
         for run in runs:
             text += [heads, *(a.tobytes() for a in run.inputs)]
             for layer in entry.layers:
-                tried, row = sums.get(layer.name, _NONE), run.rows.get(layer.name, _NONE).tobytes()
+                tried, row = sums.get(layer.name, _NONE), run.layers.get(layer.name, _NONE).tobytes()
                 text += [np.asarray([*tried.shape, len(row)], np.int32).tobytes(), tried.tobytes(), row]
         try:
             answer = BytesIO(child.communicate(b"".join(text), self._timeout)[0])
@@ -263,11 +264,11 @@ class _Program:
         for _ in runs:
             results = {}
             for layer in entry.layers:
-                tried, dtype = sums.get(layer.name, _NONE), layer.type.storage.dtype
-                size = int.from_bytes(answer.read(4), "little") if tried.size else 0
-                data = answer.read(size * tried.size)
-                if size == dtype.itemsize:
-                    results[layer.name] = np.frombuffer(data, dtype).reshape(tried.shape)
+                tried, dtype, loops = sums.get(layer.name, _NONE), layer.type.storage.dtype, []
+                while size := int.from_bytes(answer.read(4), "little"):
+                    loops.append(answer.read(size * tried.size))
+                if loops and {len(data) for data in loops} == {dtype.itemsize * tried.size}:
+                    results[layer.name] = np.frombuffer(b"".join(loops), dtype).reshape(-1, *tried.shape)
             answer.seek(sum(map(_bytes, entry.outputs)), 1)
             yield results
 
@@ -419,11 +420,11 @@ class CompiledRunner(FileRunner):
     def try_sums(
         self, key: str, sums: Mapping[str, np.ndarray], runs: Sequence[SumsRun]
     ) -> list[dict[str, np.ndarray]]:
-        """Results of products by name, [rows, channels], of sums that stand in for those of their first row, in each
-        run. Those that are computed otherwise are left out. RunError if the program does not run."""
+        """Results of products by name, of sums that stand in for those of their first row: for each loop that reads
+        sums, [loops, rows, channels], in each run. Others are left out. RunError if the program does not run."""
         program = self._compiled(_sums_hook(self._interface.macro))
         try:
-            runs = [SumsRun(self.ordered(run.inputs, key), run.rows) for run in runs]
+            runs = [SumsRun(self.ordered(run.inputs, key), run.layers) for run in runs]
             return list(program.try_sums(self._name(key), sums, runs))
         finally:
             program.close()

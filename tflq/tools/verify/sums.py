@@ -58,25 +58,31 @@ _WINDOW: Final = _POINT | {"dilation_h_factor": 1, "dilation_w_factor": 1}
 def try_sums(
     a: TfliteRunner, b: CompiledRunner, key: str, inputs: Sequence[np.ndarray], timeout: float
 ) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """Name of each result that is tried, and what the program and the interpreter compute: [rows, channels]. inputs:
-    arrays in the shapes of the entry's inputs. RunError if either does not run."""
+    """Name of each result that is tried, and what the program and the interpreter compute: [runs, loops, rows,
+    channels]. inputs: arrays in the shapes of the entry's inputs. RunError if either does not run."""
     entry, graph = entry_of(a.file, key)
-    chosen = list(trials(a.path, entry.graph, b.single(key), b.names(key)))
+    stored = b.names(key)
+    chosen = list(trials(a.path, entry.graph, b.single(key), stored))
     operands = {name: value for each in chosen for name, value in each.operands.items()}
     runs, every = [], []
     for fill in _FILLS if operands else _FILLS[:1]:
-        arrays = [_filled(array.shape, array.dtype, fill) for array in inputs]
         rows = {name: _filled(v.type.sizes[-1:], v.type.storage.dtype, fill) for name, v in operands.items()}
-        inner = {name: _stored_as(row, b.type_of(key, name)) for name, row in rows.items() if name in b.names(key)}
-        rows |= {graph.tensor(t).name: array.reshape(-1) for (_, t), array in zip(entry.inputs, arrays, strict=True)}
+        whole = {name: np.resize(row, operands[name].type.sizes) for name, row in rows.items()}
+        inner = {name: _stored_as(array, b.type_of(key, name)) for name, array in whole.items() if name in stored}
+        names = (graph.tensor(t).name for _, t in entry.inputs)
+        arrays = [
+            whole[name] if name in whole else _filled(array.shape, array.dtype, fill)
+            for name, array in zip(names, inputs, strict=True)
+        ]
         every.append(rows)
         runs.append(SumsRun(arrays, inner))
     results = b.try_sums(key, {each.tensor: each.sums for each in chosen}, runs) if chosen else []
     for each in chosen:
         if all(each.tensor in tried for tried in results):
             pairs = [*zip(every, results, strict=True)][: None if each.operands else 1]
-            got = np.concatenate([tried[each.tensor] for _, tried in pairs])
-            yield each.tensor, got, np.concatenate([each.results(a, rows, timeout) for rows, _ in pairs])
+            got = np.stack([tried[each.tensor] for _, tried in pairs])
+            want = np.stack([each.results(a, rows, timeout) for rows, _ in pairs])[:, None]
+            yield each.tensor, got, np.broadcast_to(want, got.shape)
 
 
 def _filled(shape: Sequence[int], dtype: np.dtype, fill: str) -> np.ndarray:
@@ -107,14 +113,13 @@ class Trial(NamedTuple):
 
     def results(self, beside: TfliteRunner, rows: Mapping[str, np.ndarray], timeout: float) -> np.ndarray:
         """Results of the interpreter: [rows, channels]. rows: of the operands. RunError if it does not run."""
-        times, channels = self.sums.shape
         with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
             path = Path(folder, "sums.tflite")
             path.write_bytes(self.model)
             runner = TfliteRunner(str(path), beside.kernels, timeout, beside)
             try:
                 shape = (*self.x.shape[:-1], self.sums.size)
-                further = [np.tile(rows[name][:channels], times).reshape(shape) for name in self.operands]
+                further = [np.tile(rows[name], len(self.sums)).reshape(shape) for name in self.operands]
                 return runner.run("", [self.x, *further])[0].reshape(self.sums.shape)
             finally:
                 runner.close()
