@@ -89,18 +89,19 @@ def test_a_result_of_no_product_or_of_two_is_not_tried() -> None:
 
 
 def _residual(path: Path) -> None:
-    """Writes a model of a convolution with three places, whose result is added to the input."""
+    """Writes a model of a convolution with an odd number of places, to whose result its input is added."""
     rng = np.random.default_rng(3)
-    x, y, z = (
-        Value(TensorType((1, 1, 3, 4), UniformQuantizedType.of(i8, scale, zero)), name)
-        for name, scale, zero in (("x", 0.1013, 3), ("y", 0.2971, -5), ("z", 0.2539, 7))
+    x, r, y, z = (
+        Value(TensorType((1, 1, 101, 4), UniformQuantizedType.of(i8, scale, zero)), name)
+        for name, scale, zero in (("x", 0.09, 5), ("r", 0.1013, 3), ("y", 0.2971, -5), ("z", 0.2539, 7))
     )
     weights = rng.integers(-127, 128, (4, 1, 1, 4)).astype(np.int8)
     w = Value(TensorType(weights.shape, UniformQuantizedType.of(i8, 0.01)), "w", buffer=Buffer.of(weights))
     bias = UniformQuantizedType.of(i32, 0.1013 * 0.01)
     b = Value(TensorType((4,), bias), "b", buffer=Buffer.of(np.arange(4, dtype=np.int32)))
     attributes = {"padding": "VALID", "stride_h": 1, "stride_w": 1, "dilation_h_factor": 1, "dilation_w_factor": 1}
-    ops = [Op("tfl.conv_2d", [x, w, b], [y], attributes), Op("tfl.add", [y, x], [z], {})]
+    ops = [Op("tfl.conv_2d", [r, w, b], [y], attributes), Op("tfl.add", [y, r], [z], {})]
+    ops.insert(0, Op("tfl.relu", [x], [r], {}))
     path.write_bytes(bytes(write(Module([Function("main", [x], [z], ops)]))))
 
 
@@ -113,7 +114,7 @@ def test_each_loop_is_tried_beside_what_is_added(tmp_path: Path) -> None:
     result = tflq.verify(model, source, **options)
     assert result
     assert result.layers is not None
-    assert [each.difference.elements for each in result.layers.every] == [12 + 3 * 2 * 4 * 1056]
+    assert [each.difference.elements for each in result.layers.every] == [404, 404 + 3 * 2 * 4 * 1056]
     text = source.read_text()
     calls = [*re.finditer(r"scale_\w+\([^,]*, (\d{9,})", text)]
     last = max(calls, key=lambda call: call.start())

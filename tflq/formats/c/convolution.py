@@ -23,16 +23,18 @@ from tflq.ir.types import i8, i32
 _MOST_TAPS: Final = 25
 """Elements of a window to which a depthwise convolution has pointers, on the stack."""
 _AT_ONCE: Final = 9
+COPY: Final = "col"
+"""The name of the scratch for copies of windows."""
 
 
-def convolution(op: conv.Weighted, body: Body) -> list[Rows]:
-    """The rows of any convolution."""
+def convolution(op: conv.Weighted, body: Body, *, copies: bool) -> list[Rows]:
+    """The rows of any convolution. copies: whether windows may be copied."""
     bound = _bound(op)
     fits = bound is not None and bound < 1 << 31
     if bound is not None:
         body.terms.bounds[op.result] = min(bound, (1 << 31) - 1) if op.result.type.storage == i32 else bound
     if fits and op.weight.is_constant and op.weight.type.storage.bits <= 8 and op.weight.array.dtype == np.int8:
-        if isinstance(op, conv.Conv2D):
+        if isinstance(op, conv.Conv2D) and copies:
             return _columns(op, body)
         height, width, *_, multiplier = dims_of(op.weight)
         if isinstance(op, conv.DepthwiseConv2D) and height * width <= _MOST_TAPS and multiplier == 1:
@@ -124,7 +126,7 @@ def _columns(op: conv.Conv2D, body: Body) -> list[Rows]:
     w = body.unit.constant(op.weight.array, i8)
     wide = 2 if places > 1 else 1
     body.accumulator("int32_t", outputs * wide)
-    body.scratch.append(Scratch("int16_t", "col", 2 * k * wide))
+    body.scratch.append(Scratch("int16_t", COPY, 2 * k * wide))
     less = f" - {zero} * total" if zero > 0 else f" + {-zero} * total" if zero else ""
     fill = _filled(op, x, x_type, more)
     if zero:

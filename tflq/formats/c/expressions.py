@@ -149,6 +149,10 @@ class Expressions:
             raise NeedsMoreError
         return self._at.channel
 
+    def _all(self, op: Op, pattern: str) -> str:
+        """A pattern of all operands."""
+        return pattern.format(*map(self._read, op.present_operands))
+
     # Operators.
 
     def _compute(self, op: Op) -> str:
@@ -222,23 +226,12 @@ class Expressions:
             return f"min64(max64({x}, {low}), {high})"
         return f"clamp{'f32' if storage.is_float else '32'}({x}, {low}, {high})"
 
-    def _absolute(self, op: ew.Abs) -> str:
-        x = self._read(op.input1)
-        return f"{x} < 0.0f ? -{x} : {x} + 0.0f" if op.input1.type.storage.is_float else f"abs32({x})"
-
     def _negated(self, op: ew.Negate) -> str:
         x, storage = self._read(op.input1), op.result.type.storage
         if storage.is_float:
             return f"-{x}"
         low, high = literal(storage.minimum), literal(storage.maximum)
         return f"clamp64({op.input1_zp + op.output_zp} - (int64_t){x}, {low}, {high})"
-
-    def _shifted(self, op: ew.ArithmeticRightShift) -> str:
-        a, b = self._read(op.input1), self._read(op.input2)
-        return f"sar_round({a}, {b})" if op.round else f"{a} >> {b}"
-
-    def _chosen(self, op: ew.Select) -> str:
-        return "{} ? {} : {}".format(*(self._read(v) for v in (op.condition, op.on_true, op.on_false)))
 
     def _cast(self, op: move.Cast) -> str:
         x, source, target = self._read(op.input), op.input.type.storage, op.result.type.storage
@@ -302,13 +295,15 @@ class Expressions:
 
 _OPERATORS: Final[dict[type[Op], Callable[[Expressions, Any], str]]] = {
     ew.Clamp: Expressions._clamped,
-    ew.Abs: Expressions._absolute,
+    ew.Abs: lambda e, op: e._all(
+        op, "{0} < 0.0f ? -{0} : {0} + 0.0f" if op.result.type.storage.is_float else "abs32({})"
+    ),
     ew.Negate: Expressions._negated,
-    ew.BitwiseNot: lambda e, op: f"~{e._read(op.input)}",
-    ew.LogicalNot: lambda e, op: f"!{e._read(op.input)}",
-    ew.Clz: lambda e, op: f"clz32({e._read(op.input)})",
-    ew.ArithmeticRightShift: Expressions._shifted,
-    ew.Select: Expressions._chosen,
+    ew.BitwiseNot: lambda e, op: e._all(op, "~{}"),
+    ew.LogicalNot: lambda e, op: e._all(op, "!{}"),
+    ew.Clz: lambda e, op: e._all(op, "clz32({})"),
+    ew.ArithmeticRightShift: lambda e, op: e._all(op, "sar_round({}, {})" if op.round else "{} >> {}"),
+    ew.Select: lambda e, op: e._all(op, "{} ? {} : {}"),
     ew.GreaterEqual: Expressions._reached,
     move.Cast: Expressions._cast,
     move.Rescale: Expressions._rescaled,

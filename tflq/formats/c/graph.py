@@ -6,6 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from tflq.analysis.known import Ranges
@@ -13,12 +14,13 @@ from tflq.base.errors import Refused
 from tflq.dialects.tosa import convolution as conv
 from tflq.dialects.tosa import elementwise as ew
 from tflq.dialects.tosa import movement as move
+from tflq.formats.c.convolution import COPY
 from tflq.formats.c.fusion import Fusion
-from tflq.formats.c.loops import Body, kernel, result_names
+from tflq.formats.c.loops import Body, kernel
 from tflq.formats.c.memory import Plan
 from tflq.formats.c.movement import MOVEMENT, find_views, moved
-from tflq.formats.c.names import CALLED, MACRO, NAME, bytes_of, c_type, count, declared, described, dims_of
-from tflq.formats.c.unit import Kernel, Scratch
+from tflq.formats.c.names import CALLED, MACRO, bytes_of, c_type, count, declared, described, dims_of
+from tflq.formats.c.unit import Kernel, Scratch, result_names
 from tflq.ir.core import Function, Op, Value
 
 if TYPE_CHECKING:
@@ -30,6 +32,8 @@ _INEXACT: Final = (
 )
 """Operators on floats whose results differ between libraries, or by the order of a sum; but for these:"""
 _EXACT: Final = (ew.Ceil, ew.Floor)
+_MORE: Final = 1.05
+"""How much more memory than without them copies of windows may need."""
 _CONTROL: Final = (move.CondIf, move.WhileLoop)
 
 
@@ -68,7 +72,7 @@ class Graph:
         if isinstance(op, (move.VariableRead, move.VariableWrite)):
             if self.symbol.startswith(CALLED):
                 raise Refused("a variable within control flow is not written in C")
-            self.kernels.append(Kernel("", op, [fusion.root(v) for v in op.present_operands], op.results))
+            self.kernels.append(Kernel(op, [fusion.root(v) for v in op.present_operands], op.results))
         elif isinstance(op, _CONTROL):
             self.kernels.append(_controlled(op, body, self._program.called))
         elif isinstance(op, MOVEMENT):
@@ -90,8 +94,18 @@ class Graph:
             if value in computed and times[value] == 1 and not isinstance(value.producer, move.VariableRead):
                 self._pointers[value] = f"out{at}"
         self._read_state()
+        self._spare()
         self.plan = Plan(fusion, self.kernels, set(self._pointers))
         self.size = self.plan.size
+
+    def _spare(self) -> None:
+        """Computes convolutions without copies of windows where these need much more memory than all else."""
+        rest = [replace(each, scratch=[s for s in each.scratch if s.name != COPY]) for each in self.kernels]
+        plan = Plan(self._fusion, rest, set(self._pointers))
+        for number, each in enumerate(self.kernels):
+            root = each.results[0].producer if len(rest[number].scratch) < len(each.scratch) else None
+            if root and plan.alive(number) + sum(s.size for s in each.scratch) > _MORE * plan.size:
+                self.kernels[number] = kernel(root, self._program.unit, self._fusion, self._ranges, copies=False)
 
     def _read_state(self) -> None:
         """Reads a variable where it is, unless it is written before the last use."""
@@ -120,11 +134,6 @@ class Graph:
         return f"({'' if writes else 'const '}{c_type(base)} *)(void *)(arena + {at + begin * size})"
 
     # Text.
-
-    @property
-    def macro(self) -> str:
-        """The text that its macros begin with."""
-        return self.symbol.replace(NAME, MACRO).upper()
 
     @property
     def parameters(self) -> dict[str, str]:
@@ -161,7 +170,7 @@ class Graph:
                 *(self.pointer(v, writes=True) for v in each.results),
                 *(f"({s.type} *)(void *)(arena + {span.at})" for s, span in scratch),
             ]
-            yield f"{each.function}({', '.join(arguments)});"
+            yield f"{self._program.unit.function(each)}({', '.join(arguments)});"
 
 
 # Control flow: a kernel that calls functions of the module, on memory within its scratch.

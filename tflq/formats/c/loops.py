@@ -64,24 +64,13 @@ class Body:
 
     def finished(self, op: Op, lines: Sequence[str], results: Sequence[Value], since: int | None = None) -> Kernel:
         """The kernel of the lines. since: leaves from this one on are read where the result is written."""
-        leaves = self.terms.leaves
-        parameters = [f"const {c_type(v)} *p{at}" for at, v in enumerate(leaves)]
-        parameters += [f"{c_type(v)} *{name}" for v, name in zip(results, result_names(results), strict=True)]
-        parameters += [f"{s.type} *{s.name}" for s in self.scratch]
-        shape = ", ".join("x".join(map(str, dims_of(v))) or "scalar" for v in results)
-        name = self.unit.function(op, parameters, lines, shape)
-        sizes = [(count(v), bytes_of(v)) for v in results]
+        leaves, sizes = self.terms.leaves, [(count(v), bytes_of(v)) for v in results]
         same = [v for v in leaves[len(leaves) if since is None else since :] if sizes == [(count(v), bytes_of(v))]]
-        return Kernel(name, op, leaves, results, self.scratch, same)
+        return Kernel(op, leaves, results, self.scratch, same, lines)
 
 
-def result_names(results: Sequence[Value]) -> list[str]:
-    """The names of the parameters for results."""
-    return ["y"] if len(results) == 1 else [f"y{at}" for at in range(len(results))]
-
-
-def kernel(op: Op, unit: Unit, fusion: Fusion, ranges: Ranges) -> Kernel:
-    """The kernel of a root. Refused if no loop computes it."""
+def kernel(op: Op, unit: Unit, fusion: Fusion, ranges: Ranges, *, copies: bool = True) -> Kernel:
+    """The kernel of a root. copies: whether a convolution may copy its window. Refused if no loop computes it."""
     row = fusion.row_of(op.result)
     if row is None and type(op) in _PLAIN and not is_table(op):
         body = Body(unit, fusion, ranges)
@@ -92,7 +81,7 @@ def kernel(op: Op, unit: Unit, fusion: Fusion, ranges: Ranges) -> Kernel:
 
     body = Body(unit, fusion, ranges)
     if isinstance(row, conv.Weighted):
-        parts = convolution(row, body)
+        parts = convolution(row, body, copies=copies)
     else:
         parts = next(make for kind, make in _ROWS if isinstance(row, kind))(row, body)
     since = len(body.terms.leaves)

@@ -69,6 +69,10 @@ class Plan:
         span = self.spans.get(self.place_of(value))
         return None if span is None else span.at
 
+    def alive(self, number: int) -> int:
+        """Bytes of the tensors that live while a kernel runs."""
+        return sum(_aligned(span.size) for span in self.spans.values() if span.first <= number <= span.last)
+
     def place_of(self, value: Value) -> Value:
         """The tensor in whose memory a value is."""
         value, _ = self._fusion.base(value)

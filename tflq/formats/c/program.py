@@ -76,10 +76,6 @@ class Program:
         return known
 
     @property
-    def graphs(self) -> list[Graph]:
-        return [*(graph for _, graph in self.entries), *(graph for graph in self._called.values() if graph is not None)]
-
-    @property
     def arena_bytes(self) -> int:
         return max(graph.size for _, graph in self.entries)
 
@@ -89,7 +85,8 @@ class Program:
 
     @cached_property
     def _ops(self) -> list[Op]:
-        return [op for graph in self.graphs for op in graph.function.ops]
+        called = (graph for graph in self._called.values() if graph is not None)
+        return [op for graph in (*(graph for _, graph in self.entries), *called) for op in graph.function.ops]
 
     @property
     def products(self) -> int:

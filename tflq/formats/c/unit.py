@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from tflq.base.files import resource
-from tflq.formats.c.names import _TYPES, comment
+from tflq.formats.c.names import _TYPES, c_type, comment, dims_of
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, i8, i16, i32
 
@@ -28,14 +28,14 @@ class Scratch(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Kernel:
     """A call of a function of C. leaves: tensors that it reads. shares: those of them in whose memory the result may
-    be. results: none where only state is written."""
+    be. results: none where only state is written. lines: the function's statements; none copy a variable."""
 
-    function: str
     op: Op
     leaves: Sequence[Value]
     results: Sequence[Value]
     scratch: Sequence[Scratch] = ()
     shares: Sequence[Value] = ()
+    lines: Sequence[str] = ()
 
 
 @dataclass(slots=True)
@@ -64,15 +64,19 @@ class Unit:
             storage = min(next(fits, storage), storage, key=lambda t: t.bits)
         return self.constant(array, storage)
 
-    def function(self, op: Op, parameters: Iterable[str], lines: Iterable[str], shape: str) -> str:
-        """The name of a function with a body; equal functions share one, of the first operator."""
-        parameters, lines = [*parameters], [*lines]
-        key = "\n".join([*parameters, "", *lines])
+    def function(self, kernel: Kernel) -> str:
+        """The name of the function of a kernel; equal functions share one, of the first operator."""
+        op, results = kernel.op, kernel.results
+        parameters = [f"const {c_type(v)} *p{at}" for at, v in enumerate(kernel.leaves)]
+        parameters += [f"{c_type(v)} *{name}" for v, name in zip(results, result_names(results), strict=True)]
+        parameters += [f"{s.type} *{s.name}" for s in kernel.scratch]
+        key = "\n".join([*parameters, "", *kernel.lines])
         if key not in self._names:
             word = comment(op.location.opcode if op.location else op.short_name).lower().replace(" ", "_")
             word = re.sub(r"\W", "", word) or "op"
             self._names[key] = name = f"{self.name}_{len(self._names)}_{word}"
-            self.add(name, parameters, lines, f"/* {_heading(op)} -> {shape} */\n")
+            shape = ", ".join("x".join(map(str, dims_of(v))) or "scalar" for v in results)
+            self.add(name, parameters, kernel.lines, f"/* {_heading(op)} -> {shape} */\n")
         return self._names[key]
 
     def add(self, name: str, parameters: Iterable[str], lines: Iterable[str], head: str = "") -> None:
@@ -91,6 +95,11 @@ class Unit:
 _CALL: Final = re.compile(r"@_\w+(?=\()")
 _CALLED: Final = re.compile(r"\b(\w+)\(")
 _MATH: Final = re.compile(r"\b(exp|log|sin|cos|tanh|erf|pow|sqrt)\(|\b(INFINITY|NAN)\b")
+
+
+def result_names(results: Sequence[Value]) -> list[str]:
+    """The names of the parameters for results."""
+    return ["y"] if len(results) == 1 else [f"y{at}" for at in range(len(results))]
 
 
 def _heading(op: Op) -> str:

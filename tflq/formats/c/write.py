@@ -91,7 +91,7 @@ class Writer:
         """The function of an entry, and the macros of its inputs and outputs."""
         for side, values in (("IN", graph.function.inputs), ("OUT", graph.function.outputs)):
             for at, value in enumerate(values):
-                yield from _described(f"{graph.macro}_{side}{at}", value)
+                yield from _described(f"{graph.symbol.replace(NAME, MACRO).upper()}_{side}{at}", value)
         named = f"Signature {comment(key, None)}. " if len(self._program.entries) > 1 else ""
         yield f"\n/* {named}0; 1 if the arena is not aligned. Arrays do not overlap. The call keeps no pointer. */\n"
         yield f"int {graph.symbol}_run({', '.join(self._parameters(graph).values())});\n\n"
