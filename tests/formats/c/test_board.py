@@ -38,7 +38,7 @@ def test_the_example_of_a_board_passes_and_shows_a_fault(tmp_path: Path) -> None
 
 @need_compiler
 def test_the_script_counts_what_passes_on_a_machine() -> None:
-    command = [sys.executable, ROOT / "scripts" / "c_machines.py", ROOT / "models" / "cnn_int8.tflite"]
+    command = [sys.executable, str(ROOT / "scripts" / "c_machines.py"), str(ROOT / "models" / "cnn_int8.tflite")]
     done = subprocess.run([*command, "--levels", "1", "--only", "native"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "| native | 1 of 1 |" in done.stdout
