@@ -2,11 +2,11 @@
 
     scripts/c_faults.py MODEL... [--count 500] [--inputs 4] [--cc "gcc -O0"] [--seed 1]
 
-A fault changes a multiplier by 2^16, a shift or a zero point by 1, a bound inwards by 1, or one weight of int8: the
-kinds in turn, at a random place. The source without faults is compared with the model, and those with one with it: it
-compiles faster than an interpreter starts. Faults that outputs do not show are looked for among operators' results
-(`--layers`). A fault that nothing shows is listed: no input may show it, as a weight of a channel that is always
-clamped.
+A fault changes a multiplier by 2^16 (one of 16 bits by 1), a shift or a zero point by 1, a bound inwards by 1, or one
+weight of int8: the kinds in turn, at a random place. The source without faults is compared with the model, and those
+with one with it: it compiles faster than an interpreter starts. Faults that outputs do not show are looked for among
+operators' results, and with sums of products (`--layers`). A fault that nothing shows is listed: no input may show it,
+as a weight of a channel that is always clamped.
 """
 
 from __future__ import annotations
@@ -77,7 +77,8 @@ def places(text: str) -> dict[str, list[tuple[int, int]]]:
 def fault(text: str, kind: str, place: tuple[int, int], rng: random.Random) -> Fault:
     before = int(text[slice(*place)])
     if kind == "multiplier":
-        after = before + (1 << 16 if before < 1 << 30 else -(1 << 16))
+        step = 1 if before < 1 << 15 else 1 << 16
+        after = before + (step if before < 1 << 30 else -step)
     elif kind == "weight":
         after = rng.choice([n for n in range(-127, 128) if n != before])
     elif kind == "bound":

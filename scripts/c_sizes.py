@@ -21,7 +21,7 @@ sys.path.insert(0, str(ROOT))
 
 import tflq  # noqa: E402
 from scripts.marked import replaced  # noqa: E402
-from tflq.formats.c.check_program import program_of  # noqa: E402
+from tflq.formats.c.program import program_of  # noqa: E402
 
 PAGE: Final = ROOT / "docs" / "guide" / "c.md"
 MODELS: Final = ("cnn_int8", "cnn_uint8", "cnn_int16x8", "two_signatures", "log_softmax", "l2_normalization")

@@ -402,7 +402,7 @@ ROOMS: Final[dict[str, dict[str, dict[str, str]]]] = {
 """By stage and dialect: the ops that each module has a function for. Rules of legalization are tried in this order."""
 
 PASSES: Final[dict[str, str]] = {
-    "formats.c.check_program": "check-c",
+    "formats.c.program": "check-c",
     "formats.core_dialects": "core-to-integer",
     "formats.mlir.lower_quant": "lower-quant-ops",
     "formats.mlir.real_math": "lower-real-math raise-real-math",

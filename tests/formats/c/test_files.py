@@ -22,8 +22,9 @@ from tflq.formats.c.memory import Plan
 from tflq.formats.c.names import comment, identifier
 from tflq.formats.c.program import Program
 from tflq.formats.c.unit import Unit
+from tflq.formats.tflite.writer import write
 from tflq.formats.tosa.write import tosa_bytes
-from tflq.ir.core import Function, Module, Op, Signature, Value
+from tflq.ir.core import Buffer, Function, Module, Op, Signature, Value
 from tflq.ir.types import TensorType, UniformQuantizedType, f32, i8, i32
 from tflq.numerics.kernel_sets import NAMES
 
@@ -211,3 +212,16 @@ def test_an_open_batch_is_one(tmp_path: Path) -> None:
     assert "const int8_t in0[3]" in (tmp_path / "net.h").read_text()
     tflq.convert(model, tmp_path / "net.c", batch=4, force=True)
     assert "const int8_t in0[12]" in (tmp_path / "net.h").read_text()
+
+
+@need_compiler
+def test_copies_of_windows_do_not_raise_the_arena(tmp_path: Path) -> None:
+    """A product of 4000 inputs reads them where they are: a copy would be all of the arena."""
+    x, y = (Value(TensorType((1, n), UniformQuantizedType.of(i8, 0.1)), name) for n, name in ((4000, "x"), (4, "y")))
+    weights = np.random.default_rng(1).integers(-9, 10, (4, 4000)).astype(np.int8)
+    w = Value(TensorType((4, 4000), UniformQuantizedType.of(i8, 0.01)), "w", buffer=Buffer.of(weights))
+    op = Op("tfl.fully_connected", [x, w, None], [y], {})
+    (tmp_path / "model.tflite").write_bytes(bytes(write(Module([Function("main", [x], [y], [op])]))))
+    tflq.convert(tmp_path / "model.tflite", tmp_path / "net.c")
+    assert int(re.findall(r"NET_ARENA_BYTES (\d+)", (tmp_path / "net.h").read_text())[0]) < 100
+    assert_passes(tmp_path / "net.c")

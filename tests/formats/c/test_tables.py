@@ -11,8 +11,8 @@ from support.harness import argument, const, one_op
 from support.on_c import COMPILER, WARNINGS, assert_passes, need_compiler
 
 import tflq
-from tflq.formats.c.helpers import helpers
 from tflq.formats.c.tables import function_of, thresholds_of
+from tflq.formats.c.unit import helpers
 from tflq.ir.types import UniformQuantizedType, f32, i16
 from tflq.numerics.activation import logistic_table, tanh_table
 from tflq.numerics.float_basics import quantize_thresholds

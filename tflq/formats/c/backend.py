@@ -52,7 +52,7 @@ class C(Backend):
         identifier(name)
 
     def passes(self, options: Any, form: str) -> Sequence[Pass]:
-        from tflq.formats.c.check_program import CheckC
+        from tflq.formats.c.program import CheckC
         from tflq.formats.tosa.backend import to_tosa
         from tflq.formats.tosa.check import CheckLaws
 
@@ -64,8 +64,8 @@ class C(Backend):
         return Notes.of(module, real=options.semantics == "real"), None
 
     def files(self, module: Module, function: int, target: Any, writing: Writing) -> Sequence[tuple[str, Pieces]]:
-        from tflq.formats.c.check_program import program_of
         from tflq.formats.c.names import identifier
+        from tflq.formats.c.program import program_of
         from tflq.formats.c.write import Writer
 
         name = identifier(writing.choices.get("name"), writing.stem)

@@ -14,9 +14,9 @@ import numpy as np
 from tflq.analysis.evaluate.registry import Run, array_of, evaluate_function
 from tflq.dialects.tosa.convolution import Conv2D, Conv3D, DepthwiseConv2D, Pool
 from tflq.formats.c.graph import Graph
-from tflq.formats.c.names import MACRO, NAME, c_type, count, dims_of
+from tflq.formats.c.names import MACRO, NAME, c_type, count, declared, dims_of
 from tflq.formats.c.program import Program
-from tflq.formats.c.unit import indented
+from tflq.formats.c.unit import closed, helpers, indented
 from tflq.ir.core import Module, Op, Value
 
 _DRAWN: Final = ("i1", "i8", "ui8", "i16", "i32", "f32")
@@ -37,10 +37,14 @@ def _hash(index: np.ndarray, seed: int) -> np.ndarray:
         return np.asarray(h ^ (h >> np.uint32(13)))
 
 
+def _bits(value: Value) -> int:
+    """Bits of a hash that an element of an input is."""
+    return {"i1": 1, "i16": 16, "i32": 2}.get(value.type.storage.name, 8)
+
+
 def drawn(value: Value, seed: int) -> np.ndarray:
     """The elements of an input; integers of 32 bits are small, and floats within 2 of 0."""
-    h, name = _hash(np.arange(count(value)), seed), value.type.storage.name
-    bits = {"i1": 1, "i16": 16, "i32": 2}.get(name, 8)
+    h, name, bits = _hash(np.arange(count(value)), seed), value.type.storage.name, _bits(value)
     top: np.ndarray = (h >> np.uint32(32 - bits)).astype(np.int64)
     if name in ("i8", "i16", "f32"):
         top = top - ((top >> (bits - 1)) << bits)
@@ -80,7 +84,7 @@ def expected(program: Program, graph: Graph, module: Module) -> int | None:
     function = graph.function
     if program.products > _MOST or any(v.type.storage.is_float for v in function.outputs) or program.inexact:
         return None
-    if any(_elements(op) > _MOST for each in program.graphs for op in each.function.ops):
+    if any(_elements(op) > _MOST for op in program.ops):
         return None
     if any(v.type.storage.name not in _DRAWN for v in function.inputs):
         return None
@@ -103,45 +107,35 @@ def main(program: Program, module: Module) -> str:
     tests = [_test(graph, total, program) for graph, total in totals if total is not None]
     if not tests:
         return ""
-    hash_text = (
-        "static uint32_t hash(uint32_t i) {\n  uint32_t h = i * 2654435761U;\n  h ^= h >> 15;\n  h *= 2246822519U;\n"
-        "  return h ^ (h >> 13);\n}\n"
-    )
     arena = f"static union {{ uint64_t align; uint8_t bytes[{MACRO}_ARENA_BYTES]; }} arena;\n"
     state = f"static {NAME}_state state;\n" if program.state else ""
     calls = " | ".join(f"{graph.symbol}_test()" for graph, total in totals if total is not None)
-    head = f"\n#ifdef {MACRO}_MAIN\n#include <stdio.h>\n\n{hash_text}\n{arena}{state}\n"
+    head = f"\n#ifdef {MACRO}_MAIN\n#include <stdio.h>\n\n{''.join(helpers(tests))}\n\n{arena}{state}\n"
     return f"{head}{''.join(tests)}int main(void) {{\n  return {calls};\n}}\n#endif\n"
 
 
 def _test(graph: Graph, total: int, program: Program) -> str:
     """The function that runs an entry on drawn inputs, and compares the checksum of its outputs: 0 if it is equal."""
     inputs, outputs = graph.function.inputs, graph.function.outputs
-    lines = [f"static {c_type(v)} in{at}[{max(count(v), 1)}];" for at, v in enumerate(inputs)]
-    lines += [f"static {c_type(v)} out{at}[{max(count(v), 1)}];" for at, v in enumerate(outputs)]
+    tensors = zip(graph.parameters, [*inputs, *outputs], strict=True)
+    lines = [f"static {declared(v, name)};" for name, v in tensors]
     lines += [f"{NAME}_init(&state);"] if program.state else []
-    lines += ["uint32_t total = 0;", f"for (uint32_t step = 0; step < {_STEPS}U; step++) {{"]
+    steps = ["uint32_t total = 0;", f"for (uint32_t step = 0; step < {_STEPS}U; step++) {{"]
     for at, value in enumerate(inputs):
-        lines += [
-            f"for (uint32_t i = 0; i < {count(value)}U; i++) {{",
-            f"const uint32_t h = hash(i + 97U * step + {at}U);",
-        ]
-        lines += [f"in{at}[i] = {_element(value)};", "}"]
+        each = [f"const uint32_t h = hash(i + 97U * step + {at}U);", f"in{at}[i] = {_element(value)};"]
+        steps += closed([f"for (uint32_t i = 0; i < {count(value)}U; i++) {{", *each])
     names = [*graph.parameters, *(["&state"] if program.state else []), "arena.bytes"]
-    lines += [f"if ({graph.symbol}_run({', '.join(names)}) != 0) {{", "return 2;", "}"]
+    steps += closed([f"if ({graph.symbol}_run({', '.join(names)}) != 0) {{", "return 2;"])
     for at, value in enumerate(outputs):
-        lines.append(f"for (uint32_t i = 0; i < {count(value)}U; i++) {{")
-        lines += [f"total += (uint32_t)out{at}[i] * hash(i + (step * {len(outputs)}U + {at}U));", "}"]
-    lines += [
-        "}",
-        f'printf("{graph.symbol}: %s\\n", total == {total}U ? "pass" : "fail");',
-        f"return total == {total}U ? 0 : 1;",
-    ]
+        each = [f"total += (uint32_t)out{at}[i] * hash(i + (step * {len(outputs)}U + {at}U));"]
+        steps += closed([f"for (uint32_t i = 0; i < {count(value)}U; i++) {{", *each])
+    lines += closed(steps)
+    lines.append(f'printf("{graph.symbol}: %s\\n", total == {total}U ? "pass" : "fail");')
+    lines.append(f"return total == {total}U ? 0 : 1;")
     return f"static int {graph.symbol}_test(void) {{\n{indented(lines)}}}\n\n"
 
 
 def _element(value: Value) -> str:
-    name = value.type.storage.name
-    if name == "f32":
+    if value.type.storage.is_float:
         return "(float)(int8_t)(h >> 24) / 64.0f"
-    return f"({c_type(value)})(h >> {32 - {'i1': 1, 'i16': 16, 'i32': 2}.get(name, 8)})"
+    return f"({c_type(value)})(h >> {32 - _bits(value)})"

@@ -8,43 +8,38 @@ They need sums below 2^31, which the weights prove. All else takes plain loops, 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import Final, TypeAlias
+from typing import Final
 
 import numpy as np
 
 from tflq.dialects.tosa import convolution as conv
-from tflq.formats.c.loops import AXES, Body, Rows, read_sum, window
+from tflq.formats.c.loops import AXES, Body, Rows, flat, pixel, placed, read_sum, window
 from tflq.formats.c.names import dims_of, plus
-from tflq.formats.c.unit import Scratch
-from tflq.ir.types import i8, i32, i64
+from tflq.formats.c.unit import Scratch, closed, loops
+from tflq.ir.types import i8, i32
 
 _MOST_TAPS: Final = 25
 """Elements of a window to which a depthwise convolution has pointers, on the stack."""
 _AT_ONCE: Final = 9
-_Direct: TypeAlias = conv.Conv2D | conv.Conv3D | conv.DepthwiseConv2D
+COPY: Final = "col"
+"""The name of the scratch for copies of windows."""
 
 
-def convolution(op: conv.Weighted, body: Body) -> list[Rows]:
-    """The rows of any convolution."""
+def convolution(op: conv.Weighted, body: Body, *, copies: bool) -> list[Rows]:
+    """The rows of any convolution. copies: whether windows may be copied."""
     bound = _bound(op)
     fits = bound is not None and bound < 1 << 31
     if bound is not None:
         body.terms.bounds[op.result] = min(bound, (1 << 31) - 1) if op.result.type.storage == i32 else bound
     if fits and op.weight.is_constant and op.weight.type.storage.bits <= 8 and op.weight.array.dtype == np.int8:
-        if isinstance(op, conv.Conv2D):
+        if isinstance(op, conv.Conv2D) and copies:
             return _columns(op, body)
-        if isinstance(op, conv.DepthwiseConv2D) and _taps(op) <= _MOST_TAPS and dims_of(op.weight)[3] == 1:
+        height, width, *_, multiplier = dims_of(op.weight)
+        if isinstance(op, conv.DepthwiseConv2D) and height * width <= _MOST_TAPS and multiplier == 1:
             return _by_taps(op, body)
-    type = "float" if op.result.type.storage.is_float else "int32_t" if fits else "int64_t"
-    if isinstance(op, conv.TransposeConv2D):
-        return _transposed(op, body, type)
-    assert isinstance(op, _Direct)
-    return _plain(op, body, type)
-
-
-def _taps(op: conv.DepthwiseConv2D) -> int:
-    return dims_of(op.weight)[0] * dims_of(op.weight)[1]
+    return _plain(op, body, "float" if op.result.type.storage.is_float else "int32_t" if fits else "int64_t")
 
 
 def _bound(op: conv.Weighted) -> int | None:
@@ -72,39 +67,32 @@ def _bias(op: conv.Weighted, body: Body, type: str, index: str) -> str:
 # Plain loops.
 
 
-def _plain(op: _Direct, body: Body, type: str) -> list[Rows]:
-    n, *spatial, channels = dims_of(op.input)
-    _, *places, outputs = dims_of(op.result)
+def _plain(op: conv.Weighted, body: Body, type: str) -> list[Rows]:
+    """Sums of the elements that a window has in the picture, or that a transposed convolution adds to a place."""
+    _, *spatial, channels = dims_of(op.input)
+    outputs = dims_of(op.result)[-1]
     (x, x_type, more), (w, w_type, _) = body.operand(op.input), body.operand(op.weight)
     deep = isinstance(op, conv.DepthwiseConv2D)
     kernel = dims_of(op.weight)[:-2] if deep else dims_of(op.weight)[1:-1]
-    axes = AXES[-len(kernel) :]
     body.accumulator(type, outputs)
-    loops = window(kernel, op.stride, op.dilation, op.pad[::2], spatial, padded=any(op.pad))
-    line = f"const {x_type} *q = {x} + {_flat('g', 'i', axes, spatial)} * {channels};"
-    at = _flat("", "k", axes, kernel)
-    ends = ["}"] * len(axes)
+    if isinstance(op, conv.TransposeConv2D):
+        taps = _inverse(kernel, op.stride, op.out_pad[::2], spatial)
+    else:
+        assert isinstance(op, (conv.Conv2D, conv.Conv3D, conv.DepthwiseConv2D))
+        taps = window(kernel, op.stride, op.dilation, op.pad[::2], spatial if any(op.pad) else ())
+    taps.append(f"const {x_type} *q = {x} + {pixel(op.input, 'i')};")
     if deep:
         multiplier = dims_of(op.weight)[3]
         q, v = _factors(op, type, more, f"q[o / {multiplier}]" if multiplier > 1 else "q[o]", "v[o]")
-        weights = f"const {w_type} *v = {w} + {at} * {outputs};"
-        each = [f"for (int32_t o = 0; o < {outputs}; o++) {{", f"acc[o] += {q} * {v};", "}"]
-        inner = [*_first(op, body, type, outputs), *loops, line, weights, *each, *ends]
+        weights = f"const {w_type} *v = {w} + {flat('', 'k', kernel)} * {outputs};"
+        taps += [weights, *loops(o=outputs), f"acc[o] += {q} * {v};"]
     else:
         q, v = _factors(op, type, more, "q[c]", "v[c]")
-        weights = f"const {w_type} *v = {w} + {_flat('o', 'k', axes, kernel)} * {channels};"
-        each = [f"for (int32_t c = 0; c < {channels}; c++) {{", f"s += {q} * {v};", "}"]
-        sums = [f"for (int32_t o = 0; o < {outputs}; o++) {{", f"{type} s = {_bias(op, body, type, 'o')};"]
-        inner = [*sums, *loops, line, weights, *each, *ends, "acc[o] = s;", "}"]
-    return _placed((n, *places), outputs, inner, read_sum(type, op.result))
-
-
-def _flat(first: str, letter: str, axes: str, sizes: Sequence[int]) -> str:
-    """The index of an element by those of all dims but the last, of which `first` is that of the first dim."""
-    text = first
-    for axis, size in zip(axes, sizes, strict=True):
-        text = f"({text} * {size} + {letter}{axis})" if text else f"{letter}{axis}"
-    return text
+        weights = f"const {w_type} *v = {w} + {flat('o', 'k', kernel)} * {channels};"
+        sums = [f"{type} s = 0;", *closed([*loops(c=channels), f"s += {q} * {v};"]), "acc[o] += s;"]
+        taps += [*loops(o=outputs), weights, *sums]
+    first = closed([*loops(o=outputs), f"acc[o] = {_bias(op, body, type, 'o')};"])
+    return placed(op.result, [*first, *closed(taps)], read_sum(type, op.result))
 
 
 def _factors(op: conv.Weighted, type: str, more: int, x: str, w: str) -> tuple[str, str]:
@@ -116,56 +104,14 @@ def _factors(op: conv.Weighted, type: str, more: int, x: str, w: str) -> tuple[s
     return f"{wide}({x})", f"({w})"
 
 
-def _first(op: conv.Weighted, body: Body, type: str, outputs: int) -> list[str]:
-    return [f"for (int32_t o = 0; o < {outputs}; o++) {{", f"acc[o] = {_bias(op, body, type, 'o')};", "}"]
-
-
-def _placed(places: Sequence[int], outputs: int, inner: list[str], text: str) -> list[Rows]:
-    """Rows at each place of the result: (batch, ...)."""
-    axes = AXES[1 - len(places) :]
-    names = ["g", *(f"o{axis}" for axis in axes)]
-    heads = [f"for (int32_t {at} = 0; {at} < {size}; {at}++) {{" for at, size in zip(names, places, strict=True)]
-    base = f"{_flat('g', 'o', axes, places[1:])} * {outputs}"
-    return [Rows([*heads, *inner], ["}"] * len(places), base, outputs, text)]
-
-
-def _shape(op: conv.Weighted) -> tuple[int, int, int, int, int, int, int]:
-    """Batches, height, width and channels of the input; height, width and channels of the result."""
-    n, height, width, channels = dims_of(op.input)
-    return (n, height, width, channels, *dims_of(op.result)[1:])  # type: ignore[return-value]
-
-
-def _transposed(op: conv.TransposeConv2D, body: Body, type: str) -> list[Rows]:
-    """A place of the result gathers what elements of the input would add to it."""
-    n, height, width, channels, rows, columns, outputs = _shape(op)
-    (x, x_type, more), (w, w_type, _) = body.operand(op.input), body.operand(op.weight)
-    kh, kw = dims_of(op.weight)[1:3]
-    (sh, sw), (top, _, left, _) = op.stride, op.out_pad
-    body.accumulator(type, outputs)
-    q, v = _factors(op, type, more, "q[c]", "v[c]")
-
-    def inverse(axis: str, size: int, step: int, before: int, extent: int) -> list[str]:
-        return [
-            f"for (int32_t k{axis} = 0; k{axis} < {size}; k{axis}++) {{",
-            f"const int32_t a{axis} = {plus(f'o{axis}', -before)} - k{axis}, i{axis} = a{axis} / {step};",
-            f"if (a{axis} < 0 || a{axis} % {step} != 0 || i{axis} >= {extent}) {{",
-            "continue;",
-            "}",
-        ]
-
-    inner = [
-        *_first(op, body, type, outputs),
-        *inverse("y", kh, sh, top, height),
-        *inverse("x", kw, sw, left, width),
-        f"const {x_type} *q = {x} + ((g * {height} + iy) * {width} + ix) * {channels};",
-        f"for (int32_t o = 0; o < {outputs}; o++) {{",
-        f"const {w_type} *v = {w} + ((o * {kh} + ky) * {kw} + kx) * {channels};",
-        f"{type} s = {'0.0f' if type == 'float' else '0'};",
-        f"for (int32_t c = 0; c < {channels}; c++) {{",
-        f"s += {q} * {v};",
-        *("}", "acc[o] += s;", "}", "}", "}"),
-    ]
-    return _placed((n, rows, columns), outputs, inner, read_sum(type, op.result))
+def _inverse(kernel: Sequence[int], stride: Sequence[int], before: Sequence[int], sizes: Sequence[int]) -> list[str]:
+    """Loops over the elements iy, ix that a transposed convolution adds to (oy, ox), each times ky, kx of a filter."""
+    lines = []
+    for axis, size, step, first, extent in zip(AXES[-len(kernel) :], kernel, stride, before, sizes, strict=True):
+        index = f"const int32_t a{axis} = {plus(f'o{axis}', -first)} - k{axis}, i{axis} = a{axis} / {step};"
+        outside = f"if (a{axis} < 0 || a{axis} % {step} != 0 || i{axis} >= {extent}) {{"
+        lines += [*loops(**{f"k{axis}": size}), index, outside, "continue;", "}"]
+    return lines
 
 
 # Fast loops.
@@ -174,45 +120,42 @@ def _transposed(op: conv.TransposeConv2D, body: Body, type: str) -> list[Rows]:
 def _columns(op: conv.Conv2D, body: Body) -> list[Rows]:
     """Two places at a time, and the last by itself. With a zero point of the weights, the sum of a window's elements is
     less off as often."""
-    n, _, _, channels, rows, columns, outputs = _shape(op)
-    _, kh, kw, _ = dims_of(op.weight)
-    places, k, zero = n * rows * columns, kh * kw * channels, op.weight_zp
+    *outer, outputs = dims_of(op.result)
+    places, k, zero = math.prod(outer), math.prod(dims_of(op.weight)[1:]), op.weight_zp
     x, x_type, more = body.operand(op.input)
     w = body.unit.constant(op.weight.array, i8)
     wide = 2 if places > 1 else 1
     body.accumulator("int32_t", outputs * wide)
-    body.scratch.append(Scratch("int16_t", "col", 2 * k * wide))
+    body.scratch.append(Scratch("int16_t", COPY, 2 * k * wide))
     less = f" - {zero} * total" if zero > 0 else f" + {-zero} * total" if zero else ""
     fill = _filled(op, x, x_type, more)
     if zero:
-        fill += ["int32_t total = 0;", f"for (int32_t k = 0; k < {k}; k++) {{", "total += d[k];", "}"]
-    first = f"a[o] = {_bias(op, body, 'int32_t', 'o')}{less};"
-    fill += [f"for (int32_t o = 0; o < {outputs}; o++) {{", first, "}"]
+        fill += ["int32_t total = 0;", *closed([*loops(k=k), "total += d[k];"])]
+    fill += closed([*loops(o=outputs), f"a[o] = {_bias(op, body, 'int32_t', 'o')}{less};"])
     last, text = outputs - 1, read_sum("int32_t", op.result)
-    by_two = [f"for (int32_t o = 0; o + 1 < {outputs}; o += 2) {{", "", "}"]
+
+    def channels(pair: str, *odd: str) -> list[str]:
+        return [*closed([f"for (int32_t o = 0; o + 1 < {outputs}; o += 2) {{", pair]), *(odd if outputs % 2 else ())]
+
     parts = []
     if places > 1:
-        by_two[1] = f"dot22(col, col + {k}, {w} + o * {k}, {w} + (o + 1) * {k}, {k}, acc + o, acc + {outputs} + o);"
+        pair = f"dot22(col, col + {k}, {w} + o * {k}, {w} + (o + 1) * {k}, {k}, acc + o, acc + {outputs} + o);"
         odd = [f"dot11(col + {r * k}, {w} + {last * k}, {k}, acc + {r * outputs + last});" for r in (0, 1)]
-        begin = [
-            *(f"for (int32_t p = 0; p + 1 < {places}; p += 2) {{", "for (int32_t r = 0; r < 2; r++) {"),
-            *(f"int16_t *d = col + r * {k};", f"int32_t *a = acc + r * {outputs};", "const int32_t at = p + r;"),
-            *(*fill, "}", *by_two, *(odd if outputs % 2 else [])),
-            *("for (int32_t r = 0; r < 2; r++) {", f"const int32_t *s = acc + r * {outputs};"),
-        ]
-        parts.append(Rows(begin, ["}", "}"], f"(p + r) * {outputs}", outputs, text.replace("acc", "s")))
+        row = [f"int16_t *d = col + r * {k};", f"int32_t *a = acc + r * {outputs};", "const int32_t at = p + r;"]
+        lines = [f"for (int32_t p = 0; p + 1 < {places}; p += 2) {{", *closed([*loops(r=2), *row, *fill])]
+        lines += [*channels(pair, *odd), *loops(r=2), f"int32_t *s = acc + r * {outputs};"]
+        parts.append(Rows(lines, f"(p + r) * {outputs}", outputs, text.replace("acc", "s")))
     if places % 2:
-        by_two[1] = f"dot12(col, {w} + o * {k}, {w} + (o + 1) * {k}, {k}, acc + o);"
-        odd = [f"dot11(col, {w} + {last * k}, {k}, acc + {last});"]
-        begin = ["{", "int16_t *d = col;", "int32_t *a = acc;", f"const int32_t at = {places - 1};", *fill, "}"]
-        begin += [*by_two, *(odd if outputs % 2 else [])]
-        parts.append(Rows(begin, [], str((places - 1) * outputs), outputs, text))
+        pair = f"dot12(col, {w} + o * {k}, {w} + (o + 1) * {k}, {k}, acc + o);"
+        row = ["{", "int16_t *d = col;", "int32_t *a = acc;", f"const int32_t at = {places - 1};"]
+        lines = [*closed([*row, *fill]), *channels(pair, f"dot11(col, {w} + {last * k}, {k}, acc + {last});")]
+        parts.append(Rows(lines, str((places - 1) * outputs), outputs, text))
     return parts
 
 
 def _filled(op: conv.Conv2D, x: str, x_type: str, more: int) -> list[str]:
     """Statements that copy the window of place `at` to d."""
-    _, height, width, channels, rows, columns, _ = _shape(op)
+    (_, height, width, channels), (_, rows, columns, _) = dims_of(op.input), dims_of(op.result)
     _, kh, kw, _ = dims_of(op.weight)
     q = f"(int16_t)({plus('q[c]', -op.input_zp - more)})"
     point = kh == kw == 1 and tuple(op.stride) == (1, 1) and not any(op.pad)
@@ -220,57 +163,41 @@ def _filled(op: conv.Conv2D, x: str, x_type: str, more: int) -> list[str]:
     if point or whole:
         k = kh * kw * channels
         source = f"const {x_type} *q = {x} + at * {k};"
-        return [source, f"for (int32_t c = 0; c < {k}; c++) {{", f"d[c] = {q};", "}"]
-    (sh, sw), (dh, dw), (top, _, left, _) = op.stride, op.dilation, op.pad
+        return closed([source, *loops(c=k), f"d[c] = {q};"])
     place = [f"const int32_t g = at / {rows * columns}, oy = at / {columns} % {rows}, ox = at % {columns};"]
     within = [
-        f"const {x_type} *q = {x} + ((g * {height} + iy) * {width} + ix) * {channels};",
-        *(f"for (int32_t c = 0; c < {channels}; c++) {{", f"e[c] = {q};", "}"),
+        f"const {x_type} *q = {x} + {pixel(op.input, 'i')};",
+        *(*loops(c=channels), f"e[c] = {q};"),
     ]
     if any(op.pad):
         outside = f"if (iy < 0 || iy >= {height} || ix < 0 || ix >= {width}) {{"
         within = [outside, f"memset(e, 0, {channels} * sizeof(int16_t));", "continue;", "}", *within]
-    return [
-        *place,
-        f"for (int32_t ky = 0; ky < {kh}; ky++) {{",
-        f"const int32_t iy = {plus(f'oy * {sh} + ky * {dh}', -top)};",
-        f"for (int32_t kx = 0; kx < {kw}; kx++) {{",
-        f"const int32_t ix = {plus(f'ox * {sw} + kx * {dw}', -left)};",
-        f"int16_t *e = d + (ky * {kw} + kx) * {channels};",
-        *(*within, "}", "}"),
-    ]
+    taps = window((kh, kw), op.stride, op.dilation, op.pad[::2])
+    return closed([*place, *taps, f"int16_t *e = d + (ky * {kw} + kx) * {channels};", *within])
 
 
 def _by_taps(op: conv.DepthwiseConv2D, body: Body) -> list[Rows]:
     """All elements of the window at once, for a filter of one output per channel."""
-    n, height, width, channels, rows, columns, outputs = _shape(op)
+    _, height, width, channels = dims_of(op.input)
     kh, kw = dims_of(op.weight)[:2]
-    (top, _, left, _), count = op.pad, kh * kw
+    count = kh * kw
     x, x_type, more = body.operand(op.input)
     w, zero = body.unit.constant(op.weight.array, i8), op.input_zp + more
-    body.accumulator("int32_t", outputs)
-    at = f"{x} + ((g * {height} + iy) * {width} + ix) * {channels}"
+    body.accumulator("int32_t", channels)
+    at = f"{x} + {pixel(op.input, 'i')}"
     if any(op.pad):
         storage = body.fusion.raw.get(body.fusion.root(op.input), op.input).type.storage
         outside = body.unit.constant(np.full(channels, zero), storage)
         at = f"iy < 0 || iy >= {height} || ix < 0 || ix >= {width} ? {outside} : {at}"
-    wide = op.result.type.storage == i64
-    inner = [
-        f"const {x_type} *t[{count}];",
-        f"for (int32_t ky = 0; ky < {kh}; ky++) {{",
-        f"const int32_t iy = {plus(f'oy * {op.stride[0]} + ky * {op.dilation[0]}', -top)};",
-        f"for (int32_t kx = 0; kx < {kw}; kx++) {{",
-        f"const int32_t ix = {plus(f'ox * {op.stride[1]} + kx * {op.dilation[1]}', -left)};",
-        f"t[ky * {kw} + kx] = {at};",
-        *("}", "}"),
-    ]
+    taps = window((kh, kw), op.stride, op.dilation, op.pad[::2])
+    inner = [f"const {x_type} *t[{count}];", *closed([*taps, f"t[ky * {kw} + kx] = {at};"])]
     for first in range(0, count, _AT_ONCE):
         group = range(first, min(first + _AT_ONCE, count))
         inner += [f"const {x_type} *const x{k} = t[{k}];" for k in group]
         start = _bias(op, body, "int32_t", "o") if first == 0 else "acc[o]"
         terms = [
-            f"(int16_t)({plus(f'x{k}[o]', -zero)}) * (int16_t)({plus(f'{w}[{k * outputs} + o]', -op.weight_zp)})"
+            f"(int16_t)({plus(f'x{k}[o]', -zero)}) * (int16_t)({plus(f'{w}[{k * channels} + o]', -op.weight_zp)})"
             for k in group
         ]
-        inner += [f"for (int32_t o = 0; o < {outputs}; o++) {{", f"acc[o] = {start} + {' + '.join(terms)};", "}"]
-    return _placed((n, rows, columns), outputs, inner, read_sum("int32_t", op.result) if wide else "acc[j]")
+        inner += closed([*loops(o=channels), f"acc[o] = {start} + {' + '.join(terms)};"])
+    return placed(op.result, inner, read_sum("int32_t", op.result))

@@ -16,7 +16,7 @@ from tflq.base.errors import Refused
 from tflq.dialects.tosa import elementwise as ew
 from tflq.dialects.tosa import movement as move
 from tflq.formats.c.fusion import Fusion, is_table
-from tflq.formats.c.names import c_type, count, dims_of, literal, plus
+from tflq.formats.c.names import c_type, count, dims_of, index_of, literal, plus
 from tflq.formats.c.tables import function_of, thresholds_of
 from tflq.formats.c.unit import Unit
 from tflq.ir.core import Op, Value
@@ -56,15 +56,11 @@ _BINARY: Final[dict[type[Op], tuple[str, str, str]]] = {
     ew.Greater: ("{} > {}", "{} > {}", "{} > {}"),
 }
 """By operator: the expression of int32, of int64, and of floats."""
+_OF_MATH: Final[tuple[type[Op], ...]] = (ew.Cos, ew.Erf, ew.Exp, ew.Log, ew.Sin, ew.Tanh)
 _FUNCTIONS: Final[dict[type[Op], str]] = {
     ew.Ceil: "ceilf32({0})",
     ew.Floor: "floorf32({0})",
-    ew.Cos: "(float)cos((double){0})",
-    ew.Erf: "(float)erf((double){0})",
-    ew.Exp: "(float)exp((double){0})",
-    ew.Log: "(float)log((double){0})",
-    ew.Sin: "(float)sin((double){0})",
-    ew.Tanh: "(float)tanh((double){0})",
+    **{kind: f"(float){kind.__name__.lower()}((double){{0}})" for kind in _OF_MATH},
     ew.Rsqrt: "(float)(1.0 / sqrt((double){0}))",
     ew.Reciprocal: "1.0f / {0}",
     ew.Sigmoid: "sigmoid({0})",
@@ -118,7 +114,9 @@ class Expressions:
         if root in self._known:
             return self._known[root]
         if root.is_constant:
-            return self._constant(root, value)
+            array = root.array.reshape(-1)
+            first = array[0].item() if array.size else 0  # no loop reads a constant without elements
+            return literal(first) if (array == first).all() else f"{self._entries(root)}[{self._index(value)}]"
         if root not in self.fusion.inside or root in self.fusion.raw:
             return f"{self.leaf(root)}[{self._index(value)}]"
         assert root.producer is not None
@@ -127,13 +125,6 @@ class Expressions:
         self._lines.append(f"const {declared_type(root)} {name} = {text};")
         self._known[root] = name
         return name
-
-    def _constant(self, root: Value, value: Value) -> str:
-        array = root.array
-        first = array.reshape(-1)[:1]
-        if array.size <= 1 or (array == first).all():
-            return literal(first.item() if array.size else 0)  # no loop reads a constant without elements
-        return f"{self._entries(root)}[{self._index(value)}]"
 
     def _entries(self, value: Value) -> str:
         """The name of a constant, whose elements have the type of expressions or one that C widens to it."""
@@ -150,19 +141,17 @@ class Expressions:
             return self._at.channel
         if not self._at.axes:
             raise NeedsMoreError
-        terms, step = [], 1
-        for at, dim in zip(range(len(there) - 1, -1, -1), reversed(dims), strict=False):
-            if dim != 1:
-                terms.append(f"i{at} * {step}" if step > 1 else f"i{at}")
-            step *= dim
-        return " + ".join(reversed(terms))
+        strides = np.broadcast_to(np.empty(dims[-len(there) :], np.int8), there).strides
+        return index_of(0 if dim == 1 else step for dim, step in zip(there, strides, strict=True))
 
     def _channel(self) -> str:
-        if self._at.channel is not None:
-            return self._at.channel
-        if not self._at.axes:
+        if self._at.channel is None:
             raise NeedsMoreError
-        return f"i{len(self._at.dims) - 1}"
+        return self._at.channel
+
+    def _all(self, op: Op, pattern: str) -> str:
+        """A pattern of all operands."""
+        return pattern.format(*map(self._read, op.present_operands))
 
     # Operators.
 
@@ -173,6 +162,8 @@ class Expressions:
         if kind in _OPERATORS:
             return _OPERATORS[kind](self, op)
         operands = [self._read(v) for v in op.present_operands]
+        if isinstance(op, ew.Mul) and op.shift:
+            return f"mul_shift({operands[0]}, {operands[1]}, {op.shift})"
         if kind in _FUNCTIONS:
             return _FUNCTIONS[kind].format(*operands)
         storage = op.present_operands[0].type.storage
@@ -197,14 +188,6 @@ class Expressions:
         bound = self.bounds.get(root)
         low, high = self.ranges.of(root)
         return (low, high) if bound is None else (max(low, -bound), min(high, bound))
-
-    def _multiplied(self, op: ew.Mul) -> str:
-        a, b = self._read(op.input1), self._read(op.input2)
-        if op.shift:
-            return f"mul_shift({a}, {b}, {op.shift})"
-        storage = op.result.type.storage
-        fits = storage == i32 and self._fits(op)
-        return _BINARY[ew.Mul][2 if storage.is_float else 1 if storage == i64 or fits else 0].format(a, b)
 
     def _lookup(self, op: Op) -> str:
         """An entry of a constant row. An index that may be outside takes the nearest entry."""
@@ -243,23 +226,12 @@ class Expressions:
             return f"min64(max64({x}, {low}), {high})"
         return f"clamp{'f32' if storage.is_float else '32'}({x}, {low}, {high})"
 
-    def _absolute(self, op: ew.Abs) -> str:
-        x = self._read(op.input1)
-        return f"{x} < 0.0f ? -{x} : {x} + 0.0f" if op.input1.type.storage.is_float else f"abs32({x})"
-
     def _negated(self, op: ew.Negate) -> str:
         x, storage = self._read(op.input1), op.result.type.storage
         if storage.is_float:
             return f"-{x}"
         low, high = literal(storage.minimum), literal(storage.maximum)
         return f"clamp64({op.input1_zp + op.output_zp} - (int64_t){x}, {low}, {high})"
-
-    def _shifted(self, op: ew.ArithmeticRightShift) -> str:
-        a, b = self._read(op.input1), self._read(op.input2)
-        return f"sar_round({a}, {b})" if op.round else f"{a} >> {b}"
-
-    def _chosen(self, op: ew.Select) -> str:
-        return "{} ? {} : {}".format(*(self._read(v) for v in (op.condition, op.on_true, op.on_false)))
 
     def _cast(self, op: move.Cast) -> str:
         x, source, target = self._read(op.input), op.input.type.storage, op.result.type.storage
@@ -322,15 +294,16 @@ class Expressions:
 
 
 _OPERATORS: Final[dict[type[Op], Callable[[Expressions, Any], str]]] = {
-    ew.Mul: Expressions._multiplied,
     ew.Clamp: Expressions._clamped,
-    ew.Abs: Expressions._absolute,
+    ew.Abs: lambda e, op: e._all(
+        op, "{0} < 0.0f ? -{0} : {0} + 0.0f" if op.result.type.storage.is_float else "abs32({})"
+    ),
     ew.Negate: Expressions._negated,
-    ew.BitwiseNot: lambda e, op: f"~{e._read(op.input)}",
-    ew.LogicalNot: lambda e, op: f"!{e._read(op.input)}",
-    ew.Clz: lambda e, op: f"clz32({e._read(op.input)})",
-    ew.ArithmeticRightShift: Expressions._shifted,
-    ew.Select: Expressions._chosen,
+    ew.BitwiseNot: lambda e, op: e._all(op, "~{}"),
+    ew.LogicalNot: lambda e, op: e._all(op, "!{}"),
+    ew.Clz: lambda e, op: e._all(op, "clz32({})"),
+    ew.ArithmeticRightShift: lambda e, op: e._all(op, "sar_round({}, {})" if op.round else "{} >> {}"),
+    ew.Select: lambda e, op: e._all(op, "{} ? {} : {}"),
     ew.GreaterEqual: Expressions._reached,
     move.Cast: Expressions._cast,
     move.Rescale: Expressions._rescaled,

@@ -20,7 +20,7 @@ import numpy as np
 from tflq.dialects.tosa import convolution as conv
 from tflq.dialects.tosa import elementwise as ew
 from tflq.dialects.tosa import movement as move
-from tflq.formats.c.names import bytes_of, count, dims_of
+from tflq.formats.c.names import around, bytes_of, count, dims_of
 from tflq.ir.core import Function, Op, Value
 from tflq.ir.types import i8, ui8
 
@@ -78,6 +78,12 @@ class Fusion:
         self.inside: Final[set[Value]] = set()
         self._order = {v: at for at, op in enumerate(function.ops) for v in op.results}
         self._returned = set(self.outputs)
+        self.named: Final[dict[Value, Value]] = {}
+        """By value: itself, or the first of its elements in another shape that has a name."""
+        for op in function.ops:
+            for value in op.results:
+                if value.name:
+                    self.named.setdefault(self.root(value), value)
         self._decide()
         self._cut()
         self._look_through()
@@ -164,7 +170,7 @@ class Fusion:
         dims, need = dims_of(op.result), self.need(op)
         if count(op.result) != np.prod(there, dtype=np.int64) or (reduced and need > 0):
             return False
-        if isinstance(op, move.Reduction) and _inner(op) != (there[-1:] or (1,))[0]:
+        if isinstance(op, move.Reduction) and around(dims_of(op.input), op.axis)[2] != (there[-1:] or (1,))[0]:
             return False
         return need == 0 or dims[-1:] == there[-1:] if need < 2 else _stripped(dims) == _stripped(there)
 
@@ -209,18 +215,9 @@ class Fusion:
             numbers = (op.input_zp, op.output_zp, *op.multiplier.tolist(), *op.shift.tolist())
             readers = [u for u in self.users(op.result) if isinstance(u, conv.Weighted)]
             plain = op.result.type.storage == i8 and numbers == _SIGN and op.result not in self._returned
-            if plain and readers == self.users(op.result) and all(u.input in self._same(op.result) for u in readers):
+            if plain and readers == self.users(op.result) and all(self.root(u.input) is op.result for u in readers):
                 self.raw[op.result] = op.input
                 self.inside.add(op.result)
-
-    def _same(self, value: Value) -> set[Value]:
-        return {v for v in (*self._alias, value) if self.root(v) is value}
-
-
-def _inner(op: move.Reduction) -> int:
-    """The elements of a row of a reduction."""
-    dims = dims_of(op.input)
-    return int(np.prod(dims[op.axis % len(dims) + 1 :], dtype=np.int64))
 
 
 def _stripped(dims: tuple[int, ...]) -> tuple[int, ...]:

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
-
-import numpy as np
 
 from tflq.analysis.known import Ranges
 from tflq.base.errors import Refused
 from tflq.dialects.tosa import convolution as conv
 from tflq.dialects.tosa import elementwise as ew
 from tflq.dialects.tosa import movement as move
-from tflq.formats.c.control import CONTROL, controlled
+from tflq.formats.c.convolution import COPY
 from tflq.formats.c.fusion import Fusion
 from tflq.formats.c.loops import Body, kernel
 from tflq.formats.c.memory import Plan
 from tflq.formats.c.movement import MOVEMENT, find_views, moved
-from tflq.formats.c.names import CALLED, MACRO, NAME, bytes_of, c_type, comment, count, described, dims_of
-from tflq.formats.c.unit import Kernel
+from tflq.formats.c.names import CALLED, MACRO, bytes_of, c_type, count, declared, described, dims_of
+from tflq.formats.c.unit import Kernel, Scratch, result_names
 from tflq.ir.core import Function, Op, Value
 
 if TYPE_CHECKING:
@@ -32,6 +32,9 @@ _INEXACT: Final = (
 )
 """Operators on floats whose results differ between libraries, or by the order of a sum; but for these:"""
 _EXACT: Final = (ew.Ceil, ew.Floor)
+_MORE: Final = 1.05
+"""How much more memory than without them copies of windows may need."""
+_CONTROL: Final = (move.CondIf, move.WhileLoop)
 
 
 class Graph:
@@ -63,24 +66,22 @@ class Graph:
 
     def _add(self, op: Op) -> None:
         """The call of an operator that is the root of a kernel."""
-        fusion, unit = self._fusion, self._program.unit
+        fusion, body = self._fusion, Body(self._program.unit, self._fusion, self._ranges)
         if isinstance(op, (move.Reshape, move.Identity, move.Variable)) or not fusion.is_needed(op):
             return
         if isinstance(op, (move.VariableRead, move.VariableWrite)):
             if self.symbol.startswith(CALLED):
                 raise Refused("a variable within control flow is not written in C")
-            self.kernels.append(Kernel("", op, [fusion.root(v) for v in op.present_operands], op.results))
-        elif isinstance(op, CONTROL):
-            self.kernels.append(controlled(op, Body(unit, fusion, self._ranges), self._program.called))
+            self.kernels.append(Kernel(op, [fusion.root(v) for v in op.present_operands], op.results))
+        elif isinstance(op, _CONTROL):
+            self.kernels.append(_controlled(op, body, self._program.called))
         elif isinstance(op, MOVEMENT):
             if op.result not in fusion.views:
-                body = Body(unit, fusion, self._ranges)
-                lines = moved(op, body)
-                self.kernels.append(body.finished(op, lines, op.results, len(body.terms.leaves)))
+                self.kernels.append(body.finished(op, moved(op, body), op.results))
         elif len(op.results) != 1:
             raise Refused(f"{op.short_name.upper()} is not written in C")
         elif op.result not in fusion.inside:
-            self.kernels.append(kernel(op, unit, fusion, self._ranges))
+            self.kernels.append(kernel(op, body.unit, fusion, self._ranges))
 
     # Memory.
 
@@ -93,8 +94,18 @@ class Graph:
             if value in computed and times[value] == 1 and not isinstance(value.producer, move.VariableRead):
                 self._pointers[value] = f"out{at}"
         self._read_state()
+        self._spare()
         self.plan = Plan(fusion, self.kernels, set(self._pointers))
         self.size = self.plan.size
+
+    def _spare(self) -> None:
+        """Computes convolutions without copies of windows where these need much more memory than all else."""
+        rest = [replace(each, scratch=[s for s in each.scratch if s.name != COPY]) for each in self.kernels]
+        plan = Plan(self._fusion, rest, set(self._pointers))
+        for number, each in enumerate(self.kernels):
+            root = each.results[0].producer if len(rest[number].scratch) < len(each.scratch) else None
+            if root and plan.alive(number) + sum(s.size for s in each.scratch) > _MORE * plan.size:
+                self.kernels[number] = kernel(root, self._program.unit, self._fusion, self._ranges, copies=False)
 
     def _read_state(self) -> None:
         """Reads a variable where it is, unless it is written before the last use."""
@@ -114,9 +125,7 @@ class Graph:
         base, begin = self._fusion.base(value)
         if base.is_constant:
             return self._program.unit.constant(base.array, base.type.storage)
-        place = self._pointers.get(base)
-        if place is None:
-            place = self._pointers.get(self.plan.place_of(base))
+        place = self._pointers.get(base) or self._pointers.get(self.plan.place_of(base))
         if place is not None:
             return f"{place} + {begin}" if begin else place
         at = self.plan.at(base)
@@ -127,25 +136,20 @@ class Graph:
     # Text.
 
     @property
-    def macro(self) -> str:
-        """The text that its macros begin with."""
-        return self.symbol.replace(NAME, MACRO).upper()
-
-    @property
     def parameters(self) -> dict[str, str]:
         """The parameters for inputs and outputs, by name."""
-        rows = {f"in{at}": f"const {c_type(v)} in{at}[{max(count(v), 1)}]" for at, v in enumerate(self.function.inputs)}
-        return rows | {
-            f"out{at}": f"{c_type(v)} out{at}[{max(count(v), 1)}]" for at, v in enumerate(self.function.outputs)
-        }
+        inputs = {f"in{at}": value for at, value in enumerate(self.function.inputs)}
+        outputs = {f"out{at}": value for at, value in enumerate(self.function.outputs)}
+        rows = {name: f"const {declared(value, name)}" for name, value in inputs.items()}
+        return rows | {name: declared(value, name) for name, value in outputs.items()}
 
     def _statements(self, *, hooked: bool) -> Iterator[str]:
         for number, each in enumerate(self.kernels):
             yield from self._statement(number, each)
             for value in each.results if hooked else ():
-                if value.name:
+                if named := self._fusion.named.get(value):
                     hook = f"{MACRO}_LAYER({next(self._program.numbers)}, {self.pointer(value)}, {bytes_of(value)});"
-                    yield f"{hook} /* {described(value)} */"
+                    yield f"{hook} /* {described(named)} */"
         for at, value in enumerate(self._fusion.outputs):
             if self._pointers.get(value) != f"out{at}":
                 yield f"memcpy(out{at}, {self.pointer(value)}, {bytes_of(value)});"
@@ -166,38 +170,56 @@ class Graph:
                 *(self.pointer(v, writes=True) for v in each.results),
                 *(f"({s.type} *)(void *)(arena + {span.at})" for s, span in scratch),
             ]
-            yield f"{each.function}({', '.join(arguments)});"
-
-    # Facts.
-
-    @property
-    def products(self) -> int:
-        """Multiplications of convolutions and of products of matrices."""
-        total = 0
-        for op in self.function.ops:
-            if isinstance(op, conv.Weighted):
-                dims = dims_of(op.weight)
-                depth = np.prod(dims[:2] if isinstance(op, conv.DepthwiseConv2D) else dims[1:], dtype=np.int64)
-                places = (
-                    count(op.input) // dims[-1] * dims[0] if isinstance(op, conv.TransposeConv2D) else count(op.result)
-                )
-                total += places * int(depth)
-            elif isinstance(op, conv.MatMul):
-                total += count(op.result) * dims_of(op.input1)[-1]
-        return total
-
-    @property
-    def inexact(self) -> list[str]:
-        """Operators on floats whose results no standard fixes, as texts for a comment."""
-        places = [op.location.place if op.location else op.short_name for op in self.function.ops if _is_inexact(op)]
-        return [comment(place) for place in dict.fromkeys(places)]
-
-    @property
-    def has_floats(self) -> bool:
-        return any(v.type.storage.is_float for op in self.function.ops for v in (*op.present_operands, *op.results))
+            yield f"{self._program.unit.function(each)}({', '.join(arguments)});"
 
 
-def _is_inexact(op: Op) -> bool:
+# Control flow: a kernel that calls functions of the module, on memory within its scratch.
+
+
+def _controlled(op: move.CondIf | move.WhileLoop, body: Body, called: Callable[[int], Graph]) -> Kernel:
+    """The kernel of control flow. called: the function of an index. Refused if it calls itself."""
+    inputs = [body.operand(v)[0] for v in op.inputs if v is not None]
+    outputs = result_names(op.outputs)
+    if isinstance(op, move.CondIf):
+        condition = body.operand(op.condition)[0]
+        graphs = [called(op.then_graph), called(op.else_graph)]
+        then, otherwise = (_call(graph, inputs, outputs) for graph in graphs)
+        lines = [f"if ({condition}[0] != 0) {{", then, "} else {", otherwise, "}"]
+    else:
+        graphs = [called(op.cond_graph), called(op.body_graph)]
+        after = [f"t{at}" for at in range(len(outputs))]
+        body.scratch += [Scratch(c_type(v), t, bytes_of(v)) for v, t in zip(op.outputs, after, strict=True)]
+        body.scratch.append(Scratch("uint8_t", "more", 1))
+        sizes = [bytes_of(v) for v in op.outputs]
+        lines = [f"memcpy({y}, {x}, {size});" for y, x, size in zip(outputs, inputs, sizes, strict=True)]
+        lines += ["for (;;) {", _call(graphs[0], outputs, ["more"]), "if (more[0] == 0) {", "return;", "}"]
+        lines.append(_call(graphs[1], outputs, after))
+        lines += [f"memcpy({y}, {t}, {size});" for y, t, size in zip(outputs, after, sizes, strict=True)]
+        lines.append("}")
+    body.scratch.append(Scratch("uint8_t", "arena", max(graph.size for graph in graphs)))
+    return body.finished(op, lines, op.outputs)
+
+
+def _call(graph: Graph, inputs: Sequence[str], outputs: Sequence[str]) -> str:
+    return f"{graph.symbol}({', '.join([*inputs, *outputs, 'arena'])});"
+
+
+# Facts of operators.
+
+
+def products(op: Op) -> int:
+    """Multiplications of a convolution or a product of matrices; 0 for others."""
+    if isinstance(op, conv.MatMul):
+        return count(op.result) * dims_of(op.input1)[-1]
+    if not isinstance(op, conv.Weighted):
+        return 0
+    dims = dims_of(op.weight)
+    depth = math.prod(dims[:2] if isinstance(op, conv.DepthwiseConv2D) else dims[1:])
+    return depth * (count(op.input) // dims[-1] * dims[0] if isinstance(op, conv.TransposeConv2D) else count(op.result))
+
+
+def is_inexact(op: Op) -> bool:
+    """Whether an operator on floats has results that no standard fixes."""
     rounds = isinstance(op, _INEXACT) and not isinstance(op, _EXACT)
     rounds = rounds or (op.location is not None and op.location.opcode == "HARD_SWISH")
     return rounds and any(v.type.storage.is_float for v in op.results)

@@ -1,5 +1,7 @@
 /* Small functions that the kernels call; a file gets those that it uses. An empty line ends each.
- * Shifts of negative numbers are arithmetic, and casts to narrower integers wrap: a file checks both. */
+ * Shifts of negative numbers are arithmetic, and casts to narrower integers wrap: a file checks both.
+ * scale_two is TOSA's DOUBLE_ROUND with a shift above 31, without a branch: the high half of the doubled product, and a
+ * division by a power of two, rounded half away from zero. It needs |a| < 2^31 - 2^(r - 1). Source: TOSA 1.0, RESCALE. */
 
 static inline int32_t add32(int32_t a, int32_t b) {
   return (int32_t)((uint32_t)a + (uint32_t)b);
@@ -227,4 +229,11 @@ static void dot11(const int16_t *x, const int8_t *w, int32_t n, int32_t *a) {
     s += x[i] * w[i];
   }
   a[0] += s;
+}
+
+static uint32_t hash(uint32_t i) {
+  uint32_t h = i * 2654435761U;
+  h ^= h >> 15;
+  h *= 2246822519U;
+  return h ^ (h >> 13);
 }

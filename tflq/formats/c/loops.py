@@ -6,6 +6,7 @@ the tree of its results: branch-free, so that compilers make vectors of it. Rows
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -15,12 +16,12 @@ from tflq.analysis.known import Ranges
 from tflq.base.errors import Refused
 from tflq.dialects.tosa import convolution as conv
 from tflq.dialects.tosa import movement as move
-from tflq.formats.c.expressions import Expressions, NeedsMoreError, Point
+from tflq.formats.c.expressions import Expressions, NeedsMoreError, Point, declared_type
 from tflq.formats.c.fusion import Fusion, is_table
-from tflq.formats.c.names import bytes_of, c_type, count, dims_of, literal, plus
-from tflq.formats.c.unit import Kernel, Scratch, Unit
+from tflq.formats.c.names import MACRO, around, bytes_of, c_type, count, dims_of, index_of, literal, plus
+from tflq.formats.c.unit import Kernel, Scratch, Unit, closed, loops
 from tflq.ir.core import Op, Value
-from tflq.ir.types import i1, i32, i64
+from tflq.ir.types import i1, i32
 from tflq.numerics.convolution import reciprocal_scale
 from tflq.numerics.resize import nearest_index, steps_of, taps
 
@@ -30,11 +31,10 @@ _SIZES: Final = {"int8_t": 1, "uint8_t": 1, "int16_t": 2, "uint16_t": 2, "int32_
 
 
 class Rows(NamedTuple):
-    """Loops that fill a row of sums, to the place where the row is read; the ends of the loops. base: the index of its
-    first element in the result. sum: the expression of an element j."""
+    """Loops that fill a row of sums, open at the place where the row is read. base: the index of its first element in
+    the result. sum: the expression of an element j."""
 
-    begin: Sequence[str]
-    end: Sequence[str]
+    lines: Sequence[str]
     base: str
     length: int
     sum: str
@@ -49,9 +49,9 @@ class Body:
         self.terms = Expressions(unit, fusion, ranges)
         self.scratch: list[Scratch] = []
 
-    def accumulator(self, type: str, size: int, name: str = "acc") -> None:
+    def accumulator(self, type: str, size: int) -> None:
         """Asks for a row of sums."""
-        self.scratch.append(Scratch(type, name, size * _SIZES[type]))
+        self.scratch.append(Scratch(type, "acc", size * _SIZES[type]))
 
     def operand(self, value: Value) -> tuple[str, str, int]:
         """The name of a tensor that rows are made of, its type in C, and what is taken off its elements beyond a zero
@@ -62,57 +62,47 @@ class Body:
         raw = self.fusion.raw.get(root)
         return self.terms.leaf(raw or root), c_type(raw or root), 0 if raw is None else 128
 
-    def finished(self, op: Op, lines: Sequence[str], results: Sequence[Value], shared_from: int) -> Kernel:
-        """The kernel of the lines. shared_from: leaves from this one on are read where the result is written."""
-        leaves = self.terms.leaves
-        parameters = [f"const {c_type(v)} *p{at}" for at, v in enumerate(leaves)]
-        parameters += [f"{c_type(v)} *{name}" for v, name in zip(results, result_names(results), strict=True)]
-        parameters += [f"{s.type} *{s.name}" for s in self.scratch]
-        shape = ", ".join("x".join(map(str, dims_of(v))) or "scalar" for v in results)
-        name = self.unit.function(op, parameters, lines, shape)
-        sizes = [(count(v), bytes_of(v)) for v in results]
-        same = [v for v in leaves[shared_from:] if sizes == [(count(v), bytes_of(v))]]
-        return Kernel(name, op, leaves, results, self.scratch, same)
+    def finished(self, op: Op, lines: Sequence[str], results: Sequence[Value], since: int | None = None) -> Kernel:
+        """The kernel of the lines. since: leaves from this one on are read where the result is written."""
+        leaves, sizes = self.terms.leaves, [(count(v), bytes_of(v)) for v in results]
+        same = [v for v in leaves[len(leaves) if since is None else since :] if sizes == [(count(v), bytes_of(v))]]
+        return Kernel(op, leaves, results, self.scratch, same, lines)
 
 
-def result_names(results: Sequence[Value]) -> list[str]:
-    """The names of the parameters for results."""
-    return ["y"] if len(results) == 1 else [f"y{at}" for at in range(len(results))]
-
-
-def kernel(op: Op, unit: Unit, fusion: Fusion, ranges: Ranges) -> Kernel:
-    """The kernel of a root. Refused if no loop computes it."""
+def kernel(op: Op, unit: Unit, fusion: Fusion, ranges: Ranges, *, copies: bool = True) -> Kernel:
+    """The kernel of a root. copies: whether a convolution may copy its window. Refused if no loop computes it."""
     row = fusion.row_of(op.result)
     if row is None and type(op) in _PLAIN and not is_table(op):
         body = Body(unit, fusion, ranges)
-        lines = _PLAIN[type(op)](op, body)
-        return body.finished(op, lines, op.results, len(body.terms.leaves))
+        return body.finished(op, _PLAIN[type(op)](op, body), op.results)
     if row is None:
         return _elementwise(op, unit, fusion, ranges)
     from tflq.formats.c.convolution import convolution
 
     body = Body(unit, fusion, ranges)
     if isinstance(row, conv.Weighted):
-        parts = convolution(row, body)
+        parts = convolution(row, body, copies=copies)
     else:
         parts = next(make for kind, make in _ROWS if isinstance(row, kind))(row, body)
-    shared_from = len(body.terms.leaves)
-    lines = [line for part in parts for line in (*part.begin, *_results(part, op.result, row, body), *part.end)]
-    return body.finished(row if row.location else op, lines, op.results, shared_from)
+    since = len(body.terms.leaves)
+    lines = [line for part in parts for line in closed([*part.lines, *_results(part, op.result, row, body)])]
+    return body.finished(row if row.location else op, lines, op.results, since)
 
 
 def _results(part: Rows, root: Value, row: Op, body: Body) -> list[str]:
-    """The loop over one row that computes and stores results."""
+    """The loop over one row that computes and stores results. Before it stands the hook of sums, of a product."""
     dims = dims_of(root)
+    name = part.sum.partition("[")[0].rpartition(")")[2]
+    hook = [f"{MACRO}_SUMS({name}, y + {part.base}, {part.length})"] if isinstance(row, conv.Weighted) else []
     if part.length == 1:
         point = Point(dims, part.base, "0")
         lines, text = body.terms.stored(point, root, {row.result: part.sum.replace("[j]", "[0]")})
-        return [*lines, f"y[{part.base}] = ({c_type(root)})({text});"]
-    flat = "j" if part.base == "0" else f"{part.base} + j"
+        lines.append(f"y[{part.base}] = ({c_type(root)})({text});")
+        return [*hook, "{", *lines, "}"] if hook else lines
+    index = "j" if part.base == "0" else f"{part.base} + j"
     channel = "j" if part.length == (dims or (1,))[-1] else f"(j % {(dims or (1,))[-1]})"
-    lines, text = body.terms.stored(Point(dims, flat, channel), root, {row.result: part.sum})
-    head = f"for (int32_t j = 0; j < {part.length}; j++) {{"
-    return [head, *lines, f"y[{flat}] = ({c_type(root)})({text});", "}"]
+    lines, text = body.terms.stored(Point(dims, index, channel), root, {row.result: part.sum})
+    return [*hook, *loops(j=part.length), *lines, f"y[{index}] = ({c_type(root)})({text});", "}"]
 
 
 def _elementwise(op: Op, unit: Unit, fusion: Fusion, ranges: Ranges) -> Kernel:
@@ -120,19 +110,14 @@ def _elementwise(op: Op, unit: Unit, fusion: Fusion, ranges: Ranges) -> Kernel:
     dims = dims_of(op.result) or (1,)
     channels = dims[-1]
     rows = count(op.result) // max(channels, 1)
-    step = [int(np.prod(dims[at + 1 :], dtype=np.int64)) for at in range(len(dims))]
-    axes = " + ".join(f"i{at} * {s}" if s > 1 else f"i{at}" for at, s in enumerate(step))
-    ways: list[tuple[Point, list[str]]] = [
-        (Point(dims, "i"), [f"for (int32_t i = 0; i < {count(op.result)}; i++) {{"]),
+    ways = (
+        (Point(dims, "i"), loops(i=count(op.result))),
+        (Point(dims, f"i * {channels} + j", "j"), loops(i=rows, j=channels)),
         (
-            Point(dims, f"i * {channels} + j", "j"),
-            [f"for (int32_t i = 0; i < {rows}; i++) {{", f"for (int32_t j = 0; j < {channels}; j++) {{"],
+            Point(dims, index_of(np.empty(dims, np.int8).strides), f"i{len(dims) - 1}", axes=True),
+            loops(**{f"i{at}": d for at, d in enumerate(dims)}),
         ),
-        (
-            Point(dims, axes, axes=True),
-            [f"for (int32_t i{at} = 0; i{at} < {d}; i{at}++) {{" for at, d in enumerate(dims)],
-        ),
-    ]  # fmt: skip
+    )
     for point, heads in ways:
         body = Body(unit, fusion, ranges)
         try:
@@ -140,7 +125,7 @@ def _elementwise(op: Op, unit: Unit, fusion: Fusion, ranges: Ranges) -> Kernel:
         except NeedsMoreError:
             continue
         store = f"y[{point.flat}] = ({c_type(op.result)})({text});"
-        return body.finished(op, [*heads, *lines, store, *("}" for _ in heads)], op.results, 0)
+        return body.finished(op, closed([*heads, *lines, store]), op.results, 0)
     raise Refused(f"{op.short_name.upper()} broadcasts in a way that no loop has")
 
 
@@ -148,9 +133,9 @@ def _elementwise(op: Op, unit: Unit, fusion: Fusion, ranges: Ranges) -> Kernel:
 
 
 def _matmul(op: conv.MatMul, body: Body) -> list[Rows]:
-    (*outer, m, k), n = dims_of(op.input1), dims_of(op.input2)[-1]
-    batches = int(np.prod(dims_of(op.result)[:-2], dtype=np.int64))
-    many = [int(np.prod(dims_of(v)[:-2], dtype=np.int64)) for v in (op.input1, op.input2)]
+    *outer, m, n = dims_of(op.result)
+    batches, k = math.prod(outer), dims_of(op.input1)[-1]
+    many = [math.prod(dims_of(v)[:-2]) for v in (op.input1, op.input2)]
     if any(size not in (1, batches) for size in many) or len(outer) > 1:
         raise Refused("a product of matrices whose outer dims broadcast")
     (a, _, _), (b, _, _) = body.operand(op.input1), body.operand(op.input2)
@@ -165,65 +150,69 @@ def _matmul(op: conv.MatMul, body: Body) -> list[Rows]:
     zero = "0.0f" if storage.is_float else "0"
     x = plus(f"{a}[({left}{m} + i) * {k} + k]", 0 if storage.is_float else -op.a_zp)
     w = plus(f"{b}[({right}{k} + k) * {n} + j]", 0 if storage.is_float else -op.b_zp)
-    begin = [
-        *(f"for (int32_t g = 0; g < {batches}; g++) {{", f"for (int32_t i = 0; i < {m}; i++) {{"),
-        *(f"for (int32_t j = 0; j < {n}; j++) {{", f"acc[j] = {zero};", "}"),
-        f"for (int32_t k = 0; k < {k}; k++) {{",
-        f"const {type} q = {x};",
-        *(f"for (int32_t j = 0; j < {n}; j++) {{", f"acc[j] += q * ({w});", "}", "}"),
-    ]
-    return [Rows(begin, ["}", "}"], f"(g * {m} + i) * {n}", n, read_sum(type, op.result))]
+    first = closed([*loops(j=n), f"acc[j] = {zero};"])
+    each = closed([*loops(k=k), f"const {type} q = {x};", *loops(j=n), f"acc[j] += q * ({w});"])
+    lines = [*loops(g=batches, i=m), *first, *each]
+    return [Rows(lines, f"(g * {m} + i) * {n}", n, read_sum(type, op.result))]
 
 
-def read_sum(type: str, value: Value, index: str = "j") -> str:
+def read_sum(type: str, value: Value) -> str:
     """The expression of a sum in the row, in the type that expressions of the value have."""
-    storage = value.type.storage
-    if storage == i64 and type == "int32_t":
-        return f"(int64_t)acc[{index}]"
-    return f"(int32_t)acc[{index}]" if storage != i64 and type == "int64_t" else f"acc[{index}]"
+    wanted = declared_type(value)
+    return "acc[j]" if type == wanted or "int64_t" not in (type, wanted) else f"({wanted})acc[j]"
+
+
+def flat(first: str, letter: str, sizes: Sequence[int]) -> str:
+    """The index of an element by those of all dims but the last, of which `first` is that of the first dim."""
+    text = first
+    for axis, size in zip(AXES[-len(sizes) :], sizes, strict=True):
+        text = f"({text} * {size} + {letter}{axis})" if text else f"{letter}{axis}"
+    return text
+
+
+def pixel(image: Value, letter: str) -> str:
+    """The index of the first channel of an image at (g, iz, iy, ix), where the letter is i."""
+    _, *sizes, channels = dims_of(image)
+    return f"{flat('g', letter, sizes)} * {channels}"
+
+
+def placed(image: Value, lines: Sequence[str], sum: str) -> list[Rows]:
+    """Rows at each place of an image."""
+    n, *sizes, channels = dims_of(image)
+    heads = loops(g=n, **{f"o{axis}": size for axis, size in zip(AXES[-len(sizes) :], sizes, strict=True)})
+    return [Rows([*heads, *lines], pixel(image, "o"), channels, sum)]
 
 
 def _pool(op: conv.Pool, body: Body) -> list[Rows]:
-    n, height, width, channels = dims_of(op.input)
-    _, rows, columns, _ = dims_of(op.result)
-    (kh, kw), (top, _, left, _) = op.kernel, op.pad
+    _, *sizes, channels = dims_of(op.input)
     x, _, _ = body.operand(op.input)
     storage, mean = op.result.type.storage, isinstance(op, conv.AvgPool2D)
+    zero = op.input_zp if isinstance(op, conv.AvgPool2D) and not storage.is_float else 0
     type = "float" if storage.is_float else "int32_t" if mean else c_type(op.result)
     body.accumulator(type, channels)
     least = -np.inf if storage.is_float else storage.minimum
     first = ("0.0f" if storage.is_float else "0") if mean else literal(least)
-    begin = [
-        *(f"for (int32_t g = 0; g < {n}; g++) {{", f"for (int32_t oy = 0; oy < {rows}; oy++) {{"),
-        f"for (int32_t ox = 0; ox < {columns}; ox++) {{",
-        *(["int32_t n = 0;"] if mean else []),
-        *(f"for (int32_t j = 0; j < {channels}; j++) {{", f"acc[j] = {first};", "}"),
-        *window((kh, kw), op.stride, (1, 1), (top, left), (height, width), padded=any(op.pad)),
-        f"const {c_type(op.input)} *q = {x} + ((g * {height} + iy) * {width} + ix) * {channels};",
-        *(["n++;"] if mean else []),
-        f"for (int32_t j = 0; j < {channels}; j++) {{",
-        *_pooled(op, mean=mean),
-        *("}", "}", "}"),
+    each = [
+        *window(op.kernel, op.stride, (1, 1), op.pad[::2], sizes if any(op.pad) else ()),
+        f"const {c_type(op.input)} *q = {x} + {pixel(op.input, 'i')};",
+        *["n++;"] * mean,
+        *loops(j=channels),
+        f"acc[j] += {plus('q[j]', -zero)};" if mean else "acc[j] = q[j] > acc[j] ? q[j] : acc[j];",
     ]
+    lines = ["int32_t n = 0;"] * mean + closed([*loops(j=channels), f"acc[j] = {first};"]) + closed(each)
     text = "acc[j]"
     if isinstance(op, conv.AvgPool2D):
         body.terms.bounds[op.result] = 1 << 16
-        text = _mean(op, min(kh, height) * min(kw, width), body)
-    base = f"((g * {rows} + oy) * {columns} + ox) * {channels}"
-    return [Rows(begin, ["}", "}", "}"], base, channels, text)]
+        text = _mean(op, body)
+    return placed(op.result, lines, text)
 
 
-def _pooled(op: conv.Pool, *, mean: bool) -> list[str]:
-    if isinstance(op, conv.AvgPool2D) and mean:
-        return [f"acc[j] += {plus('q[j]', 0 if op.result.type.storage.is_float else -op.input_zp)};"]
-    return ["acc[j] = q[j] > acc[j] ? q[j] : acc[j];"]
-
-
-def _mean(op: conv.AvgPool2D, most: int, body: Body) -> str:
+def _mean(op: conv.AvgPool2D, body: Body) -> str:
     """A sum divided by the number of elements, by way of a reciprocal for each number."""
     storage = op.result.type.storage
     if storage.is_float:
         return "acc[j] / (float)n"
+    most = math.prod(map(min, op.kernel, dims_of(op.input)[1:-1]))
     pairs = np.asarray([reciprocal_scale(n) for n in range(1, most + 1)], np.int64)
     m, s = (body.unit.numbers(row, i32) for row in pairs.T)
     scaled = plus(f"scale_one(acc[j], {m}[n - 1], {s}[n - 1])", op.output_zp)
@@ -235,39 +224,30 @@ def window(
     stride: Sequence[int],
     dilation: Sequence[int],
     before: Sequence[int],
-    sizes: Sequence[int],
-    *,
-    padded: bool,
+    sizes: Sequence[int] = (),
 ) -> list[str]:
-    """Loops over a window at (oz, oy, ox), without its elements outside of the picture: iz, row iy, column ix."""
+    """Loops over a window at (oz, oy, ox): iz, row iy, column ix. sizes: those of the picture, if elements outside of
+    it are left out."""
     lines = []
-    for axis, size, step, apart, first, extent in zip(
-        AXES[-len(kernel) :], kernel, stride, dilation, before, sizes, strict=True
-    ):
-        at = plus(f"o{axis} * {step} + k{axis} * {apart}", -first)
-        lines += [f"for (int32_t k{axis} = 0; k{axis} < {size}; k{axis}++) {{", f"const int32_t i{axis} = {at};"]
-        lines += [f"if (i{axis} < 0 || i{axis} >= {extent}) {{", "continue;", "}"] if padded else []
+    for at, axis in enumerate(AXES[-len(kernel) :]):
+        index = plus(f"o{axis} * {stride[at]} + k{axis} * {dilation[at]}", -before[at])
+        lines += [*loops(**{f"k{axis}": kernel[at]}), f"const int32_t i{axis} = {index};"]
+        lines += [f"if (i{axis} < 0 || i{axis} >= {sizes[at]}) {{", "continue;", "}"] if sizes else []
     return lines
 
 
 def _reduction(op: move.Reduction, body: Body) -> list[Rows]:
-    dims, storage = dims_of(op.input), op.result.type.storage
-    axis = op.axis % len(dims)
-    outer, size = int(np.prod(dims[:axis], dtype=np.int64)), dims[axis]
-    inner = int(np.prod(dims[axis + 1 :], dtype=np.int64))
-    type = "float" if storage.is_float else "int64_t" if storage == i64 else "int32_t"
+    dims, type = dims_of(op.input), declared_type(op.result)
+    outer, size, inner = around(dims, op.axis)
     first, text = _step(op, type)
-    flat = f"(a * {size} + k) * {inner} + j" if inner > 1 else f"a * {size} + k"
-    lines, element = body.terms.operand(Point(dims, flat), op.input)
+    index = f"(a * {size} + k) * {inner} + j" if inner > 1 else f"a * {size} + k"
+    lines, element = body.terms.operand(Point(dims, index), op.input)
     each = [*lines, text.format(a="acc" if inner == 1 else "acc[j]", x=f"({element})" if " " in element else element)]
-    head = f"for (int32_t a = 0; a < {outer}; a++) {{"
     if inner == 1:
-        begin = [head, f"{type} acc = {first};", f"for (int32_t k = 0; k < {size}; k++) {{", *each, "}"]
-        return [Rows(begin, ["}"], "a", 1, "acc")]
+        return [Rows([*loops(a=outer), f"{type} acc = {first};", *closed([*loops(k=size), *each])], "a", 1, "acc")]
     body.accumulator(type, inner)
-    row = f"for (int32_t j = 0; j < {inner}; j++) {{"
-    begin = [head, row, f"acc[j] = {first};", "}", f"for (int32_t k = 0; k < {size}; k++) {{", row, *each, "}", "}"]
-    return [Rows(begin, ["}"], f"a * {inner}", inner, "acc[j]")]
+    start = closed([*loops(j=inner), f"acc[j] = {first};"])
+    return [Rows([*loops(a=outer), *start, *closed([*loops(k=size, j=inner), *each])], f"a * {inner}", inner, "acc[j]")]
 
 
 def _step(op: move.Reduction, type: str) -> tuple[str, str]:
@@ -278,25 +258,18 @@ def _step(op: move.Reduction, type: str) -> tuple[str, str]:
         first = ("0" if sign == "+" else "1") + (".0f" if type == "float" else "")
         wraps = type == "int32_t"
         return first, "{a} = add32({a}, {x});" if wraps else f"{{a}} {sign}= {{x}};"
-    if isinstance(op, (move.ReduceMin, move.ReduceAll)):
-        most = np.inf if storage.is_float else 1 if storage == i1 else storage.maximum
-        return literal(most), "{a} = {x} < {a} ? {x} : {a};"
-    least = -np.inf if storage.is_float else 0 if storage == i1 else storage.minimum
-    return literal(least), "{a} = {x} > {a} ? {x} : {a};"
+    less = isinstance(op, (move.ReduceMin, move.ReduceAll))
+    ends = (-np.inf, np.inf) if storage.is_float else (0, 1) if storage == i1 else (storage.minimum, storage.maximum)
+    return literal(ends[less]), f"{{a}} = {{x}} {'<' if less else '>'} {{a}} ? {{x}} : {{a}};"
 
 
 # Functions of their own: images of another size, the place of the greatest, elements by index.
 
 
-def _resized(op: move.Resize) -> tuple[list[str], str, list[Any]]:
-    """Loops over the places of a resized image, the index of a place's first element, and the ends of both dims."""
-    (n, height, width, channels), (_, rows, columns, _) = dims_of(op.input), dims_of(op.result)
-    heads = [
-        *(f"for (int32_t g = 0; g < {n}; g++) {{", f"for (int32_t oy = 0; oy < {rows}; oy++) {{"),
-        f"for (int32_t ox = 0; ox < {columns}; ox++) {{",
-    ]
-    ends = list(zip(steps_of(op.scale, op.offset), (height, width), (rows, columns), strict=True))
-    return heads, f"((g * {rows} + oy) * {columns} + ox) * {channels}", ends
+def _ends(op: move.Resize) -> list[Any]:
+    """Steps, and sizes before and after, of both dims."""
+    (_, *before, _), (_, *after, _) = dims_of(op.input), dims_of(op.result)
+    return list(zip(steps_of(op.scale, op.offset), before, after, strict=True))
 
 
 def _read_at(op: move.Resize, x: str, row: str, column: str) -> str:
@@ -306,49 +279,36 @@ def _read_at(op: move.Resize, x: str, row: str, column: str) -> str:
 
 def _nearest(op: move.Resize, body: Body) -> list[str]:
     """Copies. The row and the column that each place reads are constants, as are fractions between them."""
-    heads, base, ends = _resized(op)
     x, type, _ = body.operand(op.input)
-    iy, ix = (body.unit.numbers(nearest_index(*end), i32) for end in ends)
-    size = f"{dims_of(op.input)[3]} * sizeof({type})"
-    return [*heads, f"memcpy(y + {base}, {_read_at(op, x, iy, ix)}, {size});", "}", "}", "}"]
+    iy, ix = (body.unit.numbers(nearest_index(*end), i32) for end in _ends(op))
+    n, rows, columns, channels = dims_of(op.result)
+    copy = f"memcpy(y + {pixel(op.result, 'o')}, {_read_at(op, x, iy, ix)}, {channels} * sizeof({type}));"
+    return closed([*loops(g=n, oy=rows, ox=columns), copy])
 
 
 def _bilinear(op: move.Resize, body: Body) -> list[Rows]:
     if op.result.type.storage.is_float:
         raise Refused("RESIZE of floats is not written in C")
-    heads, base, ends = _resized(op)
-    x, x_type, _ = body.operand(op.input)
+    ends, (x, x_type, _) = _ends(op), body.operand(op.input)
     (y0, y1, fy), (x0, x1, fx) = ([body.unit.numbers(array, i32) for array in taps(*end)] for end in ends)
     a, b = (steps.n for steps, _, _ in ends)
-    type, channels = "int64_t" if op.result.type.storage == i64 else "int32_t", dims_of(op.input)[3]
+    type, channels = declared_type(op.result), dims_of(op.input)[3]
     body.accumulator(type, channels)
     corners = [
         f"const {x_type} *q{r}{c} = {_read_at(op, x, row, column)};"
         for r, row in enumerate((y0, y1))
         for c, column in enumerate((x0, x1))
     ]
-    lines = [
-        f"const {type} v = {fy}[oy], w = {fx}[ox];",
-        f"for (int32_t j = 0; j < {channels}; j++) {{",
-        f"acc[j] = (q00[j] * ({a} - v) + q10[j] * v) * ({b} - w) + (q01[j] * ({a} - v) + q11[j] * v) * w;",
-        "}",
-    ]
-    return [Rows([*heads, *corners, *lines], ["}", "}", "}"], base, channels, "acc[j]")]
+    text = f"acc[j] = (q00[j] * ({a} - v) + q10[j] * v) * ({b} - w) + (q01[j] * ({a} - v) + q11[j] * v) * w;"
+    lines = [f"const {type} v = {fy}[oy], w = {fx}[ox];", *closed([*loops(j=channels), text])]
+    return placed(op.result, [*corners, *lines], "acc[j]")
 
 
 def _argmax(op: move.ArgMax, body: Body) -> list[str]:
-    dims, (x, type, _) = dims_of(op.input), body.operand(op.input)
-    axis = op.axis % len(dims)
-    outer, size = int(np.prod(dims[:axis], dtype=np.int64)), dims[axis]
-    inner = int(np.prod(dims[axis + 1 :], dtype=np.int64))
-    return [
-        *(f"for (int32_t a = 0; a < {outer}; a++) {{", f"for (int32_t j = 0; j < {inner}; j++) {{"),
-        f"const {type} *q = {x} + a * {size * inner} + j;",
-        "int32_t best = 0;",
-        f"for (int32_t k = 1; k < {size}; k++) {{",
-        *(f"if (q[k * {inner}] > q[best * {inner}]) {{", "best = k;", "}", "}"),
-        *(f"y[a * {inner} + j] = best;", "}", "}"),
-    ]
+    (outer, size, inner), (x, type, _) = around(dims_of(op.input), op.axis), body.operand(op.input)
+    better = [f"for (int32_t k = 1; k < {size}; k++) {{", f"if (q[k * {inner}] > q[best * {inner}]) {{", "best = k;"]
+    lines = [f"const {type} *q = {x} + a * {size * inner} + j;", "int32_t best = 0;", *closed(better)]
+    return closed([*loops(a=outer, j=inner), *lines, f"y[a * {inner} + j] = best;"])
 
 
 def _gather(op: move.Gather, body: Body) -> list[str]:
@@ -357,11 +317,8 @@ def _gather(op: move.Gather, body: Body) -> list[str]:
     (x, type, _), (at, _, _) = body.operand(op.values), body.operand(op.indices)
     source = f"{x} + (g * {size} + k) * {channels}"
     copy = f"memcpy(y + (g * {places} + i) * {channels}, {source}, {channels} * sizeof({type}));"
-    return [
-        *(f"for (int32_t g = 0; g < {n}; g++) {{", f"for (int32_t i = 0; i < {places}; i++) {{"),
-        f"const int32_t k = clamp32({at}[g * {places} + i], 0, {size - 1});",
-        *(copy, "}", "}"),
-    ]
+    index = f"const int32_t k = clamp32({at}[g * {places} + i], 0, {size - 1});"
+    return closed([*loops(g=n, i=places), index, copy])
 
 
 def _scatter(op: move.Scatter, body: Body) -> list[str]:
@@ -369,14 +326,10 @@ def _scatter(op: move.Scatter, body: Body) -> list[str]:
     (n, size, channels), (_, places) = dims_of(op.values_in), dims_of(op.indices)
     (old, type, _), (at, _, _), (new, _, _) = (body.operand(v) for v in (op.values_in, op.indices, op.input))
     row = f"{new} + (g * {places} + i) * {channels}"
-    return [
-        f"memmove(y, {old}, {n * size * channels} * sizeof({type}));",
-        *(f"for (int32_t g = 0; g < {n}; g++) {{", f"for (int32_t i = 0; i < {places}; i++) {{"),
-        f"const int32_t k = {at}[g * {places} + i];",
-        f"if (k >= 0 && k < {size}) {{",
-        f"memcpy(y + (g * {size} + k) * {channels}, {row}, {channels} * sizeof({type}));",
-        *("}", "}", "}"),
-    ]  # fmt: skip
+    place = [f"const int32_t k = {at}[g * {places} + i];", f"if (k >= 0 && k < {size}) {{"]
+    copy = f"memcpy(y + (g * {size} + k) * {channels}, {row}, {channels} * sizeof({type}));"
+    all_rows = f"memmove(y, {old}, {n * size * channels} * sizeof({type}));"
+    return closed([all_rows, *loops(g=n, i=places), *place, copy])
 
 
 _ROWS: Final[tuple[tuple[Any, Callable[[Any, Body], list[Rows]]], ...]] = (

@@ -7,10 +7,8 @@ that is not read later, where its kernel allows it.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Final
 
 from tflq.analysis.lifetimes import Lifetimes
@@ -71,6 +69,10 @@ class Plan:
         span = self.spans.get(self.place_of(value))
         return None if span is None else span.at
 
+    def alive(self, number: int) -> int:
+        """Bytes of the tensors that live while a kernel runs."""
+        return sum(_aligned(span.size) for span in self.spans.values() if span.first <= number <= span.last)
+
     def place_of(self, value: Value) -> Value:
         """The tensor in whose memory a value is."""
         value, _ = self._fusion.base(value)
@@ -95,26 +97,11 @@ class Plan:
 
 
 def _placed(spans: list[Span]) -> int:
-    """The end of the spans where the best order places them: the first that needs no more than lives at a time."""
-    least = _most_at_a_time(spans)
-    results = [_in_order(sorted(spans, key=_ORDERS[0]))]
-    for order in _ORDERS[1:]:
-        if results[-1][0] == least:
-            break
-        results.append(_in_order(sorted(spans, key=order)))
-    end, places = min(results, key=lambda each: each[0])
+    """The end of the spans where the best order places them."""
+    end, places = min((_in_order(sorted(spans, key=order)) for order in _ORDERS), key=lambda each: each[0])
     for span, at in places:
         span.at = at
     return end
-
-
-def _most_at_a_time(spans: Sequence[Span]) -> int:
-    """The most bytes that live at one time."""
-    changes: Counter[int] = Counter()
-    for span in spans:
-        changes[span.first] += _aligned(span.size)
-        changes[span.last + 1] -= _aligned(span.size)
-    return max(accumulate(change for _, change in sorted(changes.items())), default=0)
 
 
 def _aligned(size: int) -> int:

@@ -6,8 +6,9 @@ user's or follows from the name of the file.
 
 from __future__ import annotations
 
+import math
 import re
-from math import isfinite, isnan
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import numpy as np
@@ -85,6 +86,11 @@ def described(value: Value) -> str:
     return f"{type}[{','.join(map(str, dims_of(value)))}] {comment(value.name, None)}"
 
 
+def declared(value: Value, name: str) -> str:
+    """The declaration of a name for a tensor's elements: one at least, since C has no empty arrays."""
+    return f"{c_type(value)} {name}[{max(count(value), 1)}]"
+
+
 def bytes_of(value: Value) -> int:
     """The bytes that a tensor takes in C."""
     return count(value) * max(value.type.storage.bits // 8, 1)
@@ -102,15 +108,27 @@ def dims_of(value: Value) -> tuple[int, ...]:
 
 
 def count(value: Value) -> int:
-    return int(np.prod(dims_of(value), dtype=np.int64))
+    return math.prod(dims_of(value))
+
+
+def index_of(strides: Iterable[int]) -> str:
+    """The index of an element at i0, i1, ..., by strides."""
+    terms = [f"i{at} * {step}" if step > 1 else f"i{at}" for at, step in enumerate(strides) if step]
+    return " + ".join(terms) or "0"
+
+
+def around(dims: Sequence[int], axis: int) -> tuple[int, int, int]:
+    """The elements of the dims before an axis, of it, and of those behind it."""
+    axis %= len(dims)
+    return math.prod(dims[:axis]), dims[axis], math.prod(dims[axis + 1 :])
 
 
 def literal(number: int | float) -> str:
     """A number in C, as a term that an operator can stand before."""
     if isinstance(number, float):
-        if isnan(number):
+        if math.isnan(number):
             return "NAN"
-        if not isfinite(number):
+        if not math.isfinite(number):
             return "INFINITY" if number > 0 else "(-INFINITY)"
         text = np.format_float_scientific(np.float32(number), unique=True, trim="0") + "f"
         return text if number >= 0 else f"({text})"

@@ -7,16 +7,20 @@ What has no form in C is collected over the whole module.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import count
-from typing import Any, Final, TypeVar
+from typing import Any, ClassVar, Final, TypeVar
 
 from tflq.base.errors import Reason, Refused
+from tflq.dialects.forms import Form
 from tflq.dialects.tosa import movement as move
-from tflq.formats.c.graph import Graph, unread
-from tflq.formats.c.names import CALLED, NAME, bytes_of, identifier
+from tflq.formats.c.graph import Graph, is_inexact, products, unread
+from tflq.formats.c.names import CALLED, NAME, bytes_of, comment, identifier
 from tflq.formats.c.unit import Unit
 from tflq.formats.lowering import keyed_entries, refuse
-from tflq.ir.core import Location, Module
+from tflq.ir.core import Location, Module, Op
+from tflq.transforms.pass_manager import Pass, PassResult
 
 T = TypeVar("T")
 _DEEPEST: Final = 50
@@ -72,10 +76,6 @@ class Program:
         return known
 
     @property
-    def graphs(self) -> list[Graph]:
-        return [*(graph for _, graph in self.entries), *(graph for graph in self._called.values() if graph is not None)]
-
-    @property
     def arena_bytes(self) -> int:
         return max(graph.size for _, graph in self.entries)
 
@@ -83,19 +83,26 @@ class Program:
     def constant_bytes(self) -> int:
         return sum(array.nbytes for _, array, _ in self.unit.constants.values())
 
+    @cached_property
+    def ops(self) -> list[Op]:
+        """The operators of all functions."""
+        called = (graph for graph in self._called.values() if graph is not None)
+        return [op for graph in (*(graph for _, graph in self.entries), *called) for op in graph.function.ops]
+
     @property
     def products(self) -> int:
         """Multiplications of all functions."""
-        return sum(graph.products for graph in self.graphs)
+        return sum(map(products, self.ops))
 
-    @property
+    @cached_property
     def inexact(self) -> list[str]:
         """Operators on floats whose results no standard fixes, as texts for a comment."""
-        return [text for graph in self.graphs for text in graph.inexact]
+        ops = filter(is_inexact, self.ops)
+        return [*dict.fromkeys(comment(op.location.place if op.location else op.short_name) for op in ops)]
 
     @property
     def has_floats(self) -> bool:
-        return any(graph.has_floats for graph in self.graphs)
+        return any(v.type.storage.is_float for op in self.ops for v in (*op.present_operands, *op.results))
 
     @property
     def state_bytes(self) -> int:
@@ -110,3 +117,25 @@ def _words(keys: Iterable[str]) -> list[str]:
         other = next(each for at in count(1) if (each := word if at == 1 else f"{word}_{at}").upper() not in words)
         words[other.upper()] = other
     return [*words.values()]
+
+
+def program_of(module: Module) -> Program:
+    """The program of a module, planned once."""
+    program = module.record.find(Program)
+    if program is None:
+        module.record.note(program := Program(module))
+    return program
+
+
+@dataclass(frozen=True)
+class CheckC(Pass):
+    """Plans all of the C source, the last pass before it is written. UnsupportedError lists every operator that has no
+    form in C."""
+
+    name: ClassVar[str] = "check-c"
+    title: ClassVar[str] = "planning the C source"
+    takes: ClassVar[Form] = "tosa"
+
+    def run(self, module: Module) -> PassResult:
+        program_of(module)
+        return PassResult(module, modified=False)

@@ -1,15 +1,18 @@
-"""One C source on its way: its constants, and its kernels, of which equal ones are written once."""
+"""One C source on its way: its constants, its kernels, of which equal ones are written once, and the small functions
+that these call, from `helpers.c`."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from tflq.formats.c.names import _TYPES, comment
+from tflq.base.files import resource
+from tflq.formats.c.names import _TYPES, c_type, comment, dims_of
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, i8, i16, i32
 
@@ -25,14 +28,14 @@ class Scratch(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Kernel:
     """A call of a function of C. leaves: tensors that it reads. shares: those of them in whose memory the result may
-    be. results: none where only state is written."""
+    be. results: none where only state is written. lines: the function's statements; none copy a variable."""
 
-    function: str
     op: Op
     leaves: Sequence[Value]
     results: Sequence[Value]
     scratch: Sequence[Scratch] = ()
     shares: Sequence[Value] = ()
+    lines: Sequence[str] = ()
 
 
 @dataclass(slots=True)
@@ -61,15 +64,19 @@ class Unit:
             storage = min(next(fits, storage), storage, key=lambda t: t.bits)
         return self.constant(array, storage)
 
-    def function(self, op: Op, parameters: Iterable[str], lines: Iterable[str], shape: str) -> str:
-        """The name of a function with a body; equal functions share one, of the first operator."""
-        parameters, lines = [*parameters], [*lines]
-        key = "\n".join([*parameters, "", *lines])
+    def function(self, kernel: Kernel) -> str:
+        """The name of the function of a kernel; equal functions share one, of the first operator."""
+        op, results = kernel.op, kernel.results
+        parameters = [f"const {c_type(v)} *p{at}" for at, v in enumerate(kernel.leaves)]
+        parameters += [f"{c_type(v)} *{name}" for v, name in zip(results, result_names(results), strict=True)]
+        parameters += [f"{s.type} *{s.name}" for s in kernel.scratch]
+        key = "\n".join([*parameters, "", *kernel.lines])
         if key not in self._names:
             word = comment(op.location.opcode if op.location else op.short_name).lower().replace(" ", "_")
-            word = "".join(c for c in word if c.isalnum() or c == "_") or "op"
+            word = re.sub(r"\W", "", word) or "op"
             self._names[key] = name = f"{self.name}_{len(self._names)}_{word}"
-            self.add(name, parameters, lines, f"/* {_heading(op)} -> {shape} */\n")
+            shape = ", ".join("x".join(map(str, dims_of(v))) or "scalar" for v in results)
+            self.add(name, parameters, kernel.lines, f"/* {_heading(op)} -> {shape} */\n")
         return self._names[key]
 
     def add(self, name: str, parameters: Iterable[str], lines: Iterable[str], head: str = "") -> None:
@@ -86,6 +93,13 @@ class Unit:
 
 
 _CALL: Final = re.compile(r"@_\w+(?=\()")
+_CALLED: Final = re.compile(r"\b(\w+)\(")
+_MATH: Final = re.compile(r"\b(exp|log|sin|cos|tanh|erf|pow|sqrt)\(|\b(INFINITY|NAN)\b")
+
+
+def result_names(results: Sequence[Value]) -> list[str]:
+    """The names of the parameters for results."""
+    return ["y"] if len(results) == 1 else [f"y{at}" for at in range(len(results))]
 
 
 def _heading(op: Op) -> str:
@@ -95,7 +109,15 @@ def _heading(op: Op) -> str:
     return f"{comment(place.opcode)} {place.operator}: {comment(place.tensor)}"
 
 
-_SPACES: Final = "  "
+def loops(**sizes: int | str) -> list[str]:
+    """The heads of loops, the outermost first: an index from 0 below each size."""
+    return [f"for (int32_t {at} = 0; {at} < {size}; {at}++) {{" for at, size in sizes.items()]
+
+
+def closed(lines: Iterable[str]) -> list[str]:
+    """Statements, and the ends of the blocks that they leave open."""
+    lines = [*lines]
+    return [*lines, *["}"] * sum(line.endswith("{") - line.startswith("}") for line in lines)]
 
 
 def indented(lines: Iterable[str]) -> str:
@@ -103,6 +125,32 @@ def indented(lines: Iterable[str]) -> str:
     depth, out = 1, []
     for line in lines:
         depth -= line.startswith("}")
-        out.append(f"{_SPACES * depth}{line}\n")
+        out.append(f"{'  ' * depth}{line}\n")
         depth += line.endswith("{")
     return "".join(out)
+
+
+# Small functions.
+
+
+@cache
+def _texts() -> dict[str, str]:
+    """Each function by its name; one is defined before those that call it."""
+    with open(resource("formats/c/helpers.c"), encoding="utf-8") as file:
+        texts = file.read().strip().split("\n\n")[1:]
+    return {name[1]: text for text in texts if (name := _CALLED.search(text)) is not None}
+
+
+def helpers(texts: Iterable[str]) -> list[str]:
+    """The definitions of all functions that some text calls, in an order in which each is defined before its use."""
+    used, wanted = set(_CALLED.findall("\n".join(texts))), []
+    for name, text in reversed(_texts().items()):
+        if name in used:
+            wanted.append(text)
+            used |= set(_CALLED.findall(text))
+    return wanted[::-1]
+
+
+def needs_math(texts: Iterable[str]) -> bool:
+    """Whether a text uses `<math.h>`."""
+    return any(_MATH.search(text) for text in texts)

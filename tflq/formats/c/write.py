@@ -19,18 +19,18 @@ from tflq.base.files import Pieces
 from tflq.base.version import __version__
 from tflq.formats.backend import Writing
 from tflq.formats.c.check import main
-from tflq.formats.c.graph import Graph, unread
-from tflq.formats.c.helpers import helpers, needs_math
+from tflq.formats.c.graph import Graph, products, unread
 from tflq.formats.c.memory import ALIGNMENT
-from tflq.formats.c.names import MACRO, NAME, c_type, comment, count, described, dims_of, elements, literal
+from tflq.formats.c.names import MACRO, NAME, c_type, comment, count, declared, described, dims_of, elements, literal
 from tflq.formats.c.program import Program
-from tflq.formats.c.unit import indented
+from tflq.formats.c.unit import helpers, indented, needs_math
 from tflq.ir.core import Module, Value
 
 LARGE: Final = 1 << 20
 """Bytes of constants from which a program has them in a file of bytes, if nobody says otherwise."""
 DATA: Final = ("inline", "separate", "blob")
-_ROW: Final = 100
+_ROW: Final = re.compile(r".{100}[^,]*,")
+"""Elements of a constant that stand in one line."""
 
 
 class Writer:
@@ -43,9 +43,7 @@ class Writer:
         self._stem = comment(writing.stem or name)
         self._readers = program.unit.readers()
         self._data = writing.choices.get("data") or ("blob" if program.constant_bytes >= LARGE else "inline")
-        self._digest = writing.digest
-        self._kernel_set = comment(writing.kernel_set)
-        self._macro = name.upper()
+        self._writing = writing
 
     def files(self) -> list[tuple[str, Pieces]]:
         """The ending of each file behind the stem, and its pieces; the source comes first."""
@@ -59,7 +57,7 @@ class Writer:
     def _encoded(self, texts: Iterable[str]) -> Iterator[bytes]:
         """Texts with the name in the places of its marks."""
         for text in texts:
-            yield text.replace(MACRO, self._macro).replace(NAME, self._name).encode("ascii", "replace")
+            yield text.replace(MACRO, self._name.upper()).replace(NAME, self._name).encode("ascii", "replace")
 
     # The interface.
 
@@ -82,7 +80,7 @@ class Writer:
         yield f"#define {MACRO}_STATE_BYTES {program.state_bytes}\n"
         yield f"#define {MACRO}_CONSTANT_BYTES {program.constant_bytes}\n"
         if program.state:
-            members = [f"  {c_type(v)} {name}[{max(count(v), 1)}];\n" for name, v in program.state.values()]
+            members = [f"  {declared(v, name)};\n" for name, v in program.state.values()]
             yield f"\ntypedef struct {{\n{''.join(members)}}} {NAME}_state;\n"
             yield f"\n/* The state before the first run. */\nvoid {NAME}_init({NAME}_state *state);\n"
         for key, graph in program.entries:
@@ -93,19 +91,20 @@ class Writer:
         """The function of an entry, and the macros of its inputs and outputs."""
         for side, values in (("IN", graph.function.inputs), ("OUT", graph.function.outputs)):
             for at, value in enumerate(values):
-                yield from _described(f"{graph.macro}_{side}{at}", value)
+                yield from _described(f"{graph.symbol.replace(NAME, MACRO).upper()}_{side}{at}", value)
         named = f"Signature {comment(key, None)}. " if len(self._program.entries) > 1 else ""
         yield f"\n/* {named}0; 1 if the arena is not aligned. Arrays do not overlap. The call keeps no pointer. */\n"
         yield f"int {graph.symbol}_run({', '.join(self._parameters(graph).values())});\n\n"
 
     def _heading(self) -> str:
         program, source = self._program, comment(str(self._module.source or "a model").rpartition("/")[2])
+        counts = (str(sum(map(products, graph.function.ops))) for _, graph in program.entries)
         lines = [
             f"{self._name}: {source}, written by tflq {__version__}",
-            f"SHA-256 of the source: {self._digest or 'not known'}",
-            f"kernels: {self._kernel_set or 'not known'}",
+            f"SHA-256 of the source: {self._writing.digest or 'not known'}",
+            f"kernels: {comment(self._writing.kernel_set) or 'not known'}",
             f"arena {program.arena_bytes} bytes, state {program.state_bytes}, constants {program.constant_bytes}",
-            f"multiply-accumulates: {', '.join(str(graph.products) for _, graph in program.entries)}",
+            f"multiply-accumulates: {', '.join(counts)}",
             "The compiler must have two's complement, arithmetic right shifts and 8 bits a byte, which is checked.",
             "-O3 pays; int8 sums become vectors with it. Only functions of this file are called.",
         ]
@@ -132,7 +131,8 @@ class Writer:
         yield f'#include "{self._stem}.h"\n\n{"#include <math.h>" + chr(10) if math else ""}#include <string.h>\n\n'
         yield _CHECKS + (_FLOAT_CHECKS if program.has_floats else "")
         yield f"#ifndef {MACRO}_DATA\n#define {MACRO}_DATA /* before each constant: a section, PROGMEM */\n#endif\n"
-        yield f"#ifndef {MACRO}_LAYER\n#define {MACRO}_LAYER(number, tensor, bytes) ((void)0)\n#endif\n\n"
+        yield f"#ifndef {MACRO}_LAYER\n#define {MACRO}_LAYER(number, tensor, bytes) ((void)0)\n#endif\n"
+        yield f"#ifndef {MACRO}_SUMS\n#define {MACRO}_SUMS(sums, results, count)\n#endif\n\n"
         yield from self._constants()
         yield from (f"{text}\n\n" for text in small)
         yield from (f"{text}\n" for text in kernels)
@@ -150,12 +150,9 @@ class Writer:
         return f"int {graph.symbol}_run({', '.join(parameters.values())}) {{\n{body}}}\n"
 
     def _init(self) -> str:
-        rows = []
-        for name, value in self._program.state.values():
-            if not value.array.any():
-                rows.append(f"memset(state->{name}, 0, sizeof(state->{name}));")
-            else:
-                rows.append(f"memcpy(state->{name}, {NAME}_{name}, sizeof(state->{name}));")
+        known = [name for name, value in self._program.state.values() if value.array.any()]
+        rows = ["memset(state, 0, sizeof(*state));"]
+        rows += [f"memcpy(state->{name}, {NAME}_{name}, sizeof(state->{name}));" for name in known]
         return f"void {NAME}_init({NAME}_state *state) {{\n{indented(rows)}}}\n\n"
 
     def _with_constants(self, text: str) -> str:
@@ -166,15 +163,13 @@ class Writer:
         return _CALL.sub(lambda c: c[0] + kinds[bool(c[1])] * (c[2] in self._readers), text)
 
     def _constants(self) -> Iterator[str]:
-        rows = list(self._program.unit.constants.items())
         if self._data == "blob":
             at = 0
-            for (type, _), (name, array, _) in rows:
+            for (type, _), (name, array, _) in self._program.unit.constants.items():
                 yield f"#define {name} ((const {type} *)(const void *)(constants + {at}))\n"
                 at += -(-array.nbytes // 8) * 8
         elif self._data == "separate":
-            for (type, _), (name, array, _) in rows:
-                yield f"extern const {type} {name}[{max(array.size, 1)}];\n"
+            yield from self._declarations()
         else:
             yield from self._arrays("static ")
         for name, value in self._program.state.values():
@@ -183,33 +178,24 @@ class Writer:
                 yield f"static const {c_type(value)} {NAME}_{name}[] = {{{body}}};\n"
         yield "\n"
 
+    def _declarations(self) -> Iterator[str]:
+        for (type, _), (name, array, _) in self._program.unit.constants.items():
+            yield f"extern const {type} {name}[{max(array.size, 1)}];\n"
+
     def _arrays(self, storage: str) -> Iterator[str]:
         for (type, _), (name, array, element) in self._program.unit.constants.items():
             yield f"{storage}const {type} {name}[{max(array.size, 1)}] {MACRO}_DATA = {{\n"
-            body = elements(array, element) or "0"
-            yield from _wrapped(body)
-            yield "};\n"
+            yield _ROW.sub(r"\g<0>\n", elements(array, element) or "0") + "\n};\n"
 
     def _separate(self) -> Iterator[str]:
         yield f'#include "{self._stem}.h"\n\n#ifndef {MACRO}_DATA\n#define {MACRO}_DATA\n#endif\n\n'
-        for (type, _), (name, array, _) in self._program.unit.constants.items():
-            yield f"extern const {type} {name}[{max(array.size, 1)}];\n"
+        yield from self._declarations()
         yield from self._arrays("")
 
     def _blob(self) -> Iterator[bytes]:
         for _, array, _ in self._program.unit.constants.values():
             data = array.astype(array.dtype.newbyteorder("<")).tobytes()
             yield data + bytes(-len(data) % 8)
-
-
-def _wrapped(text: str) -> Iterator[str]:
-    """A long list, in lines."""
-    at = 0
-    while at < len(text):
-        end = text.find(",", at + _ROW)
-        end = len(text) if end < 0 else end + 1
-        yield f"{text[at:end]}\n"
-        at = end
 
 
 def _described(macro: str, value: Value) -> Iterator[str]:

@@ -26,6 +26,7 @@ from tflq.base.errors import (
 from tflq.formats.backend import opening
 from tflq.tools.samples.files import Images, Level
 from tflq.tools.samples.reading import check_data
+from tflq.tools.verify.compiled import CompiledRunner
 from tflq.tools.verify.difference import Difference, Tolerance, difference
 from tflq.tools.verify.entries import comparable
 from tflq.tools.verify.inputs import Case, Cases, Options, Source
@@ -58,6 +59,7 @@ from tflq.tools.verify.postprocessing import FilledOutputs, Rows, cropped, opera
 from tflq.tools.verify.runner import FileRunner, Opening, Resolver, RunError, Runtime
 from tflq.tools.verify.runtimes import MicroRunner, OnnxRunner
 from tflq.tools.verify.sources import label_of, path_of
+from tflq.tools.verify.sums import try_sums
 from tflq.tools.verify.tflite_runner import TfliteRunner
 from tflq.tools.verify.timing import run_time
 
@@ -466,10 +468,28 @@ class _Comparison:
                     self._fatal |= error.fatal
                     continue
                 self._done += 1
+        every = self._with_sums(a, b, every)
         compared = {(d.entry, d.tensor) for d in every}
         diverging = tuple(d for d in every if not d.difference.equal)
         listed = tuple(f"{n.opcode} {n.operator} '{n.tensor}'" for named in missing.values() for n in named)
         self.result.layers = Layers(sum(results.values()), len(compared), diverging, tuple(every), listed)
+
+    def _with_sums(self, a: AnyRunner, b: AnyRunner, every: Sequence[Divergence]) -> list[Divergence]:
+        """Adds to results of products in C how they differ on sums of `sums`' choice."""
+        if not (isinstance(a, TfliteRunner) and isinstance(b, CompiledRunner)):
+            return [*every]
+        tried: dict[tuple[str, str], Difference] = {}
+        for key, case in {inner.case.key: inner.case for inner in self._inner}.items():
+            try:
+                for name, got, want in try_sums(a, b, key, case.arrays, self._options.timeout):
+                    tried[key, name] = self._difference(got, want)
+            except RunError as error:
+                self.result.failures.append(f"{self._place('sums', case)}: {error}")
+                self._fatal |= error.fatal
+        return [
+            replace(d, difference=d.difference + more) if (more := tried.pop((d.entry, d.tensor), None)) else d
+            for d in every
+        ]
 
     def _chunk(
         self,
@@ -560,7 +580,7 @@ def verify(
         seeds: Number of sets of random inputs.
         seed: Another seed gives other random sets.
         layers: Also compare the results of operators, by tensor name, on the first set of inputs of each signature and
-            shape.
+            shape. Of products in C, also those of sums on both sides of each step of their requantization.
         batch: Size of the inputs' first dimension where the model leaves it open.
         shapes: Whole shapes of inputs, by name. Dimensions that stay open are run at two sizes, larger than any window
             of the model.

@@ -13,8 +13,9 @@ import shlex
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from io import BytesIO
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
 from urllib.parse import unquote
@@ -22,7 +23,7 @@ from urllib.parse import unquote
 import numpy as np
 
 from tflq.base.errors import FileError, InvalidModelError, OptionError, Reason
-from tflq.base.files import file_errors
+from tflq.base.files import file_errors, resource
 from tflq.base.processes import how_ended, last_words, limited
 from tflq.ir.core import Function, Module, Value
 from tflq.ir.types import SCALARS, TensorType
@@ -41,10 +42,13 @@ _TYPES: Final = {
 }
 _DESCRIBED: Final = r"/\* (\w+)\[([\d,]*)\] (.*) \*/"
 _LAYER: Final = re.compile(rf"_LAYER\(\d+, .*\); {_DESCRIBED}")
+_CALL: Final = re.compile(r" +\w+\(")
 _RUN: Final = re.compile(r"^int (\w+)_run\((.*)\)", re.MULTILINE)
 _KEY: Final = re.compile(r"/\* Signature (.*)\. 0; 1 if")
-_MAIN: Final = """#include <stdio.h>
+_MAIN: Final = """#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 {hook}
 #include "{source}"
 static union {{ uint64_t align; uint8_t bytes[{macro}_ARENA_BYTES]; }} memory;
@@ -71,6 +75,7 @@ _HOOK: Final = """static void layer(int number, const void *tensor, int bytes) {
   if (fwrite(tensor, 1, (size_t)bytes, stdout) != (size_t)bytes) {{ exit(5); }}
 }}
 #define {macro}_LAYER(number, tensor, bytes) layer(number, tensor, bytes)"""
+_NONE: Final = np.zeros((0, 0), np.int64)
 _OPENED: Final = """  FILE *file = fopen(words[1], "rb");
   constants = malloc({macro}_CONSTANT_BYTES + 1024 * 1024);
   if (file == NULL || constants == NULL || fread(constants, 1, {macro}_CONSTANT_BYTES + 1024 * 1024, file) == 0) {{
@@ -79,12 +84,21 @@ _OPENED: Final = """  FILE *file = fopen(words[1], "rb");
   fclose(file);"""
 
 
+class SumsRun(NamedTuple):
+    """Inputs of an entry, and what stands in for tensors of layers, by name."""
+
+    inputs: Sequence[np.ndarray]
+    layers: Mapping[str, np.ndarray]
+
+
 class _Entry(NamedTuple):
-    """A function of the source. layers: results whose hook it calls."""
+    """A function of the source. layers: results whose hook it calls. single: the names of those that one call
+    computes."""
 
     inputs: Sequence[Value]
     outputs: Sequence[Value]
     layers: Sequence[Value]
+    single: Collection[str]
 
 
 class _Interface:
@@ -119,11 +133,24 @@ class _Interface:
                 _side(path, name, "IN", text),
                 _side(path, name, "OUT", text),
                 [_value(path, *row) for row in _LAYER.findall(bodies[name])],
+                _single(bodies[name]),
             )
             for name, _ in runs
         }
         if len(self.keys) != len(self.entries):
             raise InvalidModelError("", "its header does not say which signature each NAME_run is of", path=path)
+
+
+def _single(body: str) -> set[str]:
+    """The names of layers before whose hook one call stands, and no more since the hook before."""
+    names, calls = set(), 0
+    for line in body.split("\n"):
+        if layer := _LAYER.search(line):
+            names |= {unquote(layer[3])} if calls == 1 else set()
+            calls = 0
+        else:
+            calls += _CALL.match(line) is not None
+    return names
 
 
 def _side(path: str, name: str, side: str, header: str) -> list[Value]:
@@ -143,15 +170,13 @@ def _value(path: str, type: str, dims: str, name: str) -> Value:
 
 
 class _Program:
-    """A compiled program that runs in a child."""
+    """A compiled program that runs in a child. hook: what layers do; "" if they do nothing."""
 
-    def __init__(
-        self, path: str, interface: _Interface, compiler: Sequence[str], timeout: float, *, layers: bool
-    ) -> None:
+    def __init__(self, path: str, interface: _Interface, compiler: Sequence[str], timeout: float, hook: str) -> None:
         self._interface = interface
         self._compiler = compiler
         self._timeout = timeout
-        self._layers = layers
+        self._hook = hook
         self._folder = tempfile.TemporaryDirectory(prefix="tflq-")
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process it belongs to
         self._child: subprocess.Popen[bytes] | None = None
@@ -164,7 +189,7 @@ class _Program:
     def _compile(self, path: str) -> None:
         interface, stem = self._interface, os.path.splitext(path)[0]
         main = Path(self._folder.name, "main.c")
-        main.write_text(_main(path, interface, layers=self._layers))
+        main.write_text(_main(path, interface, self._hook))
         sources = [str(main), *([f"{stem}_data.c"] if os.path.isfile(f"{stem}_data.c") else [])]
         program = os.path.join(self._folder.name, "program")
         command = [*self._compiler, *_FLAGS, "-I", os.path.dirname(stem) or ".", "-o", program, *sources, "-lm"]
@@ -197,7 +222,7 @@ class _Program:
             with limited(self._timeout, child.kill) as late:
                 child.stdin.write(np.asarray(commands, np.int32).tobytes() + b"".join(a.tobytes() for a in inputs))
                 child.stdin.flush()
-                layers = [self._tensor(value) for value in (entry.layers if self._layers else ())]
+                layers = [self._tensor(value) for value in (entry.layers if self._hook else ())]
                 outputs = [self._tensor(value) for value in entry.outputs]
         except (BrokenPipeError, EOFError) as error:
             ended = f"no answer in {self._timeout:g} s" if late.is_set() else how_ended(child.wait())
@@ -217,6 +242,37 @@ class _Program:
         if len(data) < size:
             raise EOFError
         return data
+
+    def try_sums(
+        self, name: str, sums: Mapping[str, np.ndarray], runs: Sequence[SumsRun]
+    ) -> Iterator[dict[str, np.ndarray]]:
+        """For each run of an entry, by layer, its results of each row of sums that stands in for its own, [loops, rows,
+        channels]."""
+        entry, child = self._interface.entries[name], self._child
+        assert child is not None
+        heads = np.asarray([-1, list(self._interface.entries).index(name)], np.int32).tobytes()
+        text = []
+        for run in runs:
+            text += [heads, *(a.tobytes() for a in run.inputs)]
+            for layer in entry.layers:
+                tried, row = sums.get(layer.name, _NONE), run.layers.get(layer.name, _NONE).tobytes()
+                text += [np.asarray([*tried.shape, len(row)], np.int32).tobytes(), tried.tobytes(), row]
+        try:
+            answer = BytesIO(child.communicate(b"".join(text), self._timeout)[0])
+        except subprocess.TimeoutExpired:
+            raise RunError(f"no answer in {self._timeout:g} s", fatal=True) from None
+        if child.returncode:
+            raise RunError(f"the program ended: {how_ended(child.returncode)}", fatal=True)
+        for _ in runs:
+            results = {}
+            for layer in entry.layers:
+                tried, dtype, loops = sums.get(layer.name, _NONE), layer.type.storage.dtype, []
+                while size := int.from_bytes(answer.read(4), "little"):
+                    loops.append(answer.read(size * tried.size))
+                if loops and {len(data) for data in loops} == {dtype.itemsize * tried.size}:
+                    results[layer.name] = np.frombuffer(b"".join(loops), dtype).reshape(-1, *tried.shape)
+            answer.seek(sum(map(_bytes, entry.outputs)), 1)
+            yield results
 
     def close(self) -> None:
         if self._child is not None:
@@ -242,7 +298,13 @@ def compiler(command: str | None) -> list[str]:
     return words if any(word.startswith("-O") for word in words) else [*words, "-O2"]
 
 
-def _main(path: str, interface: _Interface, *, layers: bool) -> str:
+def _sums_hook(macro: str) -> str:
+    """The hooks by which a program tries sums."""
+    with open(resource("tools/verify/sums.c"), encoding="utf-8") as file:
+        return file.read().replace("MACRO", macro)
+
+
+def _main(path: str, interface: _Interface, hook: str) -> str:
     """The text of the program that reads inputs and writes outputs."""
     macro, state = interface.macro, interface.state
     further = ["&state"] * bool(state) + ["(const uint8_t *)constants"] * interface.blob + ["memory.bytes"]
@@ -250,7 +312,7 @@ def _main(path: str, interface: _Interface, *, layers: bool) -> str:
     cases = [f"    case -1: ended = 0; {f'{state}_init(&state); ' if state else ''}break;"]
     cases += [f"    case {at}: ended = run{at}(); break;" for at in range(len(interface.entries))]
     return _MAIN.format(
-        hook=_HOOK.format(macro=macro) if layers else "",
+        hook=hook,
         source=os.path.abspath(path),
         macro=macro,
         globals="\n".join(globals),
@@ -313,13 +375,13 @@ class CompiledRunner(FileRunner):
         self._compiler = compiler(command)
         self.interpreter = " ".join(self._compiler)
         self._timeout = timeout
-        self._program = self._compiled(layers=False)
+        self._program = self._compiled("")
         self.has_state = bool(self._interface.state)
         if self._interface.inexact:
             self.inexact = "floats whose results no standard fixes"
 
-    def _compiled(self, *, layers: bool) -> _Program:
-        return _Program(self.path, self._interface, self._compiler, self._timeout, layers=layers)
+    def _compiled(self, hook: str) -> _Program:
+        return _Program(self.path, self._interface, self._compiler, self._timeout, hook)
 
     def ulps(self) -> int | None:
         return None if self._interface.inexact else 0
@@ -351,11 +413,27 @@ class CompiledRunner(FileRunner):
     @contextmanager
     def fetching(self, key: str, names: Sequence[str]) -> Iterator[Any]:
         """The program with the hook, from which layers can be fetched after a run."""
-        program = self._compiled(layers=True)
+        program = self._compiled(_HOOK.format(macro=self._interface.macro))
         try:
             yield _Fetcher(self, program, key)
         finally:
             program.close()
+
+    def try_sums(
+        self, key: str, sums: Mapping[str, np.ndarray], runs: Sequence[SumsRun]
+    ) -> list[dict[str, np.ndarray]]:
+        """Results of products by name, of sums that stand in for those of their first row: for each loop that reads
+        sums, [loops, rows, channels], in each run. Others are left out. RunError if the program does not run."""
+        program = self._compiled(_sums_hook(self._interface.macro))
+        try:
+            runs = [SumsRun(self.ordered(run.inputs, key), run.layers) for run in runs]
+            return list(program.try_sums(self._name(key), sums, runs))
+        finally:
+            program.close()
+
+    def single(self, key: str) -> Collection[str]:
+        """The layers that a single function of the source computes."""
+        return self._interface.entries[self._name(key)].single
 
     def close(self) -> None:
         self._program.close()

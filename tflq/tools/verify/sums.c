@@ -1,0 +1,105 @@
+/* The hooks of layers and sums in a program that tries sums. `compiled.py` puts the name of the source for MACRO.
+ * Each layer reads a head: rows of sums to try, channels, and bytes that then stand in for those of its tensor.
+ * For each loop that reads sums it writes the size of a result, and all results; then 0. */
+
+static int32_t head[3], has_head, line, row, rows_left;
+static int64_t *tried;
+static char *saved, *sums_at, *results_at;
+static size_t sum_size, row_bytes;
+
+static void get(void *to, size_t bytes) {
+  if (fread(to, 1, bytes, stdin) != bytes) {
+    exit(6);
+  }
+}
+
+static void put(const void *from, size_t bytes) {
+  if (fwrite(from, 1, bytes, stdout) != bytes) {
+    exit(5);
+  }
+}
+
+static void put_number(int32_t number) {
+  put(&number, sizeof(number));
+}
+
+static void *resized(void *old, size_t bytes) {
+  void *place = realloc(old, bytes + 1);
+  if (place == NULL) {
+    exit(7);
+  }
+  return place;
+}
+
+static void get_head(void) {
+  if (!has_head) {
+    get(head, sizeof(head));
+    const size_t bytes = (size_t)head[0] * (size_t)head[1] * sizeof(int64_t);
+    tried = resized(tried, bytes);
+    get(tried, bytes);
+    has_head = 1;
+    line = 0;
+  }
+}
+
+static void place_sums(void) {
+  const int64_t *from = tried + (size_t)row * (size_t)head[1];
+  for (int32_t j = 0; j < head[1]; j++) {
+    if (sum_size == sizeof(int64_t)) {
+      ((int64_t *)(void *)sums_at)[j] = from[j];
+    } else {
+      ((int32_t *)(void *)sums_at)[j] = (int32_t)from[j];
+    }
+  }
+}
+
+/* The first row of each loop, by its line, is computed again. */
+static int first_sums(int at, void *sums, size_t size, void *results, size_t result_size, int32_t count) {
+  get_head();
+  if (at <= line || head[0] == 0 || count != head[1]) {
+    return 1;
+  }
+  line = at;
+  row = 0;
+  rows_left = head[0];
+  sums_at = sums;
+  sum_size = size;
+  results_at = results;
+  row_bytes = result_size * (size_t)count;
+  saved = resized(saved, (result_size + size) * (size_t)count);
+  memcpy(saved, results, row_bytes);
+  memcpy(saved + row_bytes, sums, size * (size_t)count);
+  put_number((int32_t)result_size);
+  place_sums();
+  return 1;
+}
+
+static int next_sums(void) {
+  if (rows_left == 0) {
+    return 0;
+  }
+  put(results_at, row_bytes);
+  memcpy(results_at, saved, row_bytes);
+  row++;
+  rows_left--;
+  if (rows_left > 0) {
+    place_sums();
+  } else {
+    memcpy(sums_at, saved + row_bytes, sum_size * (size_t)head[1]);
+  }
+  return 1;
+}
+
+static void layer(int number, const void *tensor, int bytes) {
+  get_head();
+  put_number(0);
+  get((void *)(uintptr_t)tensor, (size_t)head[2]);
+  has_head = 0;
+  (void)number;
+  (void)bytes;
+}
+
+#define MACRO_LAYER(number, tensor, bytes) layer(number, tensor, bytes)
+#define MACRO_SUMS(sums, results, count)                                                                    \
+  for (int more = first_sums(__LINE__, sums, sizeof(*(sums)), results, sizeof(*(results)), count); more; \
+       more = next_sums())
