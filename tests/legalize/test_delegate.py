@@ -12,7 +12,7 @@ from support.reference import evaluated
 
 import tflq
 from tflq.formats.tflite.reader import read
-from tflq.ir.types import ScalarType, UniformQuantizedType, i8, i16, i32, ui8
+from tflq.ir.types import ScalarType, UniformQuantizedPerAxisType, UniformQuantizedType, f32, i8, i16, i32, ui8
 from tflq.legalize.deciding import Policy
 from tflq.legalize.delegate import is_delegated
 from tflq.legalize.differing import Queries
@@ -94,6 +94,32 @@ def test_a_convolution_whose_sums_are_ties(storage: ScalarType, form: dict[str, 
     for resolver in ("BUILTIN_REF", "AUTO"):
         np.testing.assert_array_equal(interpret(converted, [inputs], resolver)[0][0], want)
     assert tflq.inspect(model).against("xnnpack-2.3") == [(0, 0, "CONV_2D")]
+
+
+def unlike_channels(storage: ScalarType, activation: str) -> bytes:
+    """CONV_2D with a channel whose sums are one level and as large as int32 holds, as where its weights are zero, and
+    one whose sums are about a threshold that float32 does not hold."""
+    scales = np.asarray([0.004, 2.0**-29, 2.0**-22, 0.003], np.float32)
+    filters = np.random.default_rng(0).integers(-90, 90, (4, 3, 3, 2))
+    filters[1] = 0
+    biases = np.asarray([900, -(1 << 30) + 7, int(80.5 * 2**22) + 3, -700])
+    weights = const(filters, UniformQuantizedPerAxisType.of(i8, 0, scales, 0), "w")
+    bias = const(biases, UniformQuantizedPerAxisType.of(i32, 0, scales, 0), "b")
+    x, y = argument((1, 9, 9, 2), of(storage, 1.0, 2)), argument((1, 9, 9, 4), of(storage, 1.0, -9), "y")
+    options = {"padding": "SAME", "stride_h": 1, "stride_w": 1, "fused_activation_function": activation}
+    return one_op("tfl.conv_2d", [x, weights, bias], [y], {**options, "dilation_h_factor": 1, "dilation_w_factor": 1})
+
+
+@pytest.mark.parametrize("activation", ["NONE", "RELU"])
+def test_sums_beyond_float32_stay_in_float32(activation: str) -> None:
+    model, rng = unlike_channels(i8, activation), np.random.default_rng(1)
+    inputs = [rng.integers(-128, 128, (1, 9, 9, 2)).astype(np.int8)]
+    converted = tflq.convert(model, kernel_set="xnnpack-2.3", mac="float32").data
+    (want,) = interpret(model, [inputs], "AUTO")[0]
+    assert len(np.unique(want[..., 2])) == 2
+    for resolver in ("BUILTIN_REF", "AUTO"):
+        np.testing.assert_array_equal(interpret(converted, [inputs], resolver)[0][0], want)
+    assert {op.results[0].type.storage for op in tflq.read(converted).main.ops if op.name != "tfl.cast"} == {f32}
 
 
 def transposed(kernel: int, stride: int, size: int, padding: str = "SAME", storage: ScalarType = i8) -> bytes:
