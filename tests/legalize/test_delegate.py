@@ -170,14 +170,42 @@ def test_the_delegate_leaves_what_its_kernels_do_not_hold() -> None:
         assert REFERENCE.of(delegated=taken) is REFERENCE
 
 
+def addition(shape: tuple[int | None, ...], scales: tuple[float, float, float]) -> bytes:
+    x, y, z = (argument(shape, of(i16, s), n) for s, n in zip(scales, "xyz", strict=True))
+    return one_op("tfl.add", [x, y], [z], {"fused_activation_function": "NONE", "pot_scale_int16": False})
+
+
+@pytest.mark.parametrize("size", [4096, 4099])
+@pytest.mark.parametrize("ratio", [0.43, 4.8e-6])
+def test_operands_of_additions_are_rounded_by_their_place(size: int, ratio: float) -> None:
+    """Sums in steps that are smaller than the last place of the scaled operands."""
+    model, rng = addition((1, size), (1.0, ratio, 0.00007)), np.random.default_rng(0)
+    inputs = [rng.integers(-2, 3, (1, size)), np.clip(rng.normal(0, 3 / ratio, (1, size)), -32768, 32767)]
+    inputs = [v.astype(np.int16) for v in inputs]
+    assert_equals_interpreter(model, inputs)
+    reference, optimized = (interpret(model, [inputs], resolver)[0][0] for resolver in ("BUILTIN_REF", "AUTO"))
+    unequal = (reference != optimized)[0]
+    assert unequal[:4096].any()
+    assert not unequal[4096:].any()
+    (row,) = tflq.convert(model).report.rows
+    assert row.differs_under == NAMES[4:]
+
+
+def test_few_elements_are_added_as_by_the_reference_kernel() -> None:
+    model = addition((3, 5), (0.5, 0.25, 0.3))
+    for name in ("reference-2.3", "xnnpack-2.3"):
+        (row,) = tflq.convert(model, kernel_set=name).report.rows
+        assert not row.warning
+        assert not row.differs_under
+
+
 def test_kernels_of_unknown_arithmetic_are_announced() -> None:
-    x, y, z = (argument((1, 5), of(i16, s), n) for s, n in ((0.5, "x"), (0.25, "y"), (0.5, "z")))
-    model = one_op("tfl.add", [x, y], [z], {"fused_activation_function": "NONE", "pot_scale_int16": False})
+    model = addition((None, 5), (0.5, 0.25, 0.5))
     queries = Queries(XNNPACK)
     queries.begin(read(model).main.ops[0])
-    assert queries.unknown() == "ADD of i16"
+    assert queries.unknown() == "ADD of i16 without a known size"
     (row,) = tflq.convert(model, kernel_set="xnnpack-2.3").report.rows
-    assert "ADD of i16 under xnnpack-2.3" in row.warning
+    assert "ADD of i16 without a known size under xnnpack-2.3" in row.warning
     assert row.differs_under == NAMES[4:]
     (row,) = tflq.convert(model).report.rows
     assert not row.warning

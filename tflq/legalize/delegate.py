@@ -45,8 +45,8 @@ def words_of(op: Op) -> list[str]:
     if isinstance(op, (Logistic, Tanh)) and isinstance(op.input.type.element, UniformQuantizedType):
         power = checked_log2(op.input.type.element.scale) is not None
         words += [f"{name} of {x} with a scale of a power of two"] if power else []
-    if isinstance(op, Add) and op.pot_scale_int16:
-        return [word for word in words if x is not i16]
+    if isinstance(op, Add) and not op.pot_scale_int16 and not all(v.type.is_static for v in op.tensors):
+        words.append(f"{name} of {x} without a known size")
     return words
 
 
