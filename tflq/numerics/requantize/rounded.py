@@ -92,7 +92,7 @@ class Rounded(_InFloat32):
 @dataclass(frozen=True, eq=False)
 class Fallen(_InFloat32):
     """relu(height - relu((x (-m) [- after] + unit) - (unit - high))): the kernel's own product and sum, and `unit`,
-    whose last place is 1, rounds as rint does; where levels begin at zero, the outer rectifier is a convolution's."""
+    whose last place is 1, rounds as rint does. The outer rectifier is a convolution's where levels begin at zero."""
 
     m: np.ndarray
     height: np.ndarray

@@ -186,7 +186,7 @@ class _Sums(NamedTuple):
         return Bounds(least.astype(np.int64), most.astype(np.int64))
 
     def prepared(self, prepare: Prepare) -> _Sums:
-        """Those that a form takes, but for its rectifier."""
+        """The sums that a form takes, but for its rectifier."""
         if prepare.negate:
             return _Sums(-self.negative, -self.positive, prepare.add - self.bias)
         return self._replace(bias=self.bias + prepare.add)

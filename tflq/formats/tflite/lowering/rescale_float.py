@@ -117,16 +117,16 @@ def float_rescales(
 def _forms(k: Kernels, s: Scaling[Factor], *, convolution: bool) -> Iterator[FloatForm]:
     """A factor in float32 has the kernel's own operations, which need no search. A line with fewer operations comes
     before them, and other lines after them."""
-    own: FloatForm | None
+    kernel: FloatForm | None
     if k.sums == "any":
-        lines, shorter, own = MOVABLE, len(MOVABLE), Rounded.of(s)
+        lines, shorter, kernel = MOVABLE, len(MOVABLE), Rounded.of(s)
     elif convolution:
-        lines, shorter, own = FLOAT32, 1, Fallen.of_convolution(s)
+        lines, shorter, kernel = FLOAT32, 1, Fallen.of_convolution(s)
     else:
-        lines, shorter, own = FLOAT32, 0, Fallen.of(s)
-    yield from _proven(k, s, lines if own is None else lines[:shorter])
-    if own is not None:
-        yield own
+        lines, shorter, kernel = FLOAT32, 0, Fallen.of(s)
+    yield from _proven(k, s, lines if kernel is None else lines[:shorter])
+    if kernel is not None:
+        yield kernel
         yield from _proven(k, s, lines[shorter:])
 
 
