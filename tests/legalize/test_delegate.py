@@ -11,6 +11,7 @@ from support.harness import argument, const, interpret, one_op
 from support.reference import evaluated
 
 import tflq
+from tflq.dialects.tosa.movement import Resize
 from tflq.formats.tflite.reader import read
 from tflq.ir.types import ScalarType, UniformQuantizedPerAxisType, UniformQuantizedType, f32, i8, i16, i32, ui8
 from tflq.legalize.deciding import Policy
@@ -273,3 +274,22 @@ def test_a_file_names_the_kernel_sets_that_it_is_exact_for() -> None:
 def test_a_name_that_is_not_known() -> None:
     with pytest.raises(tflq.OptionError, match=r"xnnpack-9.*known are"):
         tflq.convert(convolution(i8), kernel_set="xnnpack-9")
+
+
+@pytest.mark.parametrize("storage", [i8, ui8])
+@pytest.mark.parametrize(
+    ("size", "out", "corners"),
+    [((5, 7), (9, 13), True), ((4, 4), (8, 8), False), ((3, 4), (7, 11), False), ((16, 8), (4, 24), True)],
+)
+def test_images_are_resized_by_the_weights_of_the_delegate(
+    storage: ScalarType, size: tuple[int, int], out: tuple[int, int], corners: bool
+) -> None:
+    """Weights of sixteenths and halves are RESIZE's; others are interpolated on the rows that are read."""
+    x, y = (argument((1, *plane, 3), of(storage, 0.5, 3), n) for plane, n in ((size, "x"), (out, "y")))
+    options = {"align_corners": corners, "half_pixel_centers": not corners}
+    model = one_op("tfl.resize_bilinear", [x, const(np.asarray(out), i32)], [y], options, 3)
+    rng = np.random.default_rng(0)
+    image = rng.integers(storage.minimum, storage.maximum + 1, (1, *size, 3)).astype(storage.dtype)
+    assert_equals_interpreter(model, [image])
+    form = legalize(read(model), Policy(fallback=False, kernel_set=XNNPACK))[0]
+    assert any(isinstance(op, Resize) for op in form.main.ops) == (out in ((9, 13), (8, 8)))
