@@ -293,3 +293,17 @@ def test_images_are_resized_by_the_weights_of_the_delegate(
     assert_equals_interpreter(model, [image])
     form = legalize(read(model), Policy(fallback=False, kernel_set=XNNPACK))[0]
     assert any(isinstance(op, Resize) for op in form.main.ops) == (out in ((9, 13), (8, 8)))
+
+
+@pytest.mark.parametrize("form", [{}, {"mac": "float32"}, {"target": "portable"}])
+@pytest.mark.parametrize(("storage", "zero"), [(i8, -5), (ui8, 200)])
+def test_floats_are_quantized_half_to_even_and_saturate(storage: ScalarType, zero: int, form: dict[str, Any]) -> None:
+    """Also beyond int32, where the reference kernel wraps."""
+    counts = np.concatenate([np.arange(-600, 600) / 2, [1e7, -1e7, 4e12, -4e12, 1e30, -1e30, np.inf, -np.inf]])
+    numbers = (counts * 0.25).astype(np.float32)[None]
+    x, y = argument(numbers.shape, f32, "x"), argument(numbers.shape, of(storage, 0.25, zero), "y")
+    model = one_op("tfl.quantize", [x], [y], {})
+    converted = tflq.convert(model, kernel_set="xnnpack-2.3", **form).data
+    (want,) = interpret(model, [[numbers]], "AUTO")[0]
+    for resolver in ("BUILTIN_REF", "AUTO"):
+        np.testing.assert_array_equal(interpret(converted, [[numbers]], resolver)[0][0], want)
