@@ -243,7 +243,8 @@ def _by_taps(
     else:
         read, places = np.unique(np.concatenate(rows[:2]), return_inverse=True)
         if read.size < height:
-            x, rows = gather_along(b, x, read.astype(np.int32), 1), FixedTaps(*np.split(places, 2), rows.weight)
+            lower, upper = np.split(places, 2)
+            x, rows = gather_along(b, x, read.astype(np.int32), 1), FixedTaps(lower, upper, rows.weight)
         total, shift = _weighted(b, _weighted(b, b.cast(x, i32), columns, 2), rows, 1), 22
     total = b.arithmetic_right_shift(b.add(total, 1 << (shift - 1)), shift)
     return b.cast(total, x.type.storage)
