@@ -171,9 +171,9 @@ def test_the_delegate_leaves_what_its_kernels_do_not_hold() -> None:
         assert REFERENCE.of(delegated=taken) is REFERENCE
 
 
-def addition(shape: tuple[int | None, ...], scales: tuple[float, float, float]) -> bytes:
+def addition(shape: tuple[int | None, ...], scales: tuple[float, float, float], *, powers: bool = False) -> bytes:
     x, y, z = (argument(shape, of(i16, s), n) for s, n in zip(scales, "xyz", strict=True))
-    return one_op("tfl.add", [x, y], [z], {"fused_activation_function": "NONE", "pot_scale_int16": False})
+    return one_op("tfl.add", [x, y], [z], {"fused_activation_function": "NONE", "pot_scale_int16": powers})
 
 
 @pytest.mark.parametrize("size", [4096, 4099])
@@ -205,6 +205,9 @@ def test_kernels_of_unknown_arithmetic_are_announced() -> None:
     queries = Queries(XNNPACK)
     queries.begin(read(model).main.ops[0])
     assert queries.unknown() == "ADD of i16 without a known size"
+    for scales, unknown in (((0.5, 0.25, 0.5), False), ((0.5, 0.3, 0.5), True)):  # shifted; scaled all the same
+        queries.begin(read(addition((None, 5), scales, powers=True)).main.ops[0])
+        assert bool(queries.unknown()) == unknown
     (row,) = tflq.convert(model, kernel_set="xnnpack-2.3").report.rows
     assert "ADD of i16 without a known size under xnnpack-2.3" in row.warning
     assert row.differs_under == NAMES[4:]
