@@ -11,8 +11,9 @@ from support.harness import argument, const, interpret, one_op
 from support.reference import evaluated
 
 import tflq
+from tflq.dialects.tosa.movement import Resize
 from tflq.formats.tflite.reader import read
-from tflq.ir.types import ScalarType, UniformQuantizedType, i8, i16, i32, ui8
+from tflq.ir.types import ScalarType, UniformQuantizedPerAxisType, UniformQuantizedType, f32, i8, i16, i32, ui8
 from tflq.legalize.deciding import Policy
 from tflq.legalize.delegate import is_delegated
 from tflq.legalize.differing import Queries
@@ -96,6 +97,32 @@ def test_a_convolution_whose_sums_are_ties(storage: ScalarType, form: dict[str, 
     assert tflq.inspect(model).against("xnnpack-2.3") == [(0, 0, "CONV_2D")]
 
 
+def unlike_channels(storage: ScalarType, activation: str) -> bytes:
+    """CONV_2D with a channel whose sums are one level and as large as int32 holds, as where its weights are zero, and
+    one whose sums are about a threshold that float32 does not hold."""
+    scales = np.asarray([0.004, 2.0**-29, 2.0**-22, 0.003], np.float32)
+    filters = np.random.default_rng(0).integers(-90, 90, (4, 3, 3, 2))
+    filters[1] = 0
+    biases = np.asarray([900, -(1 << 30) + 7, int(80.5 * 2**22) + 3, -700])
+    weights = const(filters, UniformQuantizedPerAxisType.of(i8, 0, scales, 0), "w")
+    bias = const(biases, UniformQuantizedPerAxisType.of(i32, 0, scales, 0), "b")
+    x, y = argument((1, 9, 9, 2), of(storage, 1.0, 2)), argument((1, 9, 9, 4), of(storage, 1.0, -9), "y")
+    options = {"padding": "SAME", "stride_h": 1, "stride_w": 1, "fused_activation_function": activation}
+    return one_op("tfl.conv_2d", [x, weights, bias], [y], {**options, "dilation_h_factor": 1, "dilation_w_factor": 1})
+
+
+@pytest.mark.parametrize("activation", ["NONE", "RELU"])
+def test_sums_beyond_float32_stay_in_float32(activation: str) -> None:
+    model, rng = unlike_channels(i8, activation), np.random.default_rng(1)
+    inputs = [rng.integers(-128, 128, (1, 9, 9, 2)).astype(np.int8)]
+    converted = tflq.convert(model, kernel_set="xnnpack-2.3", mac="float32").data
+    (want,) = interpret(model, [inputs], "AUTO")[0]
+    assert len(np.unique(want[..., 2])) == 2
+    for resolver in ("BUILTIN_REF", "AUTO"):
+        np.testing.assert_array_equal(interpret(converted, [inputs], resolver)[0][0], want)
+    assert {op.results[0].type.storage for op in tflq.read(converted).main.ops if op.name != "tfl.cast"} == {f32}
+
+
 def transposed(kernel: int, stride: int, size: int, padding: str = "SAME", storage: ScalarType = i8) -> bytes:
     """TRANSPOSE_CONV from two rows, whose sums of odd numbers are ties."""
     rng = np.random.default_rng(0)
@@ -144,14 +171,45 @@ def test_the_delegate_leaves_what_its_kernels_do_not_hold() -> None:
         assert REFERENCE.of(delegated=taken) is REFERENCE
 
 
+def addition(shape: tuple[int | None, ...], scales: tuple[float, float, float], *, powers: bool = False) -> bytes:
+    x, y, z = (argument(shape, of(i16, s), n) for s, n in zip(scales, "xyz", strict=True))
+    return one_op("tfl.add", [x, y], [z], {"fused_activation_function": "NONE", "pot_scale_int16": powers})
+
+
+@pytest.mark.parametrize("size", [4096, 4099])
+@pytest.mark.parametrize("ratio", [0.43, 4.8e-6])
+def test_operands_of_additions_are_rounded_by_their_place(size: int, ratio: float) -> None:
+    """Sums in steps that are smaller than the last place of the scaled operands."""
+    model, rng = addition((1, size), (1.0, ratio, 0.00007)), np.random.default_rng(0)
+    inputs = [rng.integers(-2, 3, (1, size)), np.clip(rng.normal(0, 3 / ratio, (1, size)), -32768, 32767)]
+    inputs = [v.astype(np.int16) for v in inputs]
+    assert_equals_interpreter(model, inputs)
+    reference, optimized = (interpret(model, [inputs], resolver)[0][0] for resolver in ("BUILTIN_REF", "AUTO"))
+    unequal = (reference != optimized)[0]
+    assert unequal[:4096].any()
+    assert not unequal[4096:].any()
+    (row,) = tflq.convert(model).report.rows
+    assert row.differs_under == NAMES[4:]
+
+
+def test_few_elements_are_added_as_by_the_reference_kernel() -> None:
+    model = addition((3, 5), (0.5, 0.25, 0.3))
+    for name in ("reference-2.3", "xnnpack-2.3"):
+        (row,) = tflq.convert(model, kernel_set=name).report.rows
+        assert not row.warning
+        assert not row.differs_under
+
+
 def test_kernels_of_unknown_arithmetic_are_announced() -> None:
-    x, y, z = (argument((1, 5), of(i16, s), n) for s, n in ((0.5, "x"), (0.25, "y"), (0.5, "z")))
-    model = one_op("tfl.add", [x, y], [z], {"fused_activation_function": "NONE", "pot_scale_int16": False})
+    model = addition((None, 5), (0.5, 0.25, 0.5))
     queries = Queries(XNNPACK)
     queries.begin(read(model).main.ops[0])
-    assert queries.unknown() == "ADD of i16"
+    assert queries.unknown() == "ADD of i16 without a known size"
+    for scales, unknown in (((0.5, 0.25, 0.5), False), ((0.5, 0.3, 0.5), True)):  # shifted; scaled all the same
+        queries.begin(read(addition((None, 5), scales, powers=True)).main.ops[0])
+        assert bool(queries.unknown()) == unknown
     (row,) = tflq.convert(model, kernel_set="xnnpack-2.3").report.rows
-    assert "ADD of i16 under xnnpack-2.3" in row.warning
+    assert "ADD of i16 without a known size under xnnpack-2.3" in row.warning
     assert row.differs_under == NAMES[4:]
     (row,) = tflq.convert(model).report.rows
     assert not row.warning
@@ -219,3 +277,36 @@ def test_a_file_names_the_kernel_sets_that_it_is_exact_for() -> None:
 def test_a_name_that_is_not_known() -> None:
     with pytest.raises(tflq.OptionError, match=r"xnnpack-9.*known are"):
         tflq.convert(convolution(i8), kernel_set="xnnpack-9")
+
+
+@pytest.mark.parametrize("storage", [i8, ui8])
+@pytest.mark.parametrize(
+    ("size", "out", "corners"),
+    [((5, 7), (9, 13), True), ((4, 4), (8, 8), False), ((3, 4), (7, 11), False), ((16, 8), (4, 24), True)],
+)
+def test_images_are_resized_by_the_weights_of_the_delegate(
+    storage: ScalarType, size: tuple[int, int], out: tuple[int, int], corners: bool
+) -> None:
+    """Weights of sixteenths and halves are RESIZE's; others are interpolated on the rows that are read."""
+    x, y = (argument((1, *plane, 3), of(storage, 0.5, 3), n) for plane, n in ((size, "x"), (out, "y")))
+    options = {"align_corners": corners, "half_pixel_centers": not corners}
+    model = one_op("tfl.resize_bilinear", [x, const(np.asarray(out), i32)], [y], options, 3)
+    rng = np.random.default_rng(0)
+    image = rng.integers(storage.minimum, storage.maximum + 1, (1, *size, 3)).astype(storage.dtype)
+    assert_equals_interpreter(model, [image])
+    form = legalize(read(model), Policy(fallback=False, kernel_set=XNNPACK))[0]
+    assert any(isinstance(op, Resize) for op in form.main.ops) == (out in ((9, 13), (8, 8)))
+
+
+@pytest.mark.parametrize("form", [{}, {"mac": "float32"}, {"target": "portable"}])
+@pytest.mark.parametrize(("storage", "zero"), [(i8, -5), (ui8, 200)])
+def test_floats_are_quantized_half_to_even_and_saturate(storage: ScalarType, zero: int, form: dict[str, Any]) -> None:
+    """Also beyond int32, where the reference kernel wraps."""
+    counts = np.concatenate([np.arange(-600, 600) / 2, [1e7, -1e7, 4e12, -4e12, 1e30, -1e30, np.inf, -np.inf]])
+    numbers = (counts * 0.25).astype(np.float32)[None]
+    x, y = argument(numbers.shape, f32, "x"), argument(numbers.shape, of(storage, 0.25, zero), "y")
+    model = one_op("tfl.quantize", [x], [y], {})
+    converted = tflq.convert(model, kernel_set="xnnpack-2.3", **form).data
+    (want,) = interpret(model, [[numbers]], "AUTO")[0]
+    for resolver in ("BUILTIN_REF", "AUTO"):
+        np.testing.assert_array_equal(interpret(converted, [[numbers]], resolver)[0][0], want)

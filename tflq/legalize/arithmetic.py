@@ -7,9 +7,10 @@
     DIV                    a table of all pairs of 8-bit values; int16 by reciprocals
     MAXIMUM, MINIMUM, FLOOR_DIV, FLOOR_MOD    of the stored integers
 
-Each multiplication rounds as MultiplyByQuantizedMultiplier, and the result is clamped to the fused activation's
-range. Where SUB's m is above 1, its kernel divides by a negative power of two (`_divided_undefined`). int16 has two
-more forms: ADD and SUB of power-of-two scales shift one operand; MUL of int16 to 8 bits ignores all scales.
+Each multiplication rounds as MultiplyByQuantizedMultiplier, and the result is clamped to the fused activation's range.
+Where SUB's m is above 1, its kernel divides by a negative power of two (`_divided_undefined`). Optimized ADD of int16
+scales the operands of most elements with one rounding (`KernelSet.vector_part`). int16 has two more forms: ADD and SUB
+of power-of-two scales shift one operand; MUL of int16 to 8 bits ignores all scales.
 Sources: kernels/add.cc, sub.cc, mul.cc, squared_difference.cc, maximum_minimum.cc, div.cc, floor_div.cc, floor_mod.cc;
 kernels/internal/reference/add.h, sub.h, integer_ops/add.h, integer_ops/mul.h; DIV's arithmetic in
 `tflq.numerics.elementwise`.
@@ -106,8 +107,9 @@ def _add_scaled(op: Add | Sub, b: RuleBuilder, elements: Sequence[UniformQuantiz
     parameters = b.kernel_set.addition(first, second, output, subtract=isinstance(op, Sub))
     if isinstance(parameters, WeightedSum):
         return _weighted(op, b, parameters, elements)
-    x = _shifted_left(b, op.lhs, first, parameters.left_shift, parameters.first)
-    y = _shifted_left(b, op.rhs, second, parameters.left_shift, parameters.second)
+    vector, shift = _vector_part(op, b), parameters.left_shift
+    x = _by_place(b, centred(b, op.lhs, first), shift, parameters.first, vector)
+    y = _by_place(b, centred(b, op.rhs, second), shift, parameters.second, vector)
     total = b.sub(x, y) if isinstance(op, Sub) else b.add(x, y)
     if parameters.sum.shift > 0:
         reach = _reach(first, output, parameters.first) + _reach(second, output, parameters.second)
@@ -144,12 +146,39 @@ def _sub_above_one(
         raise NotApplicable(str(unknown), unsettled=f"the kernel divides by 2^-{multiplier.shift}") from None
 
 
-def _shifted_left(
-    b: RuleBuilder, operand: Value, element: UniformQuantizedType, shift: int, multiplier: Multiplier
-) -> Value:
+def _vector_part(op: Add | Sub, b: RuleBuilder) -> int:
+    """The number of elements whose operands are rounded once: none where a kernel broadcasts."""
+    kind = op.result.type
+    if isinstance(op, Sub) or kind.storage is not i16 or not kind.is_static:
+        return 0
+    return b.kernel_set.vector_part(math.prod(kind.sizes)) if op.lhs.type.shape == op.rhs.type.shape else 0
+
+
+def _by_place(b: RuleBuilder, x: Value, shift: int, multiplier: Multiplier, vector: int) -> Value:
+    """`_shifted_left`, and of the first elements `_rounded_once`."""
+    if not vector or multiplier == _HALF:
+        return _shifted_left(b, x, shift, multiplier)
+    count = math.prod(x.type.sizes)
+    if vector == count:
+        return _rounded_once(b, x, shift, multiplier)
+    flat = b.reshape(x, (count,))
+    first = _rounded_once(b, b.slice(flat, (0,), (vector,)), shift, multiplier)
+    last = _shifted_left(b, b.slice(flat, (vector,), (count - vector,)), shift, multiplier)
+    return b.reshape(b.concat([first, last], 0), x.type.sizes)
+
+
+def _rounded_once(b: RuleBuilder, x: Value, shift: int, multiplier: Multiplier) -> Value:
+    """An operand without zero point, shifted as its multiplier is, too, rounded down, times its mantissa, half up."""
+    left = shift + multiplier.shift
+    if left < 0:
+        x, left = b.arithmetic_right_shift(x, -left), 0
+    return b.rescale(x, Multiplier(multiplier.mantissa, left), rounding_mode="SINGLE_ROUND")
+
+
+def _shifted_left(b: RuleBuilder, x: Value, shift: int, multiplier: Multiplier) -> Value:
     """An operand without zero point, shifted left, times its multiplier."""
     half = multiplier == _HALF
-    shifted = b.mul(centred(b, operand, element), 1 << (shift - half))
+    shifted = b.mul(x, 1 << (shift - half))
     return shifted if half else b.rescale(shifted, multiplier)
 
 
@@ -162,8 +191,9 @@ def squared_difference(op: SquaredDifference, b: RuleBuilder) -> Answer:
     first, second, output = elements
     with kernel_parameters:
         parameters = b.kernel_set.squared_difference(first, second, output)
-    x = _shifted_left(b, op.lhs, first, parameters.left_shift, parameters.first)
-    difference = b.sub(x, _shifted_left(b, op.rhs, second, parameters.left_shift, parameters.second))
+    x = _shifted_left(b, centred(b, op.lhs, first), parameters.left_shift, parameters.first)
+    y = _shifted_left(b, centred(b, op.rhs, second), parameters.left_shift, parameters.second)
+    difference = b.sub(x, y)
     return scaled(b, b.mul(difference, difference), parameters.sum, i8, 1 << 30, output_zp=output.zero_point)
 
 

@@ -42,12 +42,18 @@ def words_of(op: Op) -> list[str]:
     words = [f"{name} of {x}", f"{name} of {x} to {y}"]
     if isinstance(op, (Conv2D, DepthwiseConv2D, FullyConnected, TransposeConv)):
         words += [f"{name} of {x} {more}" for more in _more_words(op)]
-    if isinstance(op, (Logistic, Tanh)) and isinstance(op.input.type.element, UniformQuantizedType):
-        power = checked_log2(op.input.type.element.scale) is not None
-        words += [f"{name} of {x} with a scale of a power of two"] if power else []
-    if isinstance(op, Add) and op.pot_scale_int16:
-        return [word for word in words if x is not i16]
+    if isinstance(op, (Logistic, Tanh)) and _is_power_of_two(op.input):
+        words.append(f"{name} of {x} with a scale of a power of two")
+    if isinstance(op, Add) and not all(v.type.is_static for v in op.tensors):
+        shifted = op.pot_scale_int16 and all(map(_is_power_of_two, op.tensors))
+        words += [] if shifted else [f"{name} of {x} without a known size"]
     return words
+
+
+def _is_power_of_two(value: Value) -> bool:
+    """Whether the one scale of a tensor is a power of two."""
+    element = value.type.element
+    return isinstance(element, UniformQuantizedType) and checked_log2(element.scale) is not None
 
 
 def _more_words(op: Conv2D | DepthwiseConv2D | FullyConnected | TransposeConv) -> list[str]:

@@ -26,6 +26,7 @@ from tflq.numerics.resize import (
     rational_steps,
     uint8_is_rational,
 )
+from tflq.numerics.resize import taps as taps_of
 
 # RESIZE_BILINEAR of int8 and int16 where sizes are known only when the model runs, by the kernel's arithmetic.
 #
@@ -127,7 +128,8 @@ def resize_bilinear(op: ResizeBilinear, b: RuleBuilder) -> Answer:
         for n, o in zip(source, out, strict=True)
     ]
     if taps[0] is not None and taps[1] is not None:
-        return Rewritten([_by_taps(b, b.value(x), taps[0], taps[1])], warning=warning)
+        steps = [rational_steps(n, o, *flags) for n, o in zip(source, out, strict=True)]
+        return Rewritten([_by_taps(b, b.value(x), out, taps[0], taps[1], *steps)], warning=warning)
     if x.type.storage == ui8 and not _has_integer_form(source, out, *flags):
         return Rewritten([_in_float(b, b.value(x), source, out, *flags)], _FLOAT, warning)
     steps_of = rational_steps if x.type.storage == ui8 else integer_steps
@@ -221,20 +223,46 @@ def _divided(b: RuleBuilder, acc: Value, x: Value, divisor: int) -> Value:
     return b.cast(acc, storage)
 
 
-def _by_taps(b: RuleBuilder, x: Value, rows: FixedTaps, columns: FixedTaps) -> Value:
-    """Columns first, then rows: first 2^11 + (second - first) weight each; rounded half up to 8 bits."""
-
-    def between(first: Value, second: Value, taps: FixedTaps, axis: int) -> Value:
-        weight = b.constant(taps.weight.astype(np.int32).reshape(-1, *(1,) * (3 - axis)))
-        return b.add(b.mul(first, 1 << 11), b.mul(b.sub(second, first), weight))
-
-    def in_columns(row: Value) -> Value:
-        ends = (b.cast(gather_along(b, row, v.astype(np.int32), 2), i32) for v in (columns.lower, columns.upper))
-        return between(next(ends), next(ends), columns, 2)
-
-    upper, lower = (in_columns(gather_along(b, x, v.astype(np.int32), 1)) for v in (rows.lower, rows.upper))
-    total = b.arithmetic_right_shift(between(upper, lower, rows, 1), 22, round=True)
+def _by_taps(
+    b: RuleBuilder,
+    x: Value,
+    out: tuple[int, int],
+    rows: FixedTaps,
+    columns: FixedTaps,
+    down: Sampling,
+    across: Sampling,
+) -> Value:
+    """Weighted sums, rounded half up to 8 bits: by RESIZE, where weights are those of its steps. Else columns first,
+    once for each row that is read, then rows; sums stay below 2^31."""
+    height, width = (n or 0 for n in x.type.dims[1:3])
+    if _are_steps(rows, down, height) and _are_steps(columns, across, width):
+        if is_copy(down, height, out[0]) and is_copy(across, width, out[1]):
+            return _resize(b, x, (height, width), out, down, across, "NEAREST_NEIGHBOR")
+        total = _resize(b, x, (height, width), out, down, across, "BILINEAR")
+        shift = (down.n * across.n).bit_length() - 1
+    else:
+        read, places = np.unique(np.concatenate(rows[:2]), return_inverse=True)
+        if read.size < height:
+            lower, upper = np.split(places, 2)
+            x, rows = gather_along(b, x, read.astype(np.int32), 1), FixedTaps(lower, upper, rows.weight)
+        total, shift = _weighted(b, _weighted(b, b.cast(x, i32), columns, 2), rows, 1), 22
+    total = b.arithmetic_right_shift(b.add(total, 1 << (shift - 1)), shift)
     return b.cast(total, x.type.storage)
+
+
+def _are_steps(taps: FixedTaps, steps: Sampling, size: int) -> bool:
+    """Whether RESIZE by some steps reads elements as they are weighted, in parts of a power of two."""
+    lower, upper, fraction = taps_of(steps, size, taps.lower.size)
+    weight, parts = np.where(taps.lower == taps.upper, 0, taps.weight), np.where(lower == upper, 0, fraction)
+    same = (lower == taps.lower) & ((upper == taps.upper) | (weight == 0)) & (parts * 2048 == weight * steps.n)
+    return bool(same.all()) and steps.n & (steps.n - 1) == 0
+
+
+def _weighted(b: RuleBuilder, x: Value, taps: FixedTaps, axis: int) -> Value:
+    """2^11 times the elements between others along an axis, i32."""
+    weight = taps.weight.astype(np.int32).reshape(-1, *(1,) * (3 - axis))
+    first, second = (gather_along(b, x, v.astype(np.int32), axis) for v in taps[:2])
+    return b.add(b.mul(first, b.constant(2048 - weight)), b.mul(second, b.constant(weight)))
 
 
 def _in_float(b: RuleBuilder, x: Value, size: tuple[int, int], out: tuple[int, int], *flags: bool) -> Value:

@@ -190,6 +190,11 @@ class KernelSet:
         """ADD and SUB."""
         return addition(x.scale, y.scale, result.scale, result.storage.bits, subtract=subtract)
 
+    def vector_part(self, count: int) -> int:  # noqa: ARG002
+        """The number of elements of ADD of int16, of `count` from the first on, whose operands are scaled with one
+        rounding, half up: those that a kernel adds several at a time."""
+        return 0
+
     def shifted_addition(self, x: Parameters, y: Parameters, result: Parameters) -> tuple[int, int] | None:
         """The right shifts of operands of ADD and SUB of int16 with `pot_scale_int16`; None if they are scaled."""
         return power_of_two_shifts(x.scale, y.scale, result.scale)

@@ -12,6 +12,8 @@ Products of scales are in float32 (fl), and so is the factor of a sum, which rou
     LOGISTIC, TANH, ELU    a table, rint(fl(f fl(1 / so)) + zo)
     RESIZE_BILINEAR        two interpolations with weights rint(2048 fraction), (v + 2^21) >> 22
     activations            rint(clamp(fl(fl(bound / so) + zo)))
+    ADD of int16           optimized: in groups of 16 elements, operands (((x << 15) m >> e) 2 + 2^31) >> 32; others as
+                           the reference kernel
 
 On arm64, MUL and convolutions of uint8 have a multiplier of 24 bits and round once, half up; on Cortex-A53, those but
 depthwise ones, and FULLY_CONNECTED of uint8, have one of 15 bits and round twice. Sources: XNNPACK,
@@ -166,7 +168,7 @@ class DelegatedA53(DelegatedArm64):
 
 _UNLIKE: Final = frozenset(
     {
-        "ADD of i16",
+        "ADD of i16 without a known size",
         "QUANTIZE of i8 to ui8",
         "QUANTIZE of ui8 to i8",
         "QUANTIZE of f32 to i16",
@@ -191,7 +193,14 @@ _UNLIKE: Final = frozenset(
 _DELEGATED: Final = Delegated()
 
 
-class Xnnpack(KernelSet):
+class Optimized(KernelSet):
+    """TFLite's optimized kernels. Source: kernels/internal/optimized/integer_ops/add.h."""
+
+    def vector_part(self, count: int) -> int:
+        return count - count % 16
+
+
+class Xnnpack(Optimized):
     """The default interpreter on x86-64: nodes that the delegate does not take run optimized kernels."""
 
     name = "xnnpack-2.3"
@@ -199,7 +208,7 @@ class Xnnpack(KernelSet):
     inexact = _UNLIKE
 
 
-class XnnpackArm64(KernelSet):
+class XnnpackArm64(Optimized):
     """The default interpreter on arm64."""
 
     name = "xnnpack-2.3-arm64"
@@ -217,7 +226,7 @@ class XnnpackA53(XnnpackArm64):
     delegated = DelegatedA53()
 
 
-class Xnnpack24(Reference24):
+class Xnnpack24(Optimized, Reference24):
     """The default interpreter of the nightly on x86-64: undelegated kernels changed as the reference's."""
 
     name = "xnnpack-2.4-dev"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -50,6 +53,47 @@ def test_forms_are_the_kernels_operations(form: type[Rounded | Fallen], factor: 
     fit = form.of(s)
     assert fit is not None
     np.testing.assert_array_equal(fit(x) + fit.offset(s.levels.low), levels(s, x))
+
+
+@pytest.mark.parametrize("zero", [-7, -128])
+def test_a_convolution_prepares_sums(zero: int) -> None:
+    s, x = scaling(FACTORS[0], zero), np.arange(-REACH, REACH + 1)[:, None]
+    fit = Fallen.of_convolution(s)
+    assert fit is not None
+    assert fit.prepare().relu == (zero == -128)
+    np.testing.assert_array_equal(fit(x) + fit.offset(s.levels.low), levels(s, x))
+
+
+@pytest.mark.parametrize("zero", [-7, -128])
+@pytest.mark.parametrize("of", [Rounded.of, Fallen.of_convolution])
+def test_sums_of_one_level_need_not_be_exact(
+    of: Callable[[Scaling[Float32]], Rounded | Fallen | None], zero: int
+) -> None:
+    """As where a channel of weights is zero, and its bias is as large as int32 holds."""
+    ends = np.asarray([[-(1 << 30), 26_000_000, -REACH], [-(1 << 30), 26_000_900, REACH]])
+    s = scaling(Float32(np.asarray([4.58e-9, 1.1e-6, 0.0027], np.float32)), zero)
+    s = s.replace(accumulator=Bounds(*ends))
+    fit = of(s)
+    assert fit is not None
+    assert fit.live.tolist() == [False, False, True]
+    x = np.linspace(ends[0], ends[1], 50_000).astype(np.int64)
+    inexact = x + np.asarray([100_000, -100_000, 0])
+    np.testing.assert_array_equal(fit(inexact) + fit.offset(s.levels.low), levels(s, x))
+
+
+@pytest.mark.parametrize("zero", [-7, -128])
+def test_numbers_are_taken_from_sums_that_float32_does_not_hold(zero: int) -> None:
+    low, high = np.asarray([-REACH, 26_480_370, -25_900_000]), np.asarray([REACH, 26_636_685, -25_800_000])
+    s = scaling(Float32(np.asarray([0.0027, 6.950277e-07, 3e-6], np.float32)), zero)
+    s = s.replace(accumulator=Bounds(low, high))
+    fit = Fallen.of_convolution(s)
+    assert fit is not None
+    assert max(np.abs(end + fit.prepare().add)[fit.live].max() for end in (low, high)) < 1 << 24
+    for channel in range(3):
+        x, one = np.arange(low[channel], high[channel] + 1)[:, None], np.asarray([channel])
+        part = replace(fit, **{name: np.broadcast_to(getattr(fit, name), 3)[one] for name in ("m", "high", "add")})
+        alone = s.replace(factor=s.factor.of_channels(one))
+        np.testing.assert_array_equal(part(x) + part.offset(s.levels.low), levels(alone, x))
 
 
 def test_a_division_is_proven_at_each_threshold() -> None:

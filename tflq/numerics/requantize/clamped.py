@@ -115,7 +115,7 @@ class Clamped(FloatForm):
         raise NotImplementedError
 
     def prepare(self) -> Prepare:
-        return Prepare(negate=False, add=np.zeros(1, np.float32) if self.a is None else -self.a)
+        return Prepare(negate=False, add=np.zeros(1, np.float32) if self.a is None else -self.a, relu=False)
 
     def offset(self, bottom: int) -> int:
         return bottom + self.clamp.middle

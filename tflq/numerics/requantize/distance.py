@@ -62,7 +62,7 @@ class Distance(FloatForm):
         return self.m > _FLAT
 
     def prepare(self) -> Prepare:
-        return Prepare(negate=True, add=self.h)
+        return Prepare(negate=True, add=self.h, relu=True)
 
     def offset(self, bottom: int) -> int:
         return bottom

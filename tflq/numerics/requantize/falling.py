@@ -59,7 +59,7 @@ class Falling(FloatForm):
         return _fit(climb._replace(bottom=0), "separate")
 
     def prepare(self) -> Prepare:
-        return Prepare(negate=True, add=self.h)
+        return Prepare(negate=True, add=self.h, relu=True)
 
     def offset(self, bottom: int) -> int:
         return bottom
@@ -88,7 +88,7 @@ class Clipped(FloatForm):
         return cls(line.h, span, line.m, line.c)
 
     def prepare(self) -> Prepare:
-        return Prepare(negate=False, add=-self.h)
+        return Prepare(negate=False, add=-self.h, relu=False)
 
     def falling(self, bottom: int) -> Falling | None:
         return Falling(self.h, self.m, self.c) if bottom == 0 else None

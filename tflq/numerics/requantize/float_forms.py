@@ -32,10 +32,12 @@ N1_TO_1: Final = FusedClamp("RELU_N1_TO_1", -1.0, 1.0, 128)
 
 
 class Prepare(NamedTuple):
-    """The numbers that a form is applied to: x + add or, with `negate`, relu(add - x); float32 [1 or C]."""
+    """The numbers that a form is applied to: x + add, or add - x with `negate`, by a rectifier with `relu`. add: whole
+    numbers [1 or C]."""
 
     negate: bool
     add: np.ndarray
+    relu: bool
 
 
 class FloatForm(Form):
@@ -112,17 +114,19 @@ class FloatForm(Form):
 
     def apply_to_whole(self, x: X, ops: Ops[X]) -> X:
         """The form of whole numbers that are not prepared."""
-        negate, add = self.prepare()
+        negate, add, relu = self.prepare()
         if negate:
-            return self.apply(ops.sub(ops.row(add), x, relu=True), ops)
+            return self.apply(ops.sub(ops.row(add), x, relu=relu), ops)
         return self.apply(ops.add_row(x, add) if add.any() else x, ops)
 
     def __call__(self, x: np.ndarray, ops: NumpyOps = NUMPY) -> np.ndarray:
         """The form of integers [..., C], in float32."""
-        negate, add = self.prepare()
+        negate, add, relu = self.prepare()
         if negate:
-            return self.apply(np.maximum(add.astype(np.float64) - x, 0).astype(np.float32), ops)
-        return self.apply((x + add.astype(np.float64) if add.any() else x).astype(np.float32), ops)
+            x = add.astype(np.float64) - x
+        elif add.any():
+            x = x + add.astype(np.float64)
+        return self.apply((np.maximum(x, 0) if relu else x).astype(np.float32), ops)
 
 
 AnyForm = TypeVar("AnyForm", bound=FloatForm)

@@ -83,7 +83,7 @@ class Split(FloatForm):
         return fit if fit.e is not None and fit.e.any() else replace(fit, e=None)
 
     def prepare(self) -> Prepare:
-        return Prepare(negate=False, add=-self.h)
+        return Prepare(negate=False, add=-self.h, relu=False)
 
     def apply(self, x: X, ops: Ops[X]) -> X:
         u = ops.clip(x, self.low, self.high)

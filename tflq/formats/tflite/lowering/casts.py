@@ -137,8 +137,10 @@ def quantize(op: Qcast, k: Kernels) -> Value:
     scale, zero = parameters(op.result.type)
     x = k.value(op.input)
     element, storage = op.result.type.element, op.result.type.storage
-    y = k.div(x, scale)
-    y = _to_truncate(k, y, op.rounding or "half_even")
+    if op.rounding is None and storage.bits <= 16 and (scale == 1).all() and k.sums == "separate":
+        y = rounded_small(k, x)  # numbers beyond 2^22 stay beyond the ends
+    else:
+        y = _to_truncate(k, k.div(x, scale), op.rounding or "half_even")
     typed = bool(op.result.name) or any(not isinstance(r, (Scast, Dcast)) for r in k.readers(op.result))
     result = op.result.type if typed else op.result.type.stripped()
     low, high = element.storage_min, element.storage_max  # type: ignore[union-attr]

@@ -30,10 +30,11 @@ from tflq.formats.tflite.lowering.casts import rectifier
 from tflq.formats.tflite.lowering.im2col import Geometry
 from tflq.formats.tflite.lowering.lowering import Kernels, Twin, centred, twin_of
 from tflq.formats.tflite.lowering.matmul import channels_of, conv_options, padded_for, signed_sums, weights_of
-from tflq.formats.tflite.lowering.rescale_float import FloatRescale, float_rescale
+from tflq.formats.tflite.lowering.rescale_float import FloatRescale, float_rescales
 from tflq.ir.core import Op, Value, constant
 from tflq.ir.types import TensorType, f32, i32
 from tflq.numerics.float_basics import ProductBounds
+from tflq.numerics.requantize.float_forms import Prepare
 from tflq.numerics.requantize.scaling import Bounds
 
 
@@ -117,20 +118,30 @@ def _requantized(
     if not bias.array.size or (isinstance(rescaling, Rescale) and rescaling.input_zp):
         return None
     sums = _Sums.of(filters, axes, bias.array)
-    fit = float_rescale(rescaling, k, sums.bounds(*storage.less(op.input_zp)))
-    if fit is None:
-        return None
-    negate, add = fit.form.prepare()
-    if negate:
-        filters, sums = np.float32(0) - filters, sums.negated()
-    sums = sums._replace(bias=sums.bias + add)
-    source = _operand(k, x, op.input_zp, sums, fit, padded=any(geometry.pad))
-    if source is None:
-        return None
-    activation = "RELU" if negate else "NONE"
+    for fit in float_rescales(rescaling, k, sums.bounds(*storage.less(op.input_zp)), convolution=True):
+        prepare = fit.form.prepare()
+        prepared = sums.prepared(prepare)
+        source = _operand(k, x, op.input_zp, prepared, fit, padded=any(geometry.pad))
+        if source is not None:
+            taps = np.float32(0) - filters if prepare.negate else filters
+            return fit.emit(k, _convolve(k, source, taps, prepared, prepare.relu, geometry, options))
+    return None
+
+
+def _convolve(
+    k: Kernels,
+    source: _Operand,
+    filters: np.ndarray,
+    sums: _Sums,
+    relu: bool,
+    geometry: Geometry,
+    options: dict[str, object],
+) -> Value:
+    """The sums, in as many kernels as make them exact."""
+    activation = "RELU" if relu else "NONE"
     padded, padding = padded_for(k, source.twin.value, geometry)
     kind = DepthwiseConv2D if "depth_multiplier" in options else Conv2D
-    type = TensorType(geometry.output(x.type.shape, sums.bias.size), f32)
+    type = TensorType(geometry.output(source.twin.value.type.shape, sums.bias.size), f32)
     fused_activation = activation if len(source.runs) == 1 else "NONE"
     options = conv_options(geometry, padding) | options | {"fused_activation_function": fused_activation}
     parts, added = [], sums.biased(source.twin.offset)
@@ -142,7 +153,7 @@ def _requantized(
         offset.role = "bias"
         parts.append(k.emit(kind, [piece, weights_of(k, taps), offset], type, **options))
         added = np.zeros_like(added)
-    return fit.emit(k, _total(k, parts, activation))
+    return _total(k, parts, activation)
 
 
 def _total(k: Kernels, parts: list[Value], activation: str) -> Value:
@@ -174,9 +185,11 @@ class _Sums(NamedTuple):
         least, most = (v + self.bias for v in ProductBounds(self.positive, self.negative, low, high).ends)
         return Bounds(least.astype(np.int64), most.astype(np.int64))
 
-    def negated(self) -> _Sums:
-        """With the other sign."""
-        return _Sums(-self.negative, -self.positive, -self.bias)
+    def prepared(self, prepare: Prepare) -> _Sums:
+        """The sums that a form takes, but for its rectifier."""
+        if prepare.negate:
+            return _Sums(-self.negative, -self.positive, prepare.add - self.bias)
+        return self._replace(bias=self.bias + prepare.add)
 
     def biased(self, offset: int) -> np.ndarray:
         """The bias for inputs that are `offset` less."""

@@ -54,7 +54,7 @@ from tflq.formats.tflite.lowering.lowering import (
     twin_of,
 )
 from tflq.formats.tflite.lowering.rescale import input_range
-from tflq.formats.tflite.lowering.rescale_float import fitted, float_rescale
+from tflq.formats.tflite.lowering.rescale_float import fitted, float_rescales
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, f16, f32, i8, i16, i32, ui8
 from tflq.numerics.float_basics import EXACT
@@ -108,7 +108,7 @@ def _clamp(op: Clamp, k: Kernels) -> Value | None:
 def _rescale(op: Rescale | RescaleFloat, k: Kernels) -> Value | None:
     x = _whole(k, op)
     if x is not None:
-        fit = float_rescale(op, k, Bounds.of(*input_range(op, k)))
+        fit = next(float_rescales(op, k, Bounds.of(*input_range(op, k)), convolution=False), None)
         if fit is not None:
             return fit.of_whole(k, x)
     if k.value(op.input).type.storage in BYTES:

@@ -10,8 +10,9 @@ So it is computed from T(n), the least float32 number that the kernel rounds to 
     n  = n' + (x >= T(n' + 1)) - (x < T(n'))
 
 Beyond int32 the kernel's conversion gives the smallest int32, to which the addition of a zero point below 0 wraps: one
-more comparison. DEQUANTIZE of whole numbers is one product; FLOOR stands between it and a sum, since a runtime might
-put the two together. Sources: kernels/internal/reference/quantize.h, dequantize.h.
+more comparison, but where a cast states no rounding, which saturates. DEQUANTIZE of whole numbers is one product; FLOOR
+stands between it and a sum, since a runtime might put the two together. Sources: kernels/internal/reference/quantize.h,
+dequantize.h.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def quantize(op: Qcast, k: Kernels) -> Value | None:
     element = op.result.type.element
     if not isinstance(element, UniformQuantizedType) or element.storage not in BYTES or op.sum_rounding is not None:
         return None
-    twin = levels(k, k.value(op.input), element, op.rounding or "half_even")
+    twin = levels(k, k.value(op.input), element, op.rounding)
     if twin is None:
         return None
     stored = integers_of(k, twin, element.storage)
@@ -110,8 +111,9 @@ def _written(op: Scast | Qcast, k: Kernels, x: Value, element: UniformQuantizedT
     return k.emit(Quantize, [real], type)
 
 
-def levels(k: KernelBuilder, x: Value, element: UniformQuantizedType, rounding: Rounding) -> Twin | None:
-    """The stored integers of float32 numbers, counted from the lowest; None where thresholds are not finite."""
+def levels(k: KernelBuilder, x: Value, element: UniformQuantizedType, rounding: Rounding | None) -> Twin | None:
+    """The stored integers of float32 numbers, counted from the lowest; None where thresholds are not finite. Without a
+    rounding they are rounded half to even, and saturated."""
     scale, zero = np.float32(element.scale), element.zero_point
     numbers = np.arange(element.storage_min, element.storage_max + 1) - zero
     with np.errstate(all="ignore"):
@@ -119,7 +121,7 @@ def levels(k: KernelBuilder, x: Value, element: UniformQuantizedType, rounding: 
         low, high = (np.float32(number) * scale for number in (numbers[0], numbers[-1]))
     if x.type.storage is not f32 or not np.finfo(np.float32).tiny < inverse < _LARGEST:
         return None
-    edges = quantize_thresholds(scale, np.append(numbers, numbers[-1] + 1), rounding)
+    edges = quantize_thresholds(scale, np.append(numbers, numbers[-1] + 1), rounding or "half_even")
     if not np.isfinite(edges).all() or not edges[0] < low < high < edges[-1]:
         return None
     last = numbers.size - 1
@@ -129,6 +131,8 @@ def levels(k: KernelBuilder, x: Value, element: UniformQuantizedType, rounding: 
     below, above = (k.gather(k.constant(side, f32), index) for side in (edges[:-1], edges[1:]))
     down, up = k.cast(k.greater(below, limited), f32), k.cast(k.greater_equal(limited, above), f32)
     level = k.sub(k.add(k.cast(index, f32), up), down)
+    if rounding is None:
+        return Twin(level, element.storage_min)
     limit = quantize_thresholds(scale, float(1 << 31), rounding).reshape(())
     return Twin(_within_int32(k, x, level, last, zero, limit), element.storage_min)
 

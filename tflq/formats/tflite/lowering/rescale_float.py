@@ -4,6 +4,7 @@ takes whole numbers in float32 and gives whole numbers, the float twin of the st
     MUL, [RELU_N1_TO_1, MUL, ADD,] ADD with RELU6 or RELU_N1_TO_1, MUL, FLOOR      `Clamped`, 0.5 to 0.8 ns
 
     RELU of sums that fall, MUL, ADD with RELU, FLOOR           `Falling`, where levels are few
+    RELU, MUL, ADD, SUB with RELU, SUB                          `Fallen`, where the kernel multiplies in float32
     RELU of sums that fall, SUB with RELU, MUL, FLOOR           `Distance`, where constants may move
     SUB, MAXIMUM, MINIMUM; MUL, FLOOR; MUL, SUB; MUL, MUL, ADD, [MUL, ADD,] ADD, FLOOR, ADD         `Split`
 
@@ -26,6 +27,8 @@ Apart from `rescale.py` and `tables.py`, since the searches for lines are import
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -47,7 +50,7 @@ from tflq.numerics.requantize.distance import Distance
 from tflq.numerics.requantize.falling import Falling
 from tflq.numerics.requantize.float_forms import FloatForm
 from tflq.numerics.requantize.rounded import Fallen, Rounded
-from tflq.numerics.requantize.scaling import Bounds
+from tflq.numerics.requantize.scaling import Bounds, Factor, Scaling
 from tflq.numerics.requantize.split import Split
 
 FLOAT32: Final[tuple[type[FloatForm], ...]] = (Falling, ClampedToSix, ClampedToOne)
@@ -96,26 +99,41 @@ class FloatRescale:
         return result
 
 
-def float_rescale(op: Rescale | RescaleFloat, k: Kernels, accumulator: Bounds) -> FloatRescale | None:
-    """A RESCALE of accumulators within bounds in float32; None without a proof."""
+def float_rescales(
+    op: Rescale | RescaleFloat, k: Kernels, accumulator: Bounds, *, convolution: bool
+) -> Iterator[FloatRescale]:
+    """A RESCALE of accumulators within bounds in float32, in the forms that are proven, the best one first.
+    convolution: whether one prepares the accumulators."""
     s, clamp = scaling_of(op, op.factor, k, accumulator)
     low, high = accumulator.range
-    if op.output.type.storage.bits != 8 or not s.result.low < s.result.high:
-        return None
+    if op.output.type.storage.bits != 8 or not s.result.low < s.result.high or not s.factor.rises:
+        return
     if low < i32.minimum or high > i32.maximum:  # the kernel's accumulator wraps
-        return None
-    if not s.factor.rises:
-        return None
-    if k.sums != "any" and (fallen := Fallen.of(s)) is not None:
-        return FloatRescale(op, clamp, fallen, fallen.offset(s.levels.low) + s.zero_out)
-    forms = MOVABLE if k.sums == "any" else FLOAT32
-    for climb in climbs_of(s):
-        form = fitted(k, climb, forms)
-        if form is not None:
-            return FloatRescale(op, clamp, form, form.offset(climb.bottom) + s.zero_out)
-    if (rounded := Rounded.of(s)) is not None:
-        return FloatRescale(op, clamp, rounded, rounded.offset(s.levels.low) + s.zero_out)
-    return None
+        return
+    for form in _forms(k, s, convolution=convolution):
+        yield FloatRescale(op, clamp, form, form.offset(s.levels.low) + s.zero_out)
+
+
+def _forms(k: Kernels, s: Scaling[Factor], *, convolution: bool) -> Iterator[FloatForm]:
+    """A factor in float32 has the kernel's own operations, which need no search. A line with fewer operations comes
+    before them, and other lines after them."""
+    kernel: FloatForm | None
+    if k.sums == "any":
+        lines, shorter, kernel = MOVABLE, len(MOVABLE), Rounded.of(s)
+    elif convolution:
+        lines, shorter, kernel = FLOAT32, 1, Fallen.of_convolution(s)
+    else:
+        lines, shorter, kernel = FLOAT32, 0, Fallen.of(s)
+    yield from _proven(k, s, lines if kernel is None else lines[:shorter])
+    if kernel is not None:
+        yield kernel
+        yield from _proven(k, s, lines[shorter:])
+
+
+def _proven(k: Kernels, s: Scaling[Factor], forms: tuple[type[FloatForm], ...]) -> Iterator[FloatForm]:
+    """The first of some forms with a proof, if there is one."""
+    fits = (fitted(k, climb, forms) for climb in (climbs_of(s) if forms else ()))
+    yield from itertools.islice((fit for fit in fits if fit is not None), 1)
 
 
 # Tables.
