@@ -9,6 +9,9 @@ SEED ?= 0
 TENSORFLOW ?= python3
 DEMO := models/cnn_int8
 
+# Tests start a thousand processes. Where bytecode may not be kept, each of these compiles tflq again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help demo test test-slow test-long check quick lint types imports tests oldest without-products new-op index data docs golden site matrix canary drop-ins unreasonable threads bench bench-networks downstream format models clean
 
 help:

@@ -7,6 +7,10 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from support import forking
+
+from tflq.base import processes
+from tflq.tools.verify import runner
 
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")  # how fast a machine is decides no test
@@ -23,6 +27,13 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Commands print as in a pipe, whatever runs the tests says of a terminal."""
     for name in ENVIRONMENT:
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def forked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Processes that run models start in milliseconds: for tests of the results, not of the processes."""
+    for module in (processes, runner):
+        monkeypatch.setattr(module, "python_process", forking.process)
 
 
 @pytest.fixture(scope="session")
