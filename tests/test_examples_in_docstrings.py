@@ -14,6 +14,8 @@ from support.float_nets import net, written
 
 import tflq
 
+pytestmark = pytest.mark.usefixtures("forked")
+
 ROOT = Path(__file__).resolve().parents[1]
 FENCED = re.compile(r"```python\n(.*?)```", re.DOTALL)
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef)

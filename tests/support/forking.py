@@ -18,6 +18,7 @@ from types import MappingProxyType
 from typing import IO, Any, Final
 
 from tflq.base.files import PACKAGE
+from tflq.base.processes import python_process
 
 LOADED: Final = (
     "numpy",
@@ -70,9 +71,11 @@ class Fork:
         return code
 
 
-def process(*arguments: str, env: Mapping[str, str] = MappingProxyType({}), stderr: IO[bytes] | None = None) -> Any:
-    """Stands for `processes.python_process`."""
-    return Fork(arguments, env, stderr)
+def process(*arguments: str, env: Mapping[str, str] = MappingProxyType({}), **options: Any) -> Any:
+    """Stands for `processes.python_process`; where a process has other options than a log, it is a real one."""
+    if options.keys() - {"stderr"}:
+        return python_process(*arguments, env=env, **options)
+    return Fork(arguments, env, options.get("stderr"))
 
 
 def _run(
