@@ -8,6 +8,10 @@ CASES ?= 50
 SEED ?= 0
 TENSORFLOW ?= python3
 DEMO := models/cnn_int8
+MARKS ?= not slow
+
+# Tests start a thousand processes. Where bytecode may not be kept, each of these compiles tflq again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo test test-slow test-long check quick lint types imports tests oldest without-products new-op index data docs golden site matrix canary drop-ins unreasonable threads bench bench-networks downstream format models clean
 
@@ -79,7 +83,7 @@ imports: $(VENV)/.dev
 	$(BIN)/lint-imports
 
 tests: $(VENV)/.dev
-	$(BIN)/python -m pytest -n $(JOBS) -m "not slow"
+	$(BIN)/python -m pytest -n $(JOBS) -m "$(MARKS)"
 
 $(VENV)-oldest/.done: pyproject.toml scripts/oldest.py
 	$(PYTHON) -m venv --clear $(VENV)-oldest

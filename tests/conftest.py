@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from support import forking
+
+from tflq.base import processes
+from tflq.tools.verify import runner
 
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")  # how fast a machine is decides no test
@@ -18,11 +23,28 @@ ENVIRONMENT = ("COLUMNS", "FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "TTY_INTE
 MODELS = Path(__file__).resolve().parents[1] / "models"
 
 
+def pytest_configure() -> None:
+    """Collects the tests without the collector of garbage, which would walk through all of them again and again."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
+
+
 @pytest.fixture(autouse=True)
 def environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Commands print as in a pipe, whatever runs the tests says of a terminal."""
     for name in ENVIRONMENT:
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def forked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Processes that run models start in milliseconds: for tests of the results, not of the processes."""
+    for module in (processes, runner):
+        monkeypatch.setattr(module, "python_process", forking.process)
 
 
 @pytest.fixture(scope="session")

@@ -17,7 +17,7 @@ from support.harness import interpret
 import tflq
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedType
 
-pytestmark = needs_corpus
+pytestmark = [*needs_corpus, pytest.mark.usefixtures("forked")]
 
 PER_AXIS = [path for path in models("ops_unsupported") if "peraxis" in path.stem]
 

@@ -13,7 +13,7 @@ from test_corpus import recorded
 
 import tflq
 
-pytestmark = needs_corpus
+pytestmark = [*needs_corpus, pytest.mark.usefixtures("forked")]
 
 
 def as_tosa(path: Path, **options: Any) -> tflq.Conversion:

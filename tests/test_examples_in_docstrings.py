@@ -14,6 +14,8 @@ from support.float_nets import net, written
 
 import tflq
 
+pytestmark = pytest.mark.usefixtures("forked")
+
 ROOT = Path(__file__).resolve().parents[1]
 FENCED = re.compile(r"```python\n(.*?)```", re.DOTALL)
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef)
@@ -22,9 +24,12 @@ DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef)
 def examples() -> Iterator[tuple[str, str]]:
     """A name for each, and its code."""
     for path in sorted((ROOT / "tflq").rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            text = ast.get_docstring(node) if isinstance(node, DOCUMENTED) else None
-            for number, code in enumerate(FENCED.findall(text or "")):
+        text = path.read_text(encoding="utf-8")
+        if "```python" not in text:
+            continue
+        for node in ast.walk(ast.parse(text)):
+            docstring = ast.get_docstring(node) if isinstance(node, DOCUMENTED) else None
+            for number, code in enumerate(FENCED.findall(docstring or "")):
                 name = getattr(node, "name", path.stem)
                 yield f"{path.relative_to(ROOT)}:{name}" + (f":{number}" if number else ""), textwrap.dedent(code)
 

@@ -27,6 +27,8 @@ PER_AXIS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
 }
 IN_FLOAT = "atan2_int16"
 
+pytestmark = pytest.mark.usefixtures("forked")
+
 
 @pytest.fixture(scope="module")
 def handmade() -> ModuleType:

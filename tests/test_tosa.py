@@ -19,6 +19,8 @@ MODELS = Path(__file__).parent.parent / "models"
 NETWORKS = ["cnn_int8", "cnn_uint8", "cnn_int16x8"]
 INTEGER = [*NETWORKS, "arg_min", "pad", "split"]
 
+pytestmark = pytest.mark.usefixtures("forked")
+
 
 def tools() -> None:
     pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")

@@ -17,6 +17,8 @@ import tflq
 from tflq.cli import main
 from tflq.conversion.cost import total
 
+pytestmark = pytest.mark.usefixtures("forked")
+
 NAMES = ("pad", "split", "mul_per_axis", "atan2_int16")
 
 

@@ -187,13 +187,16 @@ def test_no_file_is_replaced_without_force(
 
 @contextmanager
 def full_disk() -> Iterator[None]:
-    """No file grows beyond a few bytes: a write is cut short first, and the next fails."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    """No file grows beyond a few bytes: a write is cut short first, and the next fails. No bytecode is written, which
+    would be cut short without an error."""
+    before, bytecode = resource.getrlimit(resource.RLIMIT_FSIZE), sys.dont_write_bytecode
+    sys.dont_write_bytecode = True
     resource.setrlimit(resource.RLIMIT_FSIZE, (LIMIT, before[1]))
     try:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        sys.dont_write_bytecode = bytecode
 
 
 def elsewhere(case: Case, folder: Path, models: Path) -> Path:
@@ -323,7 +326,7 @@ def test_standard_output_is_whole_or_an_error(line: str, unbuffered: str, models
         resource.setrlimit(resource.RLIMIT_FSIZE, (600, 600))
 
     out = tmp_path / "out"
-    env = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    env = {**os.environ, "PYTHONUNBUFFERED": unbuffered, "PYTHONDONTWRITEBYTECODE": "1"}  # it would be cut short, too
     with out.open("wb") as file:
         done = subprocess.run(command, stdout=file, stderr=subprocess.PIPE, env=env, preexec_fn=limit, check=False)
     assert done.returncode == 2

@@ -18,6 +18,8 @@ import tflq
 from tflq.cli import main
 from tflq.formats import backend as backends
 
+pytestmark = pytest.mark.usefixtures("forked")
+
 PAGE = Path(__file__).parents[2] / "docs" / "new-backend.md"
 MODEL = Path(__file__).parents[2] / "models" / "cnn_int8.tflite"
 

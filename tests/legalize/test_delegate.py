@@ -20,6 +20,8 @@ from tflq.legalize.differing import Queries
 from tflq.legalize.engine import legalize
 from tflq.numerics.kernel_sets import IN_FILE, NAMES, REFERENCE, kernel_set
 
+pytestmark = pytest.mark.usefixtures("forked")
+
 XNNPACK = kernel_set("xnnpack-2.3")
 PAIRS = [np.repeat(np.arange(256), 256).reshape(1, -1), np.tile(np.arange(256), 256).reshape(1, -1)]
 

@@ -8,37 +8,34 @@ from __future__ import annotations
 import pytest
 from support.harness import in_child
 
-from matrix.unreasonable import FAILURES, OPERATORS, Verdict, subject
+from matrix.unreasonable import FAILURES, OPERATORS, Subject, Verdict, subject
 from matrix.unreasonable.judge import judged, runs
 from matrix.unreasonable.twist import SCALES
 
 COUNT = 2
 
 
-def _runs(operator: str, number: int) -> bool:
-    return runs(subject(operator, number))
-
-
-def _verdicts(operator: str, number: int, dead: bool) -> list[Verdict]:
-    return list(judged(subject(operator, number), ("integer", "kernels"), lambda _: None, dead))
+def _verdicts(drawn: Subject, dead: bool) -> list[Verdict]:
+    return list(judged(drawn, ("integer", "kernels"), lambda _: None, dead))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_equal_or_announced(operator: str) -> None:
     for number in range(COUNT):
+        drawn = subject(operator, number)  # here: a child that died would begin by trying all generators again
         try:
-            dead = not in_child(_runs, operator, number)
+            dead = not in_child(runs, drawn)
         except RuntimeError:
             dead = True
         try:
-            verdicts = in_child(_verdicts, operator, number, dead)
+            verdicts = in_child(_verdicts, drawn, dead)
         except RuntimeError:
             assert dead, f"{operator}:{number}: the interpreter dies of the conversion alone"
             continue
         for verdict in verdicts:
             words = f"{operator}:{number} {verdict.target} {verdict.kind}: {verdict.detail}"
-            assert verdict.kind not in FAILURES, f"{words}\n{subject(operator, number).text}"
+            assert verdict.kind not in FAILURES, f"{words}\n{drawn.text}"
 
 
 def test_draws_are_the_same_in_every_run() -> None:

@@ -16,27 +16,29 @@ from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, UniformQuantizedType, i8, i16
 from tflq.targets.constraints import CONSTRAINTS
 from tflq.targets.load import load_target
-from tflq.tools.coverage.table import operators, samples_of
+from tflq.tools.coverage.table import samples_of
 
 KERNELS = load_target("kernels")
+WIDE = [name for name, lines in KERNELS.kernels.items() if any("qi16" in line.text for line in lines)]
 FUSED = {"fused_activation_function": "NONE"}
 OPTIONS: Mapping[str, Mapping[str, Any]] = {"add": {**FUSED, "pot_scale_int16": False}, "mul": FUSED}
 
 
-def kept_on_int16() -> Iterator[tuple[str, bytes]]:
-    """A model of each line of the target that takes int16."""
-    for name in operators():
-        lines = set[str]()
-        for _, model in samples_of(name):
-            try:
-                ops = [op for op in tflq.read(model).ops() if op.name == f"tfl.{name}"]
-            except tflq.InvalidModelError:
-                continue  # a type that no file may have
-            wide = ops and any(v.type.quantized and v.type.storage == i16 for v in ops[0].tensors)
-            verdict = KERNELS.judge(ops[0]) if wide and len(ops) == 1 else None
-            if verdict is not None and verdict.runs and verdict.reason not in lines:
-                lines.add(verdict.reason)
-                yield name, model
+def kept_on_int16(name: str) -> Iterator[bytes]:
+    """A model of each of the operator's lines that takes int16."""
+    lines = set[str]()
+    for title, model in samples_of(name):
+        if "i16" not in title:
+            continue
+        try:
+            ops = [op for op in tflq.read(model).ops() if op.name == f"tfl.{name}"]
+        except tflq.InvalidModelError:
+            continue  # a type that no file may have
+        wide = ops and any(v.type.quantized and v.type.storage == i16 for v in ops[0].tensors)
+        verdict = KERNELS.judge(ops[0]) if wide and len(ops) == 1 else None
+        if verdict is not None and verdict.runs and verdict.reason not in lines:
+            lines.add(verdict.reason)
+            yield model
 
 
 def changed(model: bytes, change: Callable[[UniformQuantizedType], UniformQuantizedType]) -> bytes:
@@ -52,19 +54,24 @@ def off_zero(element: UniformQuantizedType) -> UniformQuantizedType:
     return element.replace(zero_point=100) if element.storage == i16 else element
 
 
-@pytest.mark.parametrize(("name", "model"), [pytest.param(*pair, id=pair[0]) for pair in kept_on_int16()])
-def test_zero_points_of_int16(name: str, model: bytes) -> None:
+@pytest.mark.parametrize("name", WIDE)
+def test_zero_points_of_int16(name: str) -> None:
     """The result runs, and gives what the default one gives."""
-    moved = changed(model, off_zero)
-    try:
-        conversions = [tflq.convert(moved, target=target) for target in ("integer", "kernels")]
-    except tflq.UnsupportedError:
-        pytest.skip("it has no form with that zero point")
-    batches = inputs_of(tflq.read(moved), name)
-    plain, kept = (interpret(conversion.data, batches) for conversion in conversions)
-    for want, got in zip(plain, kept, strict=True):
-        for w, g in zip(want, got, strict=True):
-            np.testing.assert_array_equal(g, w)
+    compared = 0
+    for model in kept_on_int16(name):
+        moved = changed(model, off_zero)
+        try:
+            conversions = [tflq.convert(moved, target=target) for target in ("integer", "kernels")]
+        except tflq.UnsupportedError:
+            continue  # it has no form with that zero point
+        batches = inputs_of(tflq.read(moved), name)
+        plain, kept = (interpret(conversion.data, batches) for conversion in conversions)
+        for want, got in zip(plain, kept, strict=True):
+            for w, g in zip(want, got, strict=True):
+                np.testing.assert_array_equal(g, w)
+        compared += 1
+    if not compared:
+        pytest.skip("no sample of it has a form with that zero point")
 
 
 @pytest.mark.parametrize("storage", [i8, i16], ids=str)

@@ -15,6 +15,8 @@ from tflq.ir.core import Op, Value
 from tflq.ir.text.parser import parse_module
 from tflq.ir.text.printer import print_module
 
+pytestmark = pytest.mark.usefixtures("forked")
+
 MODELS = Path(__file__).resolve().parents[3] / "models"
 ATTRIBUTES = {
     Stats: "layerStats = dense<[0.0, 2.0]> : tensor<2xf32>, "

@@ -12,6 +12,8 @@ import pytest
 import tflq
 from tflq.cli import main
 
+pytestmark = pytest.mark.usefixtures("forked")
+
 
 def zipped(*names: str) -> bytes:
     file = io.BytesIO()

@@ -12,6 +12,8 @@ from tflq.ir.core import Metadata
 from tflq.numerics.kernel_sets import IN_FILE, Exactness
 from tflq.tools.verify.kernels import exactness_of
 
+pytestmark = pytest.mark.usefixtures("forked")
+
 MODEL = "models/cnn_int8.tflite"
 
 

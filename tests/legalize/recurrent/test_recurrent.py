@@ -14,6 +14,8 @@ from support.recurrent import lstm_model, svdf_model
 import tflq
 from tflq.legalize.caveats import EXCEPTIONS
 
+pytestmark = pytest.mark.usefixtures("forked")
+
 OUTLIVES = "its state is in resource variables, which reset_all_variables() does not reset"
 DEVICE = '[target]\nname = "device"\n[kernels]\nadd = "qi8 qi8 -> qi8"\n'
 Model = Callable[..., bytes]

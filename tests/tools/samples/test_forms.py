@@ -17,6 +17,8 @@ from tflq.cli import main
 from tflq.ir.core import Function, Module, Op, Signature, Value, constant
 from tflq.ir.types import TensorType, f32
 
+pytestmark = pytest.mark.usefixtures("forked")
+
 pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
 
 SHAPE: Final = (2, 2, 3)

@@ -17,6 +17,8 @@ from tflq.ir.types import ElementType, UniformQuantizedType, f32, i8, i32
 from tflq.tools.verify.model_file import ModelFile
 from tflq.tools.verify.tflite_runner import indivisible
 
+pytestmark = pytest.mark.usefixtures("forked")
+
 pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
 
 Q: ElementType = UniformQuantizedType.of(i8, 0.05, 3)

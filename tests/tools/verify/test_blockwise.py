@@ -13,6 +13,8 @@ from tflq.analysis.evaluate.registry import evaluate_function
 from tflq.ir.core import Function, Module, Op, Value, constant
 from tflq.ir.types import TensorType, UniformQuantizedSubChannelType, f32
 
+pytestmark = pytest.mark.usefixtures("forked")
+
 interpreter = pytest.importorskip("ai_edge_litert.interpreter", reason="needs the interpreter")
 
 

@@ -15,6 +15,8 @@ from tflq.formats.tflite.writer import write
 from tflq.ir.core import Buffer, Function, Module, Op, Value
 from tflq.ir.types import ElementType, UniformQuantizedType, i8, i32
 
+pytestmark = pytest.mark.usefixtures("forked")
+
 pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
 
 Q: ElementType = UniformQuantizedType.of(i8, 0.05, 3)

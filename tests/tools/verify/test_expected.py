@@ -20,6 +20,8 @@ from tflq.ir.types import ElementType, UniformQuantizedPerAxisType, UniformQuant
 from tflq.tools.debug.reduction import Conversion
 from tflq.tools.verify import runtimes
 
+pytestmark = pytest.mark.usefixtures("forked")
+
 pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
 
 Q: Final = UniformQuantizedType.of(i8, 0.05, 3)

@@ -15,6 +15,8 @@ from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import f32, i32
 from tflq.tools.verify.postprocessing import Filled
 
+pytestmark = pytest.mark.usefixtures("forked")
+
 pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
 flexbuffers = pytest.importorskip("flatbuffers.flexbuffers", reason="needs flatbuffers")
 

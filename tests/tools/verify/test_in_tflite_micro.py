@@ -16,6 +16,8 @@ from tflq.ir.types import TensorType, UniformQuantizedType, i8, i32
 from tflq.tools.verify.model_file import ModelFile
 from tflq.tools.verify.runtimes import arena
 
+pytestmark = pytest.mark.usefixtures("forked")
+
 MODELS = Path(__file__).resolve().parents[3] / "models"
 CNN = MODELS / "cnn_int8.tflite"
 NEEDED = "needs TFLite Micro: pip install '.[tflm]'"

@@ -21,6 +21,8 @@ from tflq.tools.verify import worker
 from tflq.tools.verify.model_file import ModelFile
 from tflq.tools.verify.ulps import MOST, graph_ulps
 
+pytestmark = pytest.mark.usefixtures("forked")
+
 pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
 
 Q = UniformQuantizedType.of(i8, 0.5, 0)

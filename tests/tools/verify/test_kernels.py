@@ -18,6 +18,8 @@ from tflq.numerics.kernel_sets import NAMES, Exactness, kernel_set
 from tflq.tools.verify import kernels
 from tflq.tools.verify.kernels import RESULTS, Recognition, mismatch, probe, recognition, recognize
 
+pytestmark = pytest.mark.usefixtures("forked")
+
 
 def probe_results(name: str) -> list[np.ndarray]:
     """The probe's results under a set."""

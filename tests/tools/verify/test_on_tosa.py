@@ -18,6 +18,8 @@ from tflq.tools.sweep.sweeping import Plan, sweep
 from tflq.tools.verify.difference import Tolerance, difference
 from tflq.tools.verify.ulps import MOST, allowed_ulps
 
+pytestmark = pytest.mark.usefixtures("forked")
+
 pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
 pytest.importorskip("tosa_reference_model", reason="needs the reference model: pip install '.[tosa]'")
 

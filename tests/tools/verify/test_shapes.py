@@ -15,6 +15,8 @@ from tflq.ir.types import UniformQuantizedType, f32, i8, i32
 from tflq.tools.verify.inputs import Shapes, bound_shapes, chosen_shapes, largest_window, open_in_both
 from tflq.tools.verify.model_file import ModelFile
 
+pytestmark = pytest.mark.usefixtures("forked")
+
 pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
 
 Q = UniformQuantizedType.of(i8, 0.05, 3)

@@ -18,6 +18,8 @@ from tflq.ir.types import i1, i8
 from tflq.tools.verify.runtimes import TosaRunner
 from tflq.tools.verify.tflite_runner import TfliteRunner
 
+pytestmark = pytest.mark.usefixtures("forked")
+
 FIRST = ["random 0", "random 1", "minimum", "maximum", "zero point"]
 
 

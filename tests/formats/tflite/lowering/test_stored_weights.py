@@ -24,6 +24,8 @@ from tflq.targets.target import INTEGER, Target
 from tflq.transforms.canonicalize import DeadCodeElimination
 from tflq.transforms.pass_manager import Pipeline
 
+pytestmark = pytest.mark.usefixtures("forked")
+
 DEPTH = 16
 PAD = (2, 1, 2, 1)
 SHAPES = {"conv_2d": (DEPTH, 1, 1, DEPTH), "depthwise_conv_2d": (4, 4, DEPTH, 1)}

@@ -20,6 +20,8 @@ from tflq.ir.types import ElementType, TensorType, UniformQuantizedPerAxisType, 
 from tflq.targets.load import load_target
 from tflq.tools.coverage.table import samples_of
 
+pytestmark = pytest.mark.usefixtures("forked")
+
 MODELS: Final = Path(__file__).parents[4] / "models"
 MICRO: Final = find_spec("tflite_micro") is not None and find_spec("ai_edge_litert") is not None
 Q: Final = UniformQuantizedType.of(i8, 0.05, 3)

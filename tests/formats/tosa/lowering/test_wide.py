@@ -10,6 +10,8 @@ import tflq
 from tflq.ir.core import Value
 from tflq.ir.types import ElementType, UniformQuantizedType, f32, i8, i32, i64
 
+pytestmark = pytest.mark.usefixtures("forked")
+
 Q = UniformQuantizedType.of(i8, 0.1, 3)
 
 CASES: dict[str, tuple[str, list[Value | None], ElementType, tuple[int, ...], dict[str, object]]] = {
