@@ -11,6 +11,7 @@ from support.damaging import damaged_bytes
 import tflq
 from tflq.base.errors import InvalidModelError
 from tflq.cli.main import run
+from tflq.tools.verify.compiled import Interface
 from tflq.tools.verify.kernels import exactness_of
 from tflq.tools.verify.sources import path_of
 
@@ -39,6 +40,21 @@ def test_a_damaged_model_is_opened_or_refused(converted: dict[str, bytes], kind:
             refusals.append(str(error))
     assert len(refusals) > COUNT // 5
     assert all(refusal.startswith(str(path)) for refusal in refusals)
+
+
+@pytest.mark.parametrize("ending", [".c", ".h"])
+def test_a_damaged_source_in_c_has_an_interface_or_is_refused(models: Path, ending: str, tmp_path: Path) -> None:
+    tflq.convert(models / "pad.tflite", tmp_path / "net.c")
+    path, rng = tmp_path / f"net{ending}", random.Random(ending)
+    data, refusals = path.read_bytes(), list[str]()
+    for _ in range(COUNT):
+        path.write_bytes(damaged_bytes(data, rng))
+        try:
+            Interface(str(tmp_path / "net.c"))
+        except InvalidModelError as error:
+            refusals.append(str(error))
+    assert refusals
+    assert all(refusal.startswith(str(tmp_path / "net.c")) for refusal in refusals)
 
 
 @pytest.mark.parametrize("data", [b"", b"cut"], ids=["empty", "cut"])

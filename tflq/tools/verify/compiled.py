@@ -101,7 +101,7 @@ class _Entry(NamedTuple):
     single: Collection[str]
 
 
-class _Interface:
+class Interface:
     """The interface that a header says, as far as it is one of tflq's. entries: by what stands before `_run`; keys: the
     signature of each. InvalidModelError if it is not."""
 
@@ -172,7 +172,7 @@ def _value(path: str, type: str, dims: str, name: str) -> Value:
 class _Program:
     """A compiled program that runs in a child. hook: what layers do; "" if they do nothing."""
 
-    def __init__(self, path: str, interface: _Interface, compiler: Sequence[str], timeout: float, hook: str) -> None:
+    def __init__(self, path: str, interface: Interface, compiler: Sequence[str], timeout: float, hook: str) -> None:
         self._interface = interface
         self._compiler = compiler
         self._timeout = timeout
@@ -304,7 +304,7 @@ def _sums_hook(macro: str) -> str:
         return file.read().replace("MACRO", macro)
 
 
-def _main(path: str, interface: _Interface, hook: str) -> str:
+def _main(path: str, interface: Interface, hook: str) -> str:
     """The text of the program that reads inputs and writes outputs."""
     macro, state = interface.macro, interface.state
     further = ["&state"] * bool(state) + ["(const uint8_t *)constants"] * interface.blob + ["memory.bytes"]
@@ -368,7 +368,7 @@ class CompiledRunner(FileRunner):
     def __init__(self, path: str, timeout: float, command: str | None = None) -> None:
         """Compiles a file. command: the compiler; None is that of the environment. RunError if it does not compile;
         OptionError without a compiler."""
-        self._interface = _Interface(path)
+        self._interface = Interface(path)
         entries = self._interface.entries.items()
         functions = [Function(name, [*entry.inputs], [*entry.outputs], []) for name, entry in entries]
         super().__init__(path, Module(functions), dict(zip(self._interface.keys, functions, strict=True)))
