@@ -305,8 +305,6 @@ def densify(op: Densify, b: RuleBuilder) -> Answer:
 @rule(Concatenation)
 def concatenation(op: Concatenation, b: RuleBuilder) -> Answer:
     """result = the operands one after another, each requantized to the result's parameters (int16: as it is)."""
-    if op.fused_activation_function != "NONE":
-        raise NotApplicable("CONCATENATION has no fused activation")
     operands, target = op.present_operands, op.result.type.element
     if any(v.type.storage != op.result.type.storage for v in operands):
         raise NotApplicable("operands and results have different storage types")

@@ -479,7 +479,7 @@ class Concatenation(Operator, name="tfl.concatenation", newest=7):
     values: list[Value | None] = operand(variadic=True)
     output: Value = result()
     axis: int = attribute(default=0)
-    fused_activation_function: str = attribute(default="NONE")
+    fused_activation_function: str = attribute(default="NONE", among=("NONE",))
     traits = (
         QuantizedTogether(values, output),
         Axis(axis, output),

@@ -136,8 +136,10 @@ def one_hot(op: tfl.OneHot, t: Onnx) -> OnnxTensor:
 
 @lowering(Where)
 def where(op: Where, t: Onnx) -> Value:
-    """The indices of elements that are not 0, a row each."""
-    return t.transpose(t.emit(onnx.NonZero, [t.value(op.condition)]), (1, 0))
+    """The indices of elements that are not 0, a row each. ONNX Runtime has NONZERO of few types of integers."""
+    numbers = op.condition
+    x = t.value(numbers) if numbers.type.storage == i1 else t.integers(numbers, t.computing([numbers]))
+    return t.transpose(t.emit(onnx.NonZero, [x]), (1, 0))
 
 
 @lowering(tfl.MatrixDiag)

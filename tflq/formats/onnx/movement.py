@@ -41,8 +41,6 @@ def transpose(op: tosa.Transpose | tfl.Transpose, t: Onnx) -> OnnxTensor:
 
 @lowering(tosa.Concat, tfl.Concatenation)
 def concatenate(op: tosa.Concat | tfl.Concatenation, t: Onnx) -> OnnxTensor:
-    if isinstance(op, tfl.Concatenation) and op.fused_activation_function != "NONE":
-        raise Refused(f"the activation {op.fused_activation_function}")
     operands = op.present_operands
     xs, form = t.common(operands)
     return t.bind(t.concat(xs, op.axis), op.result, offset=form.offset)

@@ -27,11 +27,11 @@ from tflq.dialects.tosa import elementwise as tosa
 from tflq.dialects.tosa.movement import Cast
 from tflq.formats.tosa.lowering.context import Tosa, fits_int32, in_int32, lowering, narrow, widened_product
 from tflq.formats.tosa.lowering.floats import (
-    float_activation,
     float_div,
     float_floor_div,
     float_floor_mod,
     floating,
+    fused_activation,
     need_float,
     reciprocal,
     scalar,
@@ -184,7 +184,7 @@ def _activated(op: arithmetic.Add | arithmetic.Sub | arithmetic.Mul | arithmetic
     """With the fused activation, in the result's type."""
     activation = op.fused_activation_function
     if y.type.storage.is_float:
-        return float_activation(t, y, activation)
+        return fused_activation(t, y, activation)
     y = limited(y, t, *integer_activation_range(activation, i32.minimum, i32.maximum))
     return stored(y, op.result, t)
 
