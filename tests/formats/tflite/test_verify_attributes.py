@@ -99,6 +99,7 @@ def one_op(
 
 
 BOTH_FLAGS = {"align_corners": True, "half_pixel_centers": True}
+RELU, TANH = ({"fused_activation_function": name} for name in ("RELU", "TANH"))
 GATHER = ("GatherOptions", {"axis": 0, "batch_dims": 0})
 
 
@@ -158,6 +159,18 @@ def test_good_models_of_one_operator(model: Tree) -> None:
             "align_corners and half_pixel_centers exclude each other",
         ),
         (one_op("TILE", [(2, 3), [1, -1]], (2, 3)), "multiples has the negative element -1"),
+        (
+            one_op("CONCATENATION", [(2, 3), (2, 3)], (4, 3), ("ConcatenationOptions", RELU)),
+            "fused_activation_function is RELU, but the kernel takes only NONE",
+        ),
+        (
+            one_op("L2_NORMALIZATION", [(2, 3)], (2, 3), ("L2NormOptions", RELU)),
+            "fused_activation_function is RELU, but the kernel takes only NONE",
+        ),
+        (
+            one_op("FULLY_CONNECTED", [(2, 3), (4, 3)], (2, 4), ("FullyConnectedOptions", TANH)),
+            "fused_activation_function is TANH, but the kernel takes only NONE, RELU, RELU_N1_TO_1 or RELU6",
+        ),
     ],
 )
 def test_bad_models_of_one_operator(model: Tree, reason: str) -> None:

@@ -204,8 +204,9 @@ def padded(t: Onnx, x: Value, pairs: np.ndarray | Value, fill: Any, result: Valu
         value = fill if form.element.is_float and x.type.storage.is_float else int(fill) - form.offset
     source = tensor.get(t, form)
     if isinstance(pairs, Value) and not pairs.is_constant:
-        columns = t.transpose(t.integers(pairs, i64), [1, 0])
-        wide = t.pad_by(source, t.reshape(columns, (2 * len(x.type.dims),)), value)
+        rank = len(x.type.dims)
+        columns = t.reshape(t.transpose(t.integers(pairs, i64), [1, 0]), (2 * rank,))
+        wide = t.pad_by(source, columns, value, shape=result.type.shape or (None,) * rank)
     else:
         rows = np.reshape(numbers(pairs) if isinstance(pairs, Value) else pairs, (-1, 2))
         pads = t.vector(rows.T)

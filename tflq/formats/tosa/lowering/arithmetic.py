@@ -189,9 +189,18 @@ def _activated(op: arithmetic.Add | arithmetic.Sub | arithmetic.Mul | arithmetic
     return stored(y, op.result, t)
 
 
+def _need_unscaled(op: arithmetic.Add | arithmetic.Sub | arithmetic.Mul | arithmetic.Div) -> None:
+    """Refused where the kernel scales by parameters, and a plain tensor has none."""
+    storage = op.result.type.storage
+    if storage in (i8, ui8) or (storage == i16 and not isinstance(op, arithmetic.Add | arithmetic.Mul)):
+        name = op.short_name.upper()
+        raise Refused(f"the kernel of {name} scales {storage}, but '{op.lhs.name}' has no quantization parameters")
+
+
 @lowering(arithmetic.Add, arithmetic.Sub, arithmetic.Mul)
 def kernel_arithmetic(op: arithmetic.Add | arithmetic.Sub | arithmetic.Mul, t: Tosa) -> Value:
     need_float(t, op, op.lhs)
+    _need_unscaled(op)
     x, y = plain(op.lhs, t), plain(op.rhs, t)
     compute = {arithmetic.Add: t.add, arithmetic.Sub: t.sub}.get(type(op), t.mul)
     return _activated(op, t, compute(x, y))
@@ -224,6 +233,7 @@ def squared_difference(op: arithmetic.SquaredDifference, t: Tosa) -> Value:
 
 @lowering(arithmetic.Div)
 def divide(op: arithmetic.Div, t: Tosa) -> Value:
+    _need_unscaled(op)
     x, y = plain(op.lhs, t), plain(op.rhs, t)
     return _activated(op, t, float_div(t, x, y) if x.type.storage.is_float else t.emit(tosa.IntDiv, [x, y]))
 
