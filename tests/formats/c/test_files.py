@@ -12,7 +12,7 @@ from urllib.parse import unquote
 import numpy as np
 import pytest
 from support.growing import activations
-from support.harness import argument, one_op
+from support.harness import argument, const, one_op
 from support.on_c import COMPILER, assert_passes, compiled, need_compiler, placed
 
 import tflq
@@ -24,7 +24,7 @@ from tflq.formats.c.program import Program
 from tflq.formats.c.unit import Unit
 from tflq.formats.tosa.write import tosa_bytes
 from tflq.ir.core import Function, Module, Op, Signature, Value
-from tflq.ir.types import TensorType, UniformQuantizedType, f32, i8, i32
+from tflq.ir.types import TensorType, UniformQuantizedType, f32, i1, i8, i32
 from tflq.numerics.kernel_sets import NAMES
 
 MODELS: Final = Path(__file__).parents[3] / "models"
@@ -211,3 +211,12 @@ def test_an_open_batch_is_one(tmp_path: Path) -> None:
     assert "const int8_t in0[3]" in (tmp_path / "net.h").read_text()
     tflq.convert(model, tmp_path / "net.c", batch=4, force=True)
     assert "const int8_t in0[12]" in (tmp_path / "net.h").read_text()
+
+
+@need_compiler
+def test_constants_of_truth_values(tmp_path: Path) -> None:
+    places, depth = argument((4,), i32, "places"), const(np.asarray(3), i32)
+    on, off = (const(np.asarray(value), i1) for value in (True, False))
+    model = one_op("tfl.one_hot", [places, depth, on, off], [argument((4, 3), i1, "y")], {"axis": -1})
+    tflq.convert(model, tmp_path / "net.c")
+    assert_passes(tmp_path / "net.c")
