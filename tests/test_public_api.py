@@ -223,5 +223,5 @@ def test_a_path_with_nul_is_refused(call: Callable[[str], object]) -> None:
 
 
 def test_quantize_takes_a_path() -> None:
-    with pytest.raises(tflq.OptionError, match="source=.*: expected a path"):
+    with pytest.raises(tflq.OptionError, match=r"source=.*: expected a path"):
         tflq.quantize((Path(__file__).parents[1] / "models/cnn_int8.tflite").read_bytes())  # type: ignore[arg-type]

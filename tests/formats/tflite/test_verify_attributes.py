@@ -160,6 +160,14 @@ def test_good_models_of_one_operator(model: Tree) -> None:
         ),
         (one_op("TILE", [(2, 3), [1, -1]], (2, 3)), "multiples has the negative element -1"),
         (
+            one_op("STRIDED_SLICE", [(4,), [7], [8], [1]], (), ("StridedSliceOptions", {"shrink_axis_mask": 1})),
+            "begin 7 is outside of dim 0 of 4x",
+        ),
+        (
+            one_op("STRIDED_SLICE", [(4,), [2], [1], [-1]], (), ("StridedSliceOptions", {"shrink_axis_mask": 1})),
+            "takes one element of dim 0, but its stride is negative",
+        ),
+        (
             one_op("CONCATENATION", [(2, 3), (2, 3)], (4, 3), ("ConcatenationOptions", RELU)),
             "fused_activation_function is RELU, but the kernel takes only NONE",
         ),
