@@ -206,7 +206,7 @@ class FullyConnected(Operator, name="tfl.fully_connected", newest=14):
     bias: Value | None = operand(BIAS, optional=True)
     output: Value = result()
     shuffled: Value | None = result(optional=True)
-    fused_activation_function: str = attribute(default="NONE", among=("NONE", "RELU", "RELU_N1_TO_1", "RELU6"))
+    fused_activation_function: str = attribute(default="NONE")
     weights_format: str = attribute(default="DEFAULT")
     keep_num_dims: bool = attribute(default=False)
     asymmetric_quantize_inputs: bool = attribute(default=False)
