@@ -57,7 +57,7 @@ def test_as_the_interpreter(name: str) -> None:
     conversion = tflq.convert(model, format="onnx")
     rng = np.random.default_rng(1)
     inputs = {
-        v.name: rng.integers(0, 3, v.type.dims).astype(v.type.storage.dtype) for v in operands if not v.is_constant
+        v.name: rng.integers(0, 3, v.type.sizes).astype(v.type.storage.dtype) for v in operands if not v.is_constant
     }
     assert tflq.verify(model, conversion.data, inputs=inputs).verdict == "equal"
 

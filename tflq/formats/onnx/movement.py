@@ -198,6 +198,7 @@ def padded(t: Onnx, x: Value, pairs: np.ndarray | Value, fill: Any, result: Valu
     form = min((f for f in tensor.forms if not f.first), key=lambda f: f.element.bits, default=Form(x.type.storage))
     if form.element == i1:
         form = Form(i32)
+    value: float | Value
     if isinstance(fill, Value):
         value = t.reshape(t.tensor(fill).get(t, Form(form.element, form.offset)), ())
     else:

@@ -192,7 +192,7 @@ def _activated(op: arithmetic.Add | arithmetic.Sub | arithmetic.Mul | arithmetic
 def _need_unscaled(op: arithmetic.Add | arithmetic.Sub | arithmetic.Mul | arithmetic.Div) -> None:
     """Refused where the kernel scales by parameters, and a plain tensor has none."""
     storage = op.result.type.storage
-    if storage in (i8, ui8) or (storage == i16 and not isinstance(op, arithmetic.Add | arithmetic.Mul)):
+    if storage in (i8, ui8) or (storage == i16 and isinstance(op, arithmetic.Div)):
         name = op.short_name.upper()
         raise Refused(f"the kernel of {name} scales {storage}, but '{op.lhs.name}' has no quantization parameters")
 
