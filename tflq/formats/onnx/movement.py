@@ -161,10 +161,10 @@ def _strides_computed(op: tfl.StridedSlice, t: Onnx) -> OnnxTensor:
     ends = masked(shrunk, last, ends)
     strides = t.vector(np.where(shrunk >> np.arange(steps.size) & 1, 1, steps))
     rest = iter(shape)
-    kept = [1 if shrunk >> i & 1 else next(rest) for i in range(len(op.input.type.dims))]
+    dims = [1 if shrunk >> i & 1 else next(rest) for i in range(len(op.input.type.dims))]
 
     def emit(x: Value) -> Value:
-        kind = TensorType(tuple(kept), x.type.element)
+        kind = TensorType(tuple(dims), x.type.element)
         x = t.emit(onnx.Slice, [x, starts, ends, t.vector(range(steps.size)), strides], kind)
         return t.reshape(x, shape) if shrunk else x
 
@@ -192,8 +192,7 @@ def _pairs(op: tfl.Padding) -> np.ndarray:
 
 
 def padded(t: Onnx, x: Value, pairs: np.ndarray | Value, fill: Any, result: Value) -> OnnxTensor:
-    """PAD by numbers or by a tensor, with a number or a tensor of one element; that is less what is taken off the
-    tensor in its form."""
+    """PAD by numbers or by a tensor, with a number or a tensor of one element. The form's offset is taken off it."""
     tensor = t.tensor(x)
     form = min((f for f in tensor.forms if not f.first), key=lambda f: f.element.bits, default=Form(x.type.storage))
     if form.element == i1:
