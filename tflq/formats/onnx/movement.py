@@ -161,7 +161,7 @@ def _strides_computed(op: tfl.StridedSlice, t: Onnx) -> OnnxTensor:
     ends = masked(shrunk, last, ends)
     strides = t.vector(np.where(shrunk >> np.arange(steps.size) & 1, 1, steps))
     rest = iter(shape)
-    dims = [1 if shrunk >> i & 1 else next(rest) for i in range(len(op.input.type.dims))]
+    dims = [1 if shrunk >> i & 1 else next(rest, None) for i in range(len(op.input.type.dims))]
 
     def emit(x: Value) -> Value:
         kind = TensorType(tuple(dims), x.type.element)
