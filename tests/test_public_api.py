@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -213,3 +214,14 @@ def test_every_option_of_a_command_is_a_keyword_of_its_call(name: str) -> None:
 def test_nothing_heavy_is_imported_early(code: str) -> None:
     check = f"{code}\nimport sys\nassert not (heavy := set({HEAVY!r}) & set(sys.modules)), heavy"
     subprocess.run([sys.executable, "-c", check], check=True, stdout=subprocess.DEVNULL)
+
+
+@pytest.mark.parametrize("call", [tflq.convert, tflq.read, tflq.inspect, tflq.quantize])
+def test_a_path_with_nul_is_refused(call: Callable[[str], object]) -> None:
+    with pytest.raises(tflq.OptionError, match="a path, which has no NUL"):
+        call("a\0b")
+
+
+def test_quantize_takes_a_path() -> None:
+    with pytest.raises(tflq.OptionError, match=r"source=.*: expected a path"):
+        tflq.quantize((Path(__file__).parents[1] / "models/cnn_int8.tflite").read_bytes())  # type: ignore[arg-type]

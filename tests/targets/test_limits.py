@@ -116,3 +116,13 @@ def test_power_of_two_shifts(scales: tuple[float, ...], shifting: bool, kept: bo
     x, y, z = values(*scales)
     op = Op("tfl.add", [x, y], [z], {**FUSED, "pot_scale_int16": shifting})
     assert (CONSTRAINTS["power_of_two_shifts"].function(op) is None) is kept
+
+
+@pytest.mark.parametrize("beta", [1.0, 1e-8, 0.0, -1.0])
+def test_softmax_is_kept_by_its_scale_times_beta(beta: float) -> None:
+    """The interpreter dies of a beta of 0 or less, and of a tiny one."""
+    x = argument((2, 5), UniformQuantizedType.of(i8, 0.05, 3), "x")
+    y = argument((2, 5), UniformQuantizedType.of(i8, 1 / 256, -128), "y")
+    conversion = tflq.convert(one_op("tfl.softmax", [x], [y], {"beta": beta}, 2), target="kernels")
+    assert conversion.report.counts["kept"] == (beta == 1.0)
+    interpret(conversion.data, edge_inputs([x]))

@@ -436,16 +436,20 @@ def check_numbers(least: float, *, whole: bool = False, **numbers: Any) -> None:
         check_number(name, value, least, whole=whole)
 
 
-def check_path(name: str, value: object) -> None:
-    """A path, or None."""
-    if not (value is None or isinstance(value, (str, os.PathLike))):
+def check_path(name: str, value: object, *, optional: bool = True) -> None:
+    """A path, or None where it is optional."""
+    if not (isinstance(value, (str, os.PathLike)) or (value is None and optional)):
         raise not_expected(name, value, "a path")
+    if value is not None and "\0" in str(value):
+        raise not_expected(name, value, "a path, which has no NUL")
 
 
 def check_source(name: str, source: object) -> None:
     """A model: a path, bytes or a file object."""
     if not (isinstance(source, (str, os.PathLike, bytes, bytearray, memoryview)) or hasattr(source, "read")):
         raise not_expected(name, source, "a model: a path, bytes, or a file opened for reading bytes")
+    if isinstance(source, (str, os.PathLike)):
+        check_path(name, source)
 
 
 def check_text(name: str, value: object, what: str) -> None:

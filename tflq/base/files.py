@@ -113,7 +113,7 @@ def _identity(place: object) -> tuple[int, int] | None:
             status = os.stat(place.fileno())
         else:
             return None
-    except OSError:
+    except (OSError, ValueError):  # the latter for a NUL in a path
         return None
     return (status.st_dev, status.st_ino) if stat.S_ISREG(status.st_mode) else None
 

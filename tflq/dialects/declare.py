@@ -223,11 +223,11 @@ _REQUIRED: Final = object()
 class Attribute:
     """One attribute: read from an op, it is the value there, or its default.
 
-    positive, finite: a file in which it is not is invalid. unread: interpreters disregard it, and only a warning says
-    so.
+    positive, finite: a file in which it is not is invalid. among: so is one with another word than these, if there are
+    any. unread: interpreters disregard it, and only a warning says so.
     """
 
-    __slots__ = ("default", "finite", "key", "kind", "name", "positive", "unread")
+    __slots__ = ("among", "default", "finite", "key", "kind", "name", "positive", "unread")
 
     def __init__(
         self,
@@ -237,6 +237,7 @@ class Attribute:
         *,
         positive: bool = False,
         finite: bool = False,
+        among: Sequence[str] = (),
         unread: bool = False,
     ) -> None:
         self.kind = kind
@@ -245,6 +246,7 @@ class Attribute:
         self.name = key
         self.positive = positive
         self.finite = finite
+        self.among = among
         self.unread = unread
 
     def __set_name__(self, owner: type, name: str) -> None:
@@ -264,7 +266,7 @@ class Attribute:
     @property
     def checked(self) -> bool:
         """Whether a file can violate it."""
-        return self.positive or self.finite or self.unread
+        return self.positive or self.finite or bool(self.among) or self.unread
 
     @property
     def required(self) -> bool:
@@ -279,7 +281,7 @@ class Attribute:
         return f"<attribute '{self.key}'>"
 
 
-def attribute(kind: Kind | None = None, *, default: Any = _REQUIRED, key: str = "", **options: bool) -> Any:
+def attribute(kind: Kind | None = None, *, default: Any = _REQUIRED, key: str = "", **options: Any) -> Any:
     """Declares an attribute; `key` is what the IR calls it, if that is not a name for a field. `Attribute` says the
     rest."""
     return Attribute(kind, default, key, **options)

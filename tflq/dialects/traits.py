@@ -124,6 +124,10 @@ def check_attribute(attribute: Attribute, op: Op, notes: Notes) -> None:
         notes.fail_op(op, f"{name} is {value}, not positive")
     if attribute.positive and value > _MOST:
         notes.fail_op(op, f"{name} is {value}, more than a kernel can count with")
+    if attribute.among and value and value not in attribute.among:
+        *most, last = attribute.among
+        known = f"{', '.join(most)} or {last}" if most else last
+        notes.fail_op(op, f"{name} is {value}, but the kernel takes only {known}")
     if attribute.unread and value <= 0:
         notes.warn_op(op, f"{name} is {value}, and interpreters count channels instead", remedy=f"state {name}")
 
@@ -246,6 +250,36 @@ class NoZeros(OfSlots):
             values = _constant(op, slot)
             if values is not None and not values.all():
                 notes.fail_op(op, f"{slot.name} has an element 0")
+
+
+class Indexed(Trait):
+    """Where a bit of a mask is set, a begin is an index of a dim: inside of it, and its stride is not negative. Kernels
+    clamp the index and write nothing then."""
+
+    __slots__ = ("begin", "mask", "of", "other_masks", "strides")
+
+    def __init__(self, begin: Any, strides: Any, mask: Any, of: Any, *other_masks: Any) -> None:
+        self.begin: Final[Slot] = begin
+        self.strides: Final[Slot] = strides
+        self.mask: Final[Attribute] = mask
+        self.of: Final[Slot] = of
+        self.other_masks: Final[tuple[Attribute, ...]] = other_masks
+
+    def check(self, op: Operator, notes: Notes) -> None:
+        begin, strides, value = _constant(op, self.begin), _constant(op, self.strides), self.of.value(op)
+        mask, moved = self.mask.as_read(op), any(other.as_read(op) for other in self.other_masks)
+        if not mask or moved or value is None or value.type.shape is None:
+            return
+        for place, dim in enumerate(value.type.shape):
+            if not mask >> place & 1:
+                continue
+            if strides is not None and place < strides.size and strides.flat[place] < 0:
+                notes.fail_op(op, f"{self.mask.key} takes one element of dim {place}, but its stride is negative")
+            if begin is None or dim is None or place >= begin.size:
+                continue
+            index = int(begin.flat[place])
+            if not -dim <= index < dim:
+                notes.fail_op(op, f"{self.begin.name} {index} is outside of dim {place} of {value.type}")
 
 
 # Where the elements of a result come from, and what it is called.

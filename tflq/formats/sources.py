@@ -121,6 +121,7 @@ def reusable_source(source: Source, *, copy: bool = False) -> ReusableSource | _
         return source
     if isinstance(source, (bytes, bytearray, memoryview)):
         return source
+    check_source("source", source)
     if isinstance(source, (str, os.PathLike)):
         if os.path.isdir(source):
             raise folder_error(os.fspath(source))
@@ -129,7 +130,6 @@ def reusable_source(source: Source, *, copy: bool = False) -> ReusableSource | _
             return source
         with file_errors(source), open(source, "rb") as file:
             return _Named(read_stream(file, os.fspath(source)) if once else file.read(), os.fspath(source))
-    check_source("source", source)
     name, data = str(getattr(source, "name", "")), source.read()
     if not isinstance(data, (bytes, bytearray)):
         raise not_expected("source", source, "a file opened for reading bytes", remedy="open(path, 'rb')")

@@ -20,7 +20,7 @@ from tflq.dialects.declare import Operator, trait_of
 from tflq.dialects.parameters import AsksSameScale, LacksKernel
 from tflq.dialects.tfl import without_activation
 from tflq.dialects.tfl.comparison import Select, SelectV2
-from tflq.dialects.tfl.indexing import GatherND
+from tflq.dialects.tfl.indexing import Gather
 from tflq.dialects.tfl.movement import (
     BatchToSpaceND,
     BroadcastTo,
@@ -51,7 +51,7 @@ from tflq.dialects.tfl.shape import Fill
 from tflq.dialects.tfl.state import version_info
 from tflq.dialects.traits import MovesElements
 from tflq.ir.core import Op, Value, constant
-from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, i8, i16, i32, is_quantized, parameters, ui8
+from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, i8, i16, i32, i64, is_quantized, parameters, ui8
 from tflq.legalize.probing import per_layer, requantized, requantized_if_plain
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.numerics.fixed_point import requantize_table, rescaled_table, rescaled_value
@@ -228,21 +228,26 @@ def move(op: Op, b: RuleBuilder) -> Answer:
 
 
 def _index(op: Op, b: RuleBuilder, value: Value | None) -> Value | None:
-    """The plain operand; int16 indices of GATHER_ND become int32."""
+    """The plain operand; indices become int32 where no kernel is listed on their type."""
     if value is None:
         return None
-    narrow = isinstance(op, GatherND) and value.type.element == i16
-    return b.cast(b.value(value), i32) if narrow else b.value(value)
+    element = value.type.element
+    unlisted = element in (i8, i16) and not isinstance(op, Gather)
+    if unlisted or (element == i64 and isinstance(op, (Split, Transpose))):
+        return b.cast(b.value(value), i32)
+    return b.value(value)
 
 
 def _moved(op: Op, b: RuleBuilder, operands: list[Value | None], storage: ScalarType) -> list[Value]:
-    """The results of the kernel on plain operands, in `storage`, as int32 where it takes no such elements."""
+    """The results of the kernel on plain operands, in `storage`, as int32 where it takes no such elements; indices in
+    int16 come as int32, too."""
     kind = i32 if storage in _WIDENED.get(type(op), ()) else storage
     pairs = zip(op.operands, operands, strict=True)
     wide = [b.cast(new, kind) if old and new and old.type.quantized else new for old, new in pairs]
-    types = [v.type.with_element(kind) if v.type.quantized else v.type for v in op.results]
+    elements = [kind if v.type.quantized else i32 if v.type.element == i16 else v.type.storage for v in op.results]
+    types = [v.type.with_element(element) for v, element in zip(op.results, elements, strict=True)]
     results = zip(op.results, emit_unchanged(op, b, wide, types), strict=True)
-    return [b.cast(new, storage) if old.type.quantized else new for old, new in results]
+    return [b.cast(new, old.type.storage) for old, new in results]
 
 
 def emit_unchanged(
@@ -305,8 +310,6 @@ def densify(op: Densify, b: RuleBuilder) -> Answer:
 @rule(Concatenation)
 def concatenation(op: Concatenation, b: RuleBuilder) -> Answer:
     """result = the operands one after another, each requantized to the result's parameters (int16: as it is)."""
-    if op.fused_activation_function != "NONE":
-        raise NotApplicable("CONCATENATION has no fused activation")
     operands, target = op.present_operands, op.result.type.element
     if any(v.type.storage != op.result.type.storage for v in operands):
         raise NotApplicable("operands and results have different storage types")
@@ -380,7 +383,7 @@ def pad(op: Pad | PadV2, b: RuleBuilder) -> Answer:
     fill = b.constant(seen_by_kernel(result)[1], storage) if value is None else _fill(b, value, result)
     if fill is None:
         raise NotApplicable(_OTHER)
-    padded = b.emit(PadV2, [plain, b.value(op.paddings), fill], result.type.stripped())
+    padded = b.emit(PadV2, [plain, _index(op, b, op.paddings), fill], result.type.stripped())
     return Rewritten([padded], warning=COPIED if takes and not same and not b.real else "")
 
 

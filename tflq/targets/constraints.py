@@ -2,8 +2,8 @@
 
     same_scale                       all quantized ports have one scale and zero point
     same_operand_scale               the operands do
-    operand_scale_below BOUND        the operands' scales are below BOUND
-    operand_scale_from BOUND         the operands' scales are BOUND or more
+    operand_scale_below BOUND        the operands' scales are below BOUND, those of SOFTMAX times its beta
+    operand_scale_from BOUND         the operands' scales are BOUND or more, those of SOFTMAX times its beta
     fixed_scale SCALE ZERO_POINT     the results have these
     multiplier_scale [BOUND]         operands' scales, multiplied, over the result's: a positive multiplier below BOUND
                                      (2^31 unless said; 1: shifts to the right only)
@@ -46,6 +46,7 @@ import numpy as np
 
 from tflq.dialects.declare import Operator, Slot
 from tflq.dialects.tfl import fused_activation
+from tflq.dialects.tfl.activation import Softmax
 from tflq.dialects.tfl.convolution import DepthwiseConv2D
 from tflq.ir.core import Op, Value
 from tflq.ir.types import (
@@ -161,19 +162,29 @@ def _same_operand_scale(op: Op) -> str | None:
     return _alike(_quantized(op.operands))
 
 
+def _operand_scales(op: Op, value: Value) -> tuple[np.ndarray, str]:
+    """The scales by which a kernel reads an operand, and their name in a sentence."""
+    what = f"the scale of '{value.name}'"
+    if isinstance(op, Softmax):
+        return _scales(value) * op.beta, f"{what} times beta"
+    return _scales(value), what
+
+
 @constraint("operand_scale_below", "positive")
 def _operand_scale_below(op: Op, bound: float) -> str | None:
     for value in _quantized(op.operands):
-        if not (_scales(value) < bound).all():
-            return f"the scale of '{value.name}' is {_scales(value).max():g}, not below {bound:g}"
+        scales, what = _operand_scales(op, value)
+        if not (scales < bound).all():
+            return f"{what} is {scales.max():g}, not below {bound:g}"
     return None
 
 
 @constraint("operand_scale_from", "positive")
 def _operand_scale_from(op: Op, bound: float) -> str | None:
     for value in _quantized(op.operands):
-        if not (_scales(value) >= bound).all():
-            return f"the scale of '{value.name}' is {_scales(value).min():g}, less than {bound:g}"
+        scales, what = _operand_scales(op, value)
+        if not (scales >= bound).all():
+            return f"{what} is {scales.min():g}, less than {bound:g}"
     return None
 
 

@@ -81,20 +81,10 @@ def _bind(module: Module, n: int | None, dims: Mapping[str, Sequence[int]]) -> b
     what = "bound to known shapes" if n is None else f"bound to a batch of {n}"
     as_declared = all(v.type.shape == shape for v, shape in open_dims.items())
     inference = inferred(module) if as_declared else Inference(module, open_dims, Accesses(module))
-    if not requested:
+    if requested:
+        _refuse_stale(module, inference, what)
+    else:
         refuse_misfits(module, inference)
-    wrong = [
-        reason(
-            op,
-            index,
-            f"'{value.name}' is stated as {text(value.type.shape)}, but its operands give {text(shape)}",
-            "state it so, or let tflq infer the shapes",
-        )
-        for index, op, value, shape in stale(module, inference)
-    ]
-    if wrong:
-        summary = "shapes that the model states are not those that it computes:"
-        raise UnsupportedError(f"the model cannot be {what}: {summary}" if requested else summary, wrong)
     if open_dims != bound:
         inference = Inference(module, bound, Accesses(module))
     missing = _missing(module, inference, requested)
@@ -106,6 +96,23 @@ def _bind(module: Module, n: int | None, dims: Mapping[str, Sequence[int]]) -> b
         raise UnsupportedError(summary, missing, remedy=remedy)
     changed = [set_shape(value, shape) for value, shape in inference.shapes.items()]
     return fold_sizes(module, inference.known) or any(changed)
+
+
+def _refuse_stale(module: Module, inference: Inference, what: str) -> None:
+    """UnsupportedError that lists the results of which the model states another shape than it computes: which of the
+    two a batch is to be bound to is not known."""
+    wrong = [
+        reason(
+            op,
+            index,
+            f"'{value.name}' is stated as {text(value.type.shape)}, but its operands give {text(shape)}",
+            "state it so, or let tflq infer the shapes",
+        )
+        for index, op, value, shape in stale(module, inference)
+    ]
+    if wrong:
+        summary = "shapes that the model states are not those that it computes:"
+        raise UnsupportedError(f"the model cannot be {what}: {summary}", wrong)
 
 
 def _opened(declared: Shape, bound: Shape) -> Shape:

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 import numpy as np
 import pytest
 from support.growing import activations
-from support.harness import argument, one_op
+from support.harness import argument, const, one_op
 from support.on_c import COMPILER, assert_passes, compiled, need_compiler, placed
 
 import tflq
@@ -25,7 +25,7 @@ from tflq.formats.c.unit import Unit
 from tflq.formats.tflite.writer import write
 from tflq.formats.tosa.write import tosa_bytes
 from tflq.ir.core import Buffer, Function, Module, Op, Signature, Value
-from tflq.ir.types import TensorType, UniformQuantizedType, f32, i8, i32
+from tflq.ir.types import TensorType, UniformQuantizedType, f32, i1, i8, i32
 from tflq.numerics.kernel_sets import NAMES
 
 MODELS: Final = Path(__file__).parents[3] / "models"
@@ -224,4 +224,13 @@ def test_copies_of_windows_do_not_raise_the_arena(tmp_path: Path) -> None:
     (tmp_path / "model.tflite").write_bytes(bytes(write(Module([Function("main", [x], [y], [op])]))))
     tflq.convert(tmp_path / "model.tflite", tmp_path / "net.c")
     assert int(re.findall(r"NET_ARENA_BYTES (\d+)", (tmp_path / "net.h").read_text())[0]) < 100
+    assert_passes(tmp_path / "net.c")
+
+
+@need_compiler
+def test_constants_of_truth_values(tmp_path: Path) -> None:
+    places, depth = argument((4,), i32, "places"), const(np.asarray(3), i32)
+    on, off = (const(np.asarray(value), i1) for value in (True, False))
+    model = one_op("tfl.one_hot", [places, depth, on, off], [argument((4, 3), i1, "y")], {"axis": -1})
+    tflq.convert(model, tmp_path / "net.c")
     assert_passes(tmp_path / "net.c")

@@ -99,6 +99,7 @@ def one_op(
 
 
 BOTH_FLAGS = {"align_corners": True, "half_pixel_centers": True}
+RELU = {"fused_activation_function": "RELU"}
 GATHER = ("GatherOptions", {"axis": 0, "batch_dims": 0})
 
 
@@ -158,6 +159,22 @@ def test_good_models_of_one_operator(model: Tree) -> None:
             "align_corners and half_pixel_centers exclude each other",
         ),
         (one_op("TILE", [(2, 3), [1, -1]], (2, 3)), "multiples has the negative element -1"),
+        (
+            one_op("STRIDED_SLICE", [(4,), [7], [8], [1]], (), ("StridedSliceOptions", {"shrink_axis_mask": 1})),
+            "begin 7 is outside of dim 0 of 4x",
+        ),
+        (
+            one_op("STRIDED_SLICE", [(4,), [2], [1], [-1]], (), ("StridedSliceOptions", {"shrink_axis_mask": 1})),
+            "takes one element of dim 0, but its stride is negative",
+        ),
+        (
+            one_op("CONCATENATION", [(2, 3), (2, 3)], (4, 3), ("ConcatenationOptions", RELU)),
+            "fused_activation_function is RELU, but the kernel takes only NONE",
+        ),
+        (
+            one_op("L2_NORMALIZATION", [(2, 3)], (2, 3), ("L2NormOptions", RELU)),
+            "fused_activation_function is RELU, but the kernel takes only NONE",
+        ),
     ],
 )
 def test_bad_models_of_one_operator(model: Tree, reason: str) -> None:

@@ -278,6 +278,13 @@ def test_all_violations_are_listed() -> None:
     assert all("tosa.conv2d" in str(reason) for reason in caught.value.reasons)
 
 
+def test_a_tensor_that_does_not_fit_is_said_without_the_operator_of_tosa() -> None:
+    """The shape is the model's, and what the operator makes of it follows."""
+    with pytest.raises(UnsupportedError) as caught:
+        check(built(_empty)(), ALL)
+    assert all("no elements" in str(reason) and "tosa." not in str(reason) for reason in caught.value.reasons)
+
+
 def test_what_the_target_has_not() -> None:
     with pytest.raises(UnsupportedError, match=r"\(i8, i4, i32\) → i32 needs int4, which the target lacks"):
         check(CASES["conv2d i4"](), Target(extensions=frozenset()))

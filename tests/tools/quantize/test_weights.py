@@ -216,3 +216,13 @@ def test_moments_are_of_what_is_multiplied(tmp_path: Path) -> None:
         np.testing.assert_allclose(made, rows.T @ rows, rtol=1e-12)
     result = quantized(path, scheme="weight-only", weight_method="gptq", calibration=samples)
     assert result.rows[1].note == NOT_SEEN
+
+
+@pytest.mark.parametrize("scheme", ["dynamic", "weight-only"])
+@pytest.mark.parametrize("number", [np.nan, np.inf])
+def test_weights_that_are_no_numbers_stay_float(number: float, scheme: str, tmp_path: Path) -> None:
+    module = net()
+    module.main.ops[1].operand(1).array[0, 0] = number
+    rows = quantized(written(tmp_path, module), scheme=scheme).rows
+    assert [row.quantized for row in rows] == [True, False]
+    assert "hold NaN or infinity" in rows[1].why

@@ -140,3 +140,13 @@ def test_a_result_that_the_other_model_lacks_is_expected_of_what_reads_it() -> N
     result = tflq.verify(model, conversion.data, report=conversion.report)
     assert (result.verdict, [each.tensor for each in result.expected]) == ("accepted", ["y"])
     assert not result.expected[0].difference.equal
+
+
+def test_an_output_of_a_hybrid_operator_is_expected_to_differ(format: Any) -> None:
+    """The output is the operator's own result, of floats."""
+    weights = const(np.arange(-12, 12).reshape(3, 8), UniformQuantizedType.of(i8, 0.02, 0), "w")
+    x, y = value("x", f32, (2, 8)), value("y", f32, (2, 3))
+    model = chain(x, [("tfl.fully_connected", [weights], y, {}, 4)])
+    conversion = tflq.convert(model, format=format)
+    result = tflq.verify(model, conversion.data, report=conversion.report)
+    assert (result.verdict, result.notes) == ("equal" if format == "tflite" else "accepted", [])

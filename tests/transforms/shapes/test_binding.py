@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 from matrix.run import case_of
-from support.harness import argument, const, edge_inputs, interpret
+from support.harness import argument, const, edge_inputs, interpret, one_op
 
+import tflq
 from tflq.base.errors import TflqError, UnsupportedError
 from tflq.formats.tflite.reader import read
 from tflq.formats.tflite.writer import write
 from tflq.ir.core import Function, Module, Op, Signature, Value
-from tflq.ir.types import Shape, TensorType, f32, i1, i32
+from tflq.ir.types import Shape, TensorType, UniformQuantizedType, f32, i1, i8, i32
 from tflq.transforms.pass_manager import verify_stage
 from tflq.transforms.shape_binding import bind_batch
 from tflq.transforms.shape_inference import Inference, infer, stale
@@ -245,3 +246,12 @@ def test_an_open_batch_beside_a_fixed_input_is_bound() -> None:
 def test_a_batch_is_at_least_one() -> None:
     with pytest.raises(TflqError, match="a batch of 0"):
         bind_batch(fixed(-1, 2, 2), 0)
+
+
+def test_a_shape_that_is_stated_wrong_is_the_one_computed_in_tosa() -> None:
+    """As in an interpreter, which computes all shapes anew."""
+    element = UniformQuantizedType.of(i8, 0.5, 3)
+    x, weights = argument((1, 2, 2, 8), element), const(np.ones((3, 8), np.int8), UniformQuantizedType.of(i8, 0.1, 0))
+    y = argument((1, 2, 2, 3), element, "y")
+    model = one_op("tfl.fully_connected", [x, weights], [y], {"keep_num_dims": False}, 4)
+    assert tflq.convert(model, format="tosa").module.main.outputs[0].type.shape == (4, 3)

@@ -212,6 +212,8 @@ REFUSED: dict[str, tuple[str, list[Value | None], dict[str, Any], str]] = {
         "channels that: 3 and 2 differ",
     ),
     "axis of a scalar": ("reverse_v2", [x(), ints(0)], {}, "axis 0 is outside a rank of 0"),
+    "axes apart": ("reverse_v2", [x(2, 3, 4), ints(2, 0)], {}, "axes [0, 2] do not follow one another"),
+    "an axis twice": ("reverse_v2", [x(2, 3), ints(0, 0)], {}, "axes [0, 0] do not follow one another"),
     "second result": ("fully_connected", [x(2, 3), x(4, 3)], {}, "it has 2 results, where 1 are expected"),
     "steps of segments": ("segment_sum", [x(4, 5), ints(0, 0, 2, 2)], {}, "does not go up from 0 in steps of 1"),
     "rows of segments": ("segment_sum", [x(4, 5), ints(0, 0, 1)], {}, "rows of the input: 3 and 4 differ"),

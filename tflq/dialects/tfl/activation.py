@@ -140,7 +140,7 @@ class LogSoftmax(Normalization, name="tfl.log_softmax", newest=2):
 class L2Normalization(Normalization, name="tfl.l2_normalization", newest=2):
     """The input over the root of the sum of squares along the last dim. Source: kernels/l2norm.cc."""
 
-    fused_activation_function: str = attribute(default="NONE")
+    fused_activation_function: str = attribute(default="NONE", among=("NONE",))
     traits = (
         *Normalization.traits,
         FixedScale(L2_UNIT),

@@ -21,6 +21,7 @@ from tflq.dialects.traits import (
     Axis,
     ComputedEarly,
     Counts,
+    Indexed,
     MovesElements,
     NonNegative,
     NoZeros,
@@ -251,6 +252,7 @@ class StridedSlice(Moved, name="tfl.strided_slice", newest=4):
     traits = (
         *_COPIED,
         NoZeros(strides),
+        Indexed(begin, strides, shrink_axis_mask, Moved.input, begin_mask, ellipsis_mask, new_axis_mask),
         ParametersUnread(Moved.input, Moved.output, both=False),
         SizedBy(begin, end, strides),
         ComputedEarly(),
@@ -327,9 +329,10 @@ class ReverseV2(Moved, name="tfl.reverse_v2", newest=4):
 
     def infer(self, site: DeclaredShapes) -> Dims:
         dims = site.dims(self.input)
-        for axis in site.elements(self.axes) or ():
-            if axis is not None:
-                site.axis(axis, len(dims))
+        elements = site.elements(self.axes) or ()
+        axes = sorted(site.axis(axis, len(dims)) for axis in elements if axis is not None)
+        if axes and len(axes) == len(elements) and axes != list(range(axes[0], axes[0] + len(axes))):
+            raise Misfit(f"axes {axes} do not follow one another, which the kernel asks for")
         if not dims and site.shape(self.axes) != (0,):
             raise Misfit("a scalar has no axis")
         return dims
@@ -479,7 +482,7 @@ class Concatenation(Operator, name="tfl.concatenation", newest=7):
     values: list[Value | None] = operand(variadic=True)
     output: Value = result()
     axis: int = attribute(default=0)
-    fused_activation_function: str = attribute(default="NONE")
+    fused_activation_function: str = attribute(default="NONE", among=("NONE",))
     traits = (
         QuantizedTogether(values, output),
         Axis(axis, output),

@@ -132,6 +132,7 @@ def literal(number: int | float) -> str:
             return "INFINITY" if number > 0 else "(-INFINITY)"
         text = np.format_float_scientific(np.float32(number), unique=True, trim="0") + "f"
         return text if number >= 0 else f"({text})"
+    number = int(number)  # truth values, too
     if number in (-(1 << 31), -(1 << 63)):
         return "INT32_MIN" if number == -(1 << 31) else "INT64_MIN"
     text = str(number) if -(1 << 31) < number < 1 << 31 else f"INT64_C({abs(number)})"

@@ -188,14 +188,25 @@ class OnnxBuilder(Emitter):
     def pad(
         self, x: Value, before: Sequence[int], after: Sequence[int], value: float = 0, mode: str = "constant"
     ) -> Value:
-        """PAD; no operator if there is nothing to add. Types that it lacks are padded in wider ones."""
+        """PAD; no operator if there is nothing to add."""
         if not any(before) and not any(after):
             return x
+        return self.pad_by(x, self.vector([*before, *after]), value, mode)
+
+    def pad_by(
+        self, x: Value, pads: Value, value: float | Value = 0, mode: str = "constant", shape: Shape = None
+    ) -> Value:
+        """PAD by a vector of i64: what comes before each dim, then what comes after each. `value`: a number, or a
+        scalar of x's type; `shape`: of the result, where the vector is computed. Types that PAD lacks are padded in
+        wider ones."""
         storage = x.type.storage
         if storage in _PADDED_AS:
-            return self.cast(self.pad(self.cast(x, _PADDED_AS[storage]), before, after, value, mode), storage)
-        fill = [self.like(value, x)] if mode == "constant" else []
-        return self.emit(onnx.Pad, [x, self.vector([*before, *after]), *fill], mode=mode)
+            wide = _PADDED_AS[storage]
+            fill = self.cast(value, wide) if isinstance(value, Value) else value
+            return self.cast(self.pad_by(self.cast(x, wide), pads, fill, mode, shape), storage)
+        fills = [value if isinstance(value, Value) else self.like(value, x)] if mode == "constant" else []
+        kind = None if shape is None else TensorType(shape, storage)
+        return self.emit(onnx.Pad, [x, pads, *fills], kind, mode=mode)
 
     def tile(self, x: Value, repeats: Sequence[int]) -> Value:
         return x if all(r == 1 for r in repeats) else self.emit(onnx.Tile, [x, self.vector(repeats)])

@@ -17,7 +17,7 @@ from tflq.dialects.registry import Registry, form_of
 from tflq.dialects.tosa.movement import Identity
 from tflq.formats.lowering import WITHOUT_NUMBERS, distinct_result, need_elements
 from tflq.formats.onnx.builder import OnnxBuilder
-from tflq.ir.core import Function, Module, Op, Value, constant
+from tflq.ir.core import Buffer, Function, Module, Op, Value, constant
 from tflq.ir.types import SCALARS, ScalarType, Shape, f32, f64, i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64
 from tflq.transforms.pass_manager import Note, Searches
 
@@ -487,7 +487,8 @@ class Onnx(OnnxBuilder):
         if not is_narrow(storage):
             need_type(storage, f"'{operand.name}'")
         if storage.is_float or storage == i1:
-            return OnnxTensor(Form(storage), Value(operand.type.with_element(storage), buffer=operand.buffer), 0, 0)
+            buffer = Buffer.of(operand.array) if "sparsity" in operand.info else operand.buffer
+            return OnnxTensor(Form(storage), Value(operand.type.with_element(storage), buffer=buffer), 0, 0)
         array = operand.array
         low, high = (int(array.min()), int(array.max())) if array.size else (0, 0)
         plain = constant(array, storage) if storage.bits >= 8 else constant(array)

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce
 from math import prod
+from typing import Final
 
 import numpy as np
 
@@ -31,7 +32,17 @@ from tflq.formats.onnx.convolution import real_sum
 from tflq.formats.onnx.limbs import BITS, split
 from tflq.formats.onnx.movement import numbers, padded
 from tflq.ir.core import Value, constant
-from tflq.ir.types import TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, f32, i1, i32, i64, parameters
+from tflq.ir.types import (
+    TensorType,
+    UniformQuantizedPerAxisType,
+    UniformQuantizedType,
+    f32,
+    i1,
+    i32,
+    i64,
+    parameters,
+    ui8,
+)
 from tflq.numerics.convolution import scattered_in_turn
 
 
@@ -134,10 +145,17 @@ def one_hot(op: tfl.OneHot, t: Onnx) -> OnnxTensor:
     return chosen(t, hit, None, op.on, op.off, op.output)
 
 
+_NONZERO: Final = (i1, ui8, i32, i64, f32)
+"""The types on which ONNX Runtime has NONZERO."""
+
+
 @lowering(Where)
 def where(op: Where, t: Onnx) -> Value:
     """The indices of elements that are not 0, a row each."""
-    return t.transpose(t.emit(onnx.NonZero, [t.value(op.condition)]), (1, 0))
+    numbers = op.condition
+    known = numbers.type.storage in _NONZERO
+    x = t.value(numbers) if known else t.integers(numbers, t.computing([numbers]))
+    return t.transpose(t.emit(onnx.NonZero, [x]), (1, 0))
 
 
 @lowering(tfl.MatrixDiag)

@@ -11,6 +11,7 @@ from math import prod
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from tflq.analysis.evaluate.registry import evaluate_op
 from tflq.base import sized
@@ -20,7 +21,7 @@ from tflq.dialects.tosa import movement as tosa
 from tflq.formats.onnx import dialect as onnx
 from tflq.formats.onnx.context import Form, Onnx, OnnxTensor, Result, lowering, static
 from tflq.ir.core import Op, Value
-from tflq.ir.types import i1, i32, i64, ui64
+from tflq.ir.types import TensorType, i1, i32, i64, ui64
 
 
 @lowering(tosa.Reshape, tfl.Reshape, tfl.Squeeze, tfl.ExpandDims)
@@ -40,8 +41,6 @@ def transpose(op: tosa.Transpose | tfl.Transpose, t: Onnx) -> OnnxTensor:
 
 @lowering(tosa.Concat, tfl.Concatenation)
 def concatenate(op: tosa.Concat | tfl.Concatenation, t: Onnx) -> OnnxTensor:
-    if isinstance(op, tfl.Concatenation) and op.fused_activation_function != "NONE":
-        raise Refused(f"the activation {op.fused_activation_function}")
     operands = op.present_operands
     xs, form = t.common(operands)
     return t.bind(t.concat(xs, op.axis), op.result, offset=form.offset)
@@ -113,6 +112,8 @@ def strided_slice(op: tfl.StridedSlice, t: Onnx) -> OnnxTensor:
     meant."""
     if op.ellipsis_mask or op.new_axis_mask:
         return by_index(op, t, op.input)
+    if not (op.begin.is_constant and op.end.is_constant):
+        return _strides_computed(op, t)
     begin, end, strides = (numbers(v) for v in (op.begin, op.end, op.strides))
     axes, starts, ends, steps = list[int](), list[int](), list[int | None](), list[int]()
     for i, (first, last, step) in enumerate(zip(begin, end, strides, strict=True)):
@@ -138,6 +139,38 @@ def strided_slice(op: tfl.StridedSlice, t: Onnx) -> OnnxTensor:
     return t.moved(op.input, emit, op.result)
 
 
+def _strides_computed(op: tfl.StridedSlice, t: Onnx) -> OnnxTensor:
+    """Of a begin or an end that is computed, over the first dims. Of a dim that goes only the begin is read."""
+    steps, shape = np.asarray(numbers(op.strides)), op.result.type.shape
+    if shape is None:
+        raise Refused("the rank that it makes is not known")
+    least, greatest = -(1 << 63), (1 << 63) - 1
+
+    def masked(mask: int, chosen: npt.ArrayLike | Value, other: Value) -> Value:
+        bits = mask >> np.arange(steps.size) & 1 == 1
+        chosen = chosen if isinstance(chosen, Value) else t.vector(chosen)
+        return t.where(t.constant(bits, i1), chosen, other) if bits.any() else other
+
+    shrunk = op.shrink_axis_mask
+    starts = t.integers(op.begin, i64)
+    ends = t.add(starts, t.integers(op.end, i64)) if op.offset else t.integers(op.end, i64)
+    starts = masked(op.begin_mask, np.where((steps > 0) | (shrunk >> np.arange(steps.size) & 1), 0, greatest), starts)
+    ends = masked(op.end_mask & ~shrunk, np.where(steps > 0, greatest, least), ends)
+    after = t.add(starts, t.like(1, starts))
+    last = t.where(t.equal(starts, t.like(-1, starts)), t.vector([greatest] * steps.size), after)
+    ends = masked(shrunk, last, ends)
+    strides = t.vector(np.where(shrunk >> np.arange(steps.size) & 1, 1, steps))
+    rest = iter(shape)
+    dims = [1 if shrunk >> i & 1 else next(rest, None) for i in range(len(op.input.type.dims))]
+
+    def emit(x: Value) -> Value:
+        kind = TensorType(tuple(dims), x.type.element)
+        x = t.emit(onnx.Slice, [x, starts, ends, t.vector(range(steps.size)), strides], kind)
+        return t.reshape(x, shape) if shrunk else x
+
+    return t.moved(op.input, emit, op.result)
+
+
 @lowering(tosa.Pad)
 def pad(op: tosa.Pad, t: Onnx) -> OnnxTensor:
     return padded(t, op.input1, np.reshape(op.padding, (-1, 2)), op.pad_const, op.result)
@@ -145,29 +178,40 @@ def pad(op: tosa.Pad, t: Onnx) -> OnnxTensor:
 
 @lowering(tfl.Pad)
 def kernel_pad(op: tfl.Pad, t: Onnx) -> OnnxTensor:
-    return padded(t, op.input, _pairs(op), 0, op.result)
+    return padded(t, op.input, op.paddings, 0, op.result)
 
 
 @lowering(tfl.PadV2)
 def pad_v2(op: tfl.PadV2, t: Onnx) -> OnnxTensor:
-    if not op.value.is_constant:
-        raise Refused(f"'{op.value.name}', with which it pads, is not a constant")
-    return padded(t, op.input, _pairs(op), op.value.array.reshape(()).item(), op.result)
+    fill = op.value.array.reshape(()).item() if op.value.is_constant else op.value
+    return padded(t, op.input, op.paddings, fill, op.result)
 
 
 def _pairs(op: tfl.Padding) -> np.ndarray:
     return np.reshape(numbers(op.paddings), (-1, 2))
 
 
-def padded(t: Onnx, x: Value, pairs: np.ndarray, fill: Any, result: Value) -> OnnxTensor:
-    """PAD; the constant is less what is taken off the tensor in its form."""
+def padded(t: Onnx, x: Value, pairs: np.ndarray | Value, fill: Any, result: Value) -> OnnxTensor:
+    """PAD by numbers or by a tensor, with a number or a tensor of one element. The form's offset is taken off it."""
     tensor = t.tensor(x)
     form = min((f for f in tensor.forms if not f.first), key=lambda f: f.element.bits, default=Form(x.type.storage))
     if form.element == i1:
         form = Form(i32)
-    value = fill if form.element.is_float and x.type.storage.is_float else int(fill) - form.offset
-    before, after = (pairs[:, i].tolist() for i in (0, 1))
-    out = t.bind(t.pad(tensor.get(t, form), before, after, value), result, offset=form.offset)
+    value: float | Value
+    if isinstance(fill, Value):
+        value = t.reshape(t.tensor(fill).get(t, Form(form.element, form.offset)), ())
+    else:
+        value = fill if form.element.is_float and x.type.storage.is_float else int(fill) - form.offset
+    source = tensor.get(t, form)
+    if isinstance(pairs, Value) and not pairs.is_constant:
+        rank = len(x.type.dims)
+        columns = t.reshape(t.transpose(t.integers(pairs, i64), [1, 0]), (2 * rank,))
+        wide = t.pad_by(source, columns, value, shape=result.type.shape or (None,) * rank)
+    else:
+        rows = np.reshape(numbers(pairs) if isinstance(pairs, Value) else pairs, (-1, 2))
+        pads = t.vector(rows.T)
+        wide = t.pad_by(source, pads, value) if rows.any() else source
+    out = t.bind(wide, result, offset=form.offset)
     if x.type.storage == i1:
         return t.bind(t.cast(next(iter(out.forms.values())), i1), result)
     return out

@@ -334,13 +334,20 @@ def top_k(op: tfl.TopKV2, t: Onnx) -> list[Result]:
 
 @lowering(tfl.Mean)
 def mean(op: tfl.Mean, t: Onnx) -> OnnxTensor:
-    """The sum divided by the number of elements."""
-    if op.output.type.storage != f32:
-        raise Refused(f"MEAN of plain {op.output.type.storage}")
+    """The sum divided by the number of elements; of integers in int64, rounded towards 0."""
+    storage = op.output.type.storage
+    if storage not in (f32, i32, i64):
+        raise Refused(f"MEAN of plain {storage}")
     rank = len(op.input.type.dims)
     axes = ordered_axes(numbers(op.axes), rank)
     if not axes:
         return t.tensor(op.input)
     count = prod(static(tuple(op.input.type.dims[a] for a in axes)))
+    if storage != f32:
+        low, high = t.bounds(op.input)
+        if max(-low, high, 1) * count >= _OF_DOUBLES:
+            raise Refused(f"a sum of {count} elements of {storage}, which wraps")
+        sums = t.reduce(onnx.ReduceSum, t.integers(op.input, i64), axes, keep=op.keep_dims)
+        return t.bind(t.cast(t.div(sums, t.like(count, sums)), storage), op.output)
     total = real_sum(op, t.reduce(onnx.ReduceSum, t.value(op.input), axes, keep=op.keep_dims))
     return t.bind(t.div(total, t.like(count, total)), op.output)

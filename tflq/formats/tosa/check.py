@@ -210,22 +210,20 @@ class _Check:
                     yield Reason(f"two variables are called '{op.variable}'", subgraph=index, place=where)
                 declared.add(op.variable)
             for fault in self._op(op):
-                yield Reason.at(op.location, f"{op.name}: {fault}")
+                yield Reason.at(op.location, fault)
 
     def _op(self, op: Op) -> list[str]:
-        tensors = op.tensors
+        """Faults of an op. Those of its tensors' shapes are the model's, so that they do not name TOSA's operator, and
+        what follows from them is not said."""
+        tensors, fitting = op.tensors, self._fitting
         messages = [*self._types(op, tensors)]
         if isinstance(op, Rescale) and op.rounding_mode == "DOUBLE_ROUND" and not self.target.has("doubleround"):
             messages.append("DOUBLE_ROUND needs the extension doubleround, which the target lacks")
-        ranked, fitting = True, self._fitting
-        for value in tensors:
-            type = value.type
-            if (type.shape, type.storage) not in fitting and (fault := self._shape(value)) is not None:
-                ranked = ranked and type.shape is not None
-                messages.append(fault)
-        if ranked:
+        unfit = [v for v in tensors if (v.type.shape, v.type.storage) not in fitting]
+        misshapen = [fault for v in unfit if (fault := self._shape(v)) is not None]
+        if not misshapen:
             messages += violations(op, self.context)
-        return messages
+        return [*misshapen, *(f"{op.name}: {message}" for message in messages)]
 
     def _types(self, op: Op, tensors: Sequence[Value]) -> Sequence[str]:
         """Faults in the element types of an op's tensors, cached for all ops with equal types."""

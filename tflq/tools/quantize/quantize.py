@@ -10,7 +10,7 @@ from contextlib import closing
 from typing import Any, Final, Literal
 
 from tflq.analysis.statistics import Statistics, read_statistics
-from tflq.base.errors import OptionError, Reason, check_choice, check_flags, check_number, not_expected
+from tflq.base.errors import OptionError, Reason, check_choice, check_flags, check_number, check_path, not_expected
 from tflq.base.files import FilePath, check_outputs, replace_file
 from tflq.formats.backend import DEFAULT, named_by
 from tflq.formats.sources import on_disk, read
@@ -138,6 +138,7 @@ def quantize(
     default = Settings(scheme, "minmax" if range == AUTO else range, weights, blocks, method)
     default.check()
     check_choice("io", io, EDGES)
+    check_path("source", source, optional=False)
     check_flags(force=force)
     images = Images.of(mean, scale)
     listed = _listed(statistics)

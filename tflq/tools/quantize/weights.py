@@ -100,6 +100,8 @@ class _Weights:
         weights = op.operands[place]
         if weights is None or not _is_float(weights):
             return _row(op, "its weights are not constant floats")
+        if not np.isfinite(weights.array).all():
+            return _row(op, f"its weights '{weights.name}' hold NaN or infinity")
         bits = 8 if isinstance(op, _NOT_4_BITS) else settings.bits
         blocks = settings.blocks if isinstance(op, FullyConnected) and settings.scheme == "dynamic" else 0
         if blocks and (bits != 4 or weights.array.shape[-1] % blocks):

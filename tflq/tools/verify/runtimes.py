@@ -158,7 +158,8 @@ class OnnxRunner(_Extensible):
         self.has_state = bool(metadata.state)
         if metadata.exact_in == []:
             self.inexact = "not bit-exact by design (QDQ, or sums of real numbers)"
-        self._inner = metadata.tensors
+        outputs = {v.name: StoredTensor(v.name, 0, False, v.type.storage.dtype.name) for v in self.outputs}
+        self._inner = outputs | metadata.tensors
 
     def ulps(self) -> int | None:
         return None
@@ -184,7 +185,7 @@ class OnnxRunner(_Extensible):
         return self._inner[name].dtype if name in self._inner else super().type_of(key, name)
 
     def names(self, _: str) -> dict[str, int]:
-        """Inner tensors of the model that the file has."""
+        """Outputs, and inner tensors of the model that the file has."""
         return {name: i for i, name in enumerate(self._inner)}
 
     def sizes(self, _: str, names: Sequence[str]) -> list[int]:

@@ -7,7 +7,7 @@ import pytest
 from support.harness import argument, const, convert_and_compare, edge_inputs, one_op
 from support.reference import quantized
 
-from tflq.ir.types import ScalarType, f32, i8, i16, i32, ui8
+from tflq.ir.types import ScalarType, f32, i8, i16, i32, i64, ui8
 
 TYPES = [i8, ui8, i16]
 
@@ -49,6 +49,29 @@ def test_moves_what_the_kernel_moves(
     model = one_op(
         "tfl." + name, [x, *constants], results, attributes, 2 if name in ("unpack", "pad", "tile", "gather") else 1
     )
+    conversion = convert_and_compare(model, edge_inputs([x]))
+    assert [row.path for row in conversion.report.rows] == ["integer"]
+
+
+@pytest.mark.parametrize(
+    ("name", "element", "indices", "shape"),
+    [
+        ("pad", i8, [[1, 0], [0, 2]], (3, 5)),
+        ("pad", i16, [[1, 0], [0, 2]], (3, 5)),
+        ("transpose", i64, [1, 0], (3, 2)),
+        ("split", i64, 1, (2, 3)),
+        ("topk_v2", i16, 2, (2, 2)),
+    ],
+)
+def test_operands_of_indices_of_other_types(
+    name: str, element: ScalarType, indices: object, shape: tuple[int, ...]
+) -> None:
+    """The kernels take them, or read them as int32, which on this machine is the same."""
+    q = quantized(i8, 0.5)
+    x, where = argument((2, 3), q), const(np.asarray(indices), element, "where")
+    results = [argument(shape, q, "y"), *([argument(shape, i16, "places")] if name == "topk_v2" else [])]
+    options = {"num_splits": 1} if name == "split" else {}
+    model = one_op(f"tfl.{name}", [where, x] if name == "split" else [x, where], results, options, 3 if options else 2)
     conversion = convert_and_compare(model, edge_inputs([x]))
     assert [row.path for row in conversion.report.rows] == ["integer"]
 

@@ -27,11 +27,11 @@ from tflq.dialects.tosa import elementwise as tosa
 from tflq.dialects.tosa.movement import Cast
 from tflq.formats.tosa.lowering.context import Tosa, fits_int32, in_int32, lowering, narrow, widened_product
 from tflq.formats.tosa.lowering.floats import (
-    float_activation,
     float_div,
     float_floor_div,
     float_floor_mod,
     floating,
+    fused_activation,
     need_float,
     reciprocal,
     scalar,
@@ -184,14 +184,23 @@ def _activated(op: arithmetic.Add | arithmetic.Sub | arithmetic.Mul | arithmetic
     """With the fused activation, in the result's type."""
     activation = op.fused_activation_function
     if y.type.storage.is_float:
-        return float_activation(t, y, activation)
+        return fused_activation(t, y, activation)
     y = limited(y, t, *integer_activation_range(activation, i32.minimum, i32.maximum))
     return stored(y, op.result, t)
+
+
+def _need_unscaled(op: arithmetic.Add | arithmetic.Sub | arithmetic.Mul | arithmetic.Div) -> None:
+    """Refused where the kernel scales by parameters, and a plain tensor has none."""
+    storage = op.result.type.storage
+    if storage in (i8, ui8) or (storage == i16 and isinstance(op, arithmetic.Div)):
+        name = op.short_name.upper()
+        raise Refused(f"the kernel of {name} scales {storage}, but '{op.lhs.name}' has no quantization parameters")
 
 
 @lowering(arithmetic.Add, arithmetic.Sub, arithmetic.Mul)
 def kernel_arithmetic(op: arithmetic.Add | arithmetic.Sub | arithmetic.Mul, t: Tosa) -> Value:
     need_float(t, op, op.lhs)
+    _need_unscaled(op)
     x, y = plain(op.lhs, t), plain(op.rhs, t)
     compute = {arithmetic.Add: t.add, arithmetic.Sub: t.sub}.get(type(op), t.mul)
     return _activated(op, t, compute(x, y))
@@ -224,6 +233,7 @@ def squared_difference(op: arithmetic.SquaredDifference, t: Tosa) -> Value:
 
 @lowering(arithmetic.Div)
 def divide(op: arithmetic.Div, t: Tosa) -> Value:
+    _need_unscaled(op)
     x, y = plain(op.lhs, t), plain(op.rhs, t)
     return _activated(op, t, float_div(t, x, y) if x.type.storage.is_float else t.emit(tosa.IntDiv, [x, y]))
 

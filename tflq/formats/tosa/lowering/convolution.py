@@ -32,7 +32,7 @@ from tflq.dialects.tosa.convolution import Convolution, MatMul, TransposeConv2D
 from tflq.dialects.tosa.convolution import DepthwiseConv2D as TosaDepthwiseConv2D
 from tflq.dialects.tosa.movement import Concat, Slice
 from tflq.formats.tosa.lowering.context import ONE, Tosa, lowered_value, lowering, part
-from tflq.formats.tosa.lowering.floats import factor, float_activation, need_float, real
+from tflq.formats.tosa.lowering.floats import factor, fused_activation, need_float, real
 from tflq.ir.core import Op, Value, constant
 from tflq.ir.types import ScalarType, f32, i4, i8, i16, i32, i64
 from tflq.numerics.convolution import crude_bounds, exact_end, window
@@ -175,7 +175,7 @@ def conv_2d(op: Conv2D, t: Tosa) -> Value:
         group_x = part(t, x, 3, group * inputs, inputs)
         filters, offset = constant(weights.array[rows]), constant(bias.array[rows])
         parts.append(_planar(op, t, TosaConv2D, group_x, filters, offset, activation="NONE"))
-    return float_activation(t, t.concat(parts, 3), op.fused_activation_function)
+    return fused_activation(t, t.concat(parts, 3), op.fused_activation_function)
 
 
 @lowering(DepthwiseConv2D)
@@ -207,7 +207,7 @@ def conv_3d(op: Conv3D, t: Tosa) -> Value:
         filters = t.transpose(weights, order)
     operands, options = [x, filters, float_bias(t, op.bias, outputs)], {"input_zp": 0, "weight_zp": 0}
     sums = t.emit(TosaConv3D, operands, f32, pad=pad, stride=stride, dilation=dilation, **options)
-    return float_activation(t, sums, op.fused_activation_function)
+    return fused_activation(t, sums, op.fused_activation_function)
 
 
 @lowering(TransposeConv)
@@ -228,7 +228,7 @@ def transpose_conv(op: TransposeConv, t: Tosa) -> Value:
         out_pad += -place.before, target - ((source - 1) * step + kernel) + place.before
     options = {"out_pad": tuple(out_pad), "stride": stride, "input_zp": 0, "weight_zp": 0}
     sums = t.emit(TransposeConv2D, [x, weights, float_bias(t, op.bias, outputs)], f32, **options)
-    return float_activation(t, sums, op.fused_activation_function)
+    return fused_activation(t, sums, op.fused_activation_function)
 
 
 def float_operands(op: Op, t: Tosa, x: Value, weights: Value, rank: int | None, axis: int = 0) -> tuple[Value, Value]:
@@ -268,7 +268,7 @@ def _planar(
     x, pad = fitted(t, x, reach, stride, pad, sizes)
     options = {"pad": pad, "stride": stride, "dilation": dilation, "input_zp": 0, "weight_zp": 0}
     sums = t.emit(kind, [x, weights, bias], f32, **options)
-    return float_activation(t, sums, op.fused_activation_function if activation is None else activation)
+    return fused_activation(t, sums, op.fused_activation_function if activation is None else activation)
 
 
 def _kernel(kind: type[Op], weights: Value) -> list[int]:

@@ -102,8 +102,14 @@ def need_float(t: Tosa, operator: Op | str, x: Value | None = None) -> None:
     t.need("pro_fp", f"{operator if isinstance(operator, str) else operator.short_name.upper()} in float")
 
 
+def fused_activation(t: Tosa, x: Value, name: str) -> Value:
+    """A fused activation. Kernels without state clamp, and ignore every other activation. Source:
+    kernels/kernel_util.h, CalculateActivationRange."""
+    return float_activation(t, x, name) if name in _ACTIVATIONS else x
+
+
 def float_activation(t: Tosa, x: Value, name: str) -> Value:
-    """A fused activation."""
+    """An activation, also that of a recurrent operator."""
     if name == "NONE":
         return x
     need_float(t, name)

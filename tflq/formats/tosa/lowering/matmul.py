@@ -35,7 +35,7 @@ from tflq.formats.tosa.lowering.convolution import (
     same_or_valid,
     static_shape,
 )
-from tflq.formats.tosa.lowering.floats import factor, float_activation, need_float, real, reciprocal
+from tflq.formats.tosa.lowering.floats import factor, fused_activation, need_float, real, reciprocal
 from tflq.ir.core import Value, constant
 from tflq.ir.types import ScalarType, Shape, f32, i8, i16, i32, i64
 from tflq.numerics.convolution import average_is_exact, crude_bounds
@@ -82,7 +82,7 @@ def fully_connected(op: FullyConnected, t: Tosa) -> Value:
         raise Refused("more than one dim of the result is not known")
     rows = x if direct else t.reshape(x, (count, 1, 1, depth))
     sums = multiplied_rows(t, rows, weights, float_bias(t, op.bias, outputs))
-    return float_activation(t, t.reshape(sums, result), op.fused_activation_function)
+    return fused_activation(t, t.reshape(sums, result), op.fused_activation_function)
 
 
 def multiplied_rows(t: Tosa, rows: Value, weights: Value, bias: Value) -> Value:
@@ -204,7 +204,7 @@ def l2_pool(op: L2Pool2D, t: Tosa) -> Value:
     if not x.type.storage.is_float:
         raise Refused(f"it is of {x.type.storage}, and only floats have a square root")
     mean = _windowed(op, t, t.mul(x, x), AvgPool2D, activation="NONE")
-    return float_activation(t, reciprocal(t, t.emit(Rsqrt, [mean])), op.fused_activation_function)
+    return fused_activation(t, reciprocal(t, t.emit(Rsqrt, [mean])), op.fused_activation_function)
 
 
 def _windowed(
@@ -214,7 +214,7 @@ def _windowed(
     kernel, stride = (op.filter_height, op.filter_width), (op.stride_h, op.stride_w)
     pad, sizes = same_or_valid(x, kernel, stride, op.padding)
     pooled = _pooled(op, t, x, kind, kernel, stride, pad, sizes)
-    return float_activation(t, pooled, op.fused_activation_function if activation is None else activation)
+    return fused_activation(t, pooled, op.fused_activation_function if activation is None else activation)
 
 
 def _pooled(

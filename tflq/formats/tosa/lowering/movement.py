@@ -62,7 +62,6 @@ from tflq.formats.tosa.lowering.context import (
     reshaped,
 )
 from tflq.formats.tosa.lowering.convolution import grouped, is_grouped
-from tflq.formats.tosa.lowering.floats import float_activation
 from tflq.formats.tosa.lowering.indexing import as_index, gather_values, gathered
 from tflq.ir.core import Value
 from tflq.ir.types import Shape
@@ -73,11 +72,7 @@ def concatenation(op: Concat | Concatenation, t: Tosa) -> Value:
     if is_grouped(op):
         return grouped(op, t)
     parts = [narrow(v, t) for v in op.present_operands]
-    result = joined(t, parts, op.axis % len(dims_of(parts[0])))
-    activation = op.fused_activation_function if isinstance(op, Concatenation) else "NONE"
-    if activation != "NONE" and not result.type.storage.is_float:
-        raise Refused(f"CONCATENATION of integers has no activation {activation}")
-    return float_activation(t, result, activation)
+    return joined(t, parts, op.axis % len(dims_of(parts[0])))
 
 
 @lowering(Pack)

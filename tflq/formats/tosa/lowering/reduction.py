@@ -1,10 +1,10 @@
 """ARGMAX and ARG_MIN, reductions, CUMSUM and TOPK_V2.
 
-TOSA has ARGMAX of i8, i16 and float. For i32, and for i16 without the int16 extension, the index is the least of those
-whose element equals the extreme. TOSA's reductions take one axis and keep it with size 1: sums are i32 or float,
-extremes also i8 and i16, products float; products of integers multiply halves of the axis. MEAN of i32 truncates.
-CUMSUM is log2(n) shifted additions. Sources: TOSA 1.0 specification, ARGMAX, REDUCE_*; kernels/arg_min_max.cc,
-reduce.cc, cumsum.cc, topk_v2.cc.
+TOSA has ARGMAX of i8, i16 and float; i1 becomes i8. For i32, and for i16 without the int16 extension, the index is the
+least of those whose element equals the extreme. TOSA's reductions take one axis and keep it with size 1: sums are i32
+or float, extremes also i8 and i16, products float; products of integers multiply halves of the axis. MEAN of i32
+truncates. CUMSUM is log2(n) shifted additions. Sources: TOSA 1.0 specification, ARGMAX, REDUCE_*;
+kernels/arg_min_max.cc, reduce.cc, cumsum.cc, topk_v2.cc.
 """
 
 from __future__ import annotations
@@ -87,6 +87,8 @@ def _index(t: Tosa, x: Value, axis: int, kind: Literal["max", "min"]) -> Value:
     axis %= len(shape)
     if storage.is_float:
         need_float(t, "ARG_MAX")
+    elif storage == i1:
+        return _index(t, t.cast(x, i8), axis, kind)
     elif storage == i32 or (storage == i16 and not t.target.has("int16")):
         return _compared(t, t.cast(x, i32), axis, kind)
     elif storage not in (i8, i16):

@@ -206,8 +206,7 @@ def l2_normalization(op: activation.L2Normalization, t: Tosa, x: Value) -> Value
     if not x.type.shape:
         raise Refused(f"{x.type} has no last dim")
     inverse = t.emit(tosa.Rsqrt, [t.reduce("sum", t.mul(x, x), last_dim(x))])
-    scaled = t.mul(x, t.minimum(inverse, scalar(t, 1 / _LEAST_NORM, x)))
-    return float_activation(t, scaled, op.fused_activation_function)
+    return t.mul(x, t.minimum(inverse, scalar(t, 1 / _LEAST_NORM, x)))
 
 
 @floating(activation.LocalResponseNormalization)

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.harness import argument, one_op
 from support.tosa_integers import check, single
 
+import tflq
 from tflq.base.errors import UnsupportedError
 from tflq.dialects.builder import Builder
 from tflq.dialects.inference import broadcast
@@ -163,3 +165,12 @@ def test_int64_is_refused(name: str) -> None:
     body = kernel(name, fused_activation_function="NONE")
     with pytest.raises(UnsupportedError, match="int64"):
         lower(single([((2,), i64)] * count, body), Target())
+
+
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "div"])
+def test_plain_integers_that_kernels_scale_are_refused(name: str) -> None:
+    """Their scale is 0 then: the kernel makes zeros of them, or dies."""
+    operands = [argument((2, 3), i8, at) for at in "xy"]
+    model = one_op(f"tfl.{name}", operands, [argument((2, 3), i8, "z")], {"fused_activation_function": "NONE"}, 2)
+    with pytest.raises(UnsupportedError, match="scales i8, but 'x' has no quantization parameters"):
+        tflq.convert(model, format="tosa")

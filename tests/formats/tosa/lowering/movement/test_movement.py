@@ -184,14 +184,6 @@ def test_many_tensors_are_joined_in_groups(storage: ScalarType, target: Target) 
         assert op.name != "tosa.concat" or target.has("int16") or op.result.type.storage != i16
 
 
-def test_float_concatenation_has_an_activation() -> None:
-    parts = [argument((2, 2), f32), argument((2, 2), f32)]
-    attributes = {"axis": 0, "fused_activation_function": "RELU6"}
-    _, lowered = lowered_op("tfl.concatenation", list(parts), [argument((4, 2), f32)], attributes)
-    arrays = [_draw(f32, (2, 2), i) * 3 for i in range(2)]
-    assert_gives(lowered, arrays, [np.clip(np.concatenate(arrays), 0, 6)])
-
-
 _OPEN: list[tuple[str, tuple[int | None, ...], list[Any], tuple[int | None, ...], dict[str, Any], Any]] = [
     ("tfl.reshape", (None, 4, 3), [[-1, 12]], (None, 12), {}, lambda x: x.reshape(-1, 12)),
     ("tfl.transpose", (None, 4, 3), [[2, 0, 1]], (3, None, 4), {}, lambda x: x.transpose(2, 0, 1)),

@@ -10,11 +10,13 @@ from support.on_tosa import INTEGER, assert_exact, assert_near_kernel
 from tflq.dialects.builder import Builder
 from tflq.formats.tosa.rules import Target
 from tflq.ir.core import Value
-from tflq.ir.types import ScalarType, TensorType, f32, i8, i16, i32, ui8
+from tflq.ir.types import ScalarType, TensorType, f32, i1, i8, i16, i32, ui8
 
 
 def draw(element: ScalarType, shape: tuple[int, ...] = (3, 4, 50)) -> np.ndarray:
     rng = np.random.default_rng(0)
+    if element == i1:
+        return rng.integers(0, 2, shape).astype(bool)
     if element.is_float:
         return rng.integers(-5, 6, shape).astype(element.dtype)
     x = rng.integers(element.minimum, element.maximum, shape, np.int64, endpoint=True)
@@ -34,7 +36,7 @@ def test_greatest(element: ScalarType, axis: int, target: Target) -> None:
 
 
 @pytest.mark.parametrize("axis", [0, -1])
-@pytest.mark.parametrize("element", [f32, i8, ui8, i32], ids=str)
+@pytest.mark.parametrize("element", [f32, i1, i8, ui8, i32], ids=str)
 @pytest.mark.parametrize("name", ["arg_max", "arg_min"])
 def test_kernels(name: str, element: ScalarType, axis: int) -> None:
     x = draw(element)
