@@ -10,7 +10,7 @@ import pytest
 
 from tflq.base.errors import VerificationError
 from tflq.dialects.builder import Builder
-from tflq.dialects.forms import Form, stays_quantized_reason, verify_form
+from tflq.dialects.forms import ModuleForm, stays_quantized_reason, verify_form
 from tflq.ir.core import Function, Location, Module, Op, Value, constant, op_names
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, f32, i1, i8, i16, i32, i64, ui8
 from tflq.numerics.fixed_point import Multiplier
@@ -30,7 +30,7 @@ def module(*ops: Op) -> Module:
     return Module([Function("main", list(dict.fromkeys(inputs)), list(ops[-1].results), list(ops))])
 
 
-def refusal(form: Form, *ops: Op) -> str:
+def refusal(form: ModuleForm, *ops: Op) -> str:
     """The first line of what the verifier says of the ops."""
     with pytest.raises(VerificationError) as caught:
         verify_form(module(*ops), form)
@@ -214,7 +214,7 @@ def test_quantized_arguments_and_results_need_no_op() -> None:
 
 
 @pytest.mark.parametrize("form", ["tfl", "kernels"])
-def test_forms_of_tflite(form: Form) -> None:
+def test_forms_of_tflite(form: ModuleForm) -> None:
     verify_form(module(op("tfl.conv_2d", [value(Q8), weights()], value(Q8))), form)
     verify_form(module(op("tfl.pack", [value(i8)] * 3, value(i8))), form)
     foreign = refusal(form, op("ml.add", [value(i8)] * 2, value(i8)))

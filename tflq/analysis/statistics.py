@@ -389,12 +389,12 @@ def _lacks(key: str, method: Method, what: str, remedy: str) -> OptionError:
 # ai-edge-quantizer's file.
 
 
-Form = Literal["tflq", "ai-edge-quantizer"]
-FORMS: Final = ("tflq", "ai-edge-quantizer")
+FileFormat = Literal["tflq", "ai-edge-quantizer"]
+FILE_FORMATS: Final = ("tflq", "ai-edge-quantizer")
 _POINTS: Final = "model_qsvs"
 
 
-def write_in_form(path: FilePath, statistics: Statistics, form: Form, range: str, *, force: bool = False) -> None:
+def write_in_form(path: FilePath, statistics: Statistics, form: FileFormat, range: str, *, force: bool = False) -> None:
     """Writes statistics in one of the forms. range: the method of the ranges in ai-edge-quantizer's; tflq's has what
     all methods need. OptionError if the statistics lack what the method needs; FileError if the file cannot be
     written, or is there without `force`."""
@@ -409,12 +409,12 @@ def write_in_form(path: FilePath, statistics: Statistics, form: Form, range: str
     replace_file(path, [json.dumps(document, allow_nan=False).encode()], force=force)
 
 
-def check_form(form: Form, range: str, *, histogram: bool = True) -> None:
+def check_form(form: FileFormat, range: str, *, histogram: bool = True) -> None:
     """OptionError for an unknown form or range, a range that the form does not need, or one without its histogram.
 
     histogram: whether there will be one.
     """
-    check_choice("format", form, FORMS)
+    check_choice("format", form, FILE_FORMATS)
     if Method.of(range).needs_bins and not histogram:
         raise OptionError(
             Reason(f"range '{range}' needs a histogram", value=range, remedy="calibrate with --histogram")

@@ -15,7 +15,7 @@ from tflq.cli.options import DATA, image_options, json_option
 from tflq.cli.output import FILE
 
 if TYPE_CHECKING:
-    from tflq.analysis.statistics import Form
+    from tflq.analysis.statistics import FileFormat
     from tflq.tools.quantize.calibration.calibrate import Calibration
     from tflq.tools.quantize.debugging.outcome import Debugging, DebugRow
     from tflq.tools.quantize.debugging.pairing import Unpaired
@@ -243,7 +243,9 @@ def run(
 @_RANGE
 @_FORCE
 @json_option()
-def merge(files: tuple[Path, ...], destination: Path, *, format: Form, range: str, force: bool, as_json: bool) -> None:
+def merge(
+    files: tuple[Path, ...], destination: Path, *, format: FileFormat, range: str, force: bool, as_json: bool
+) -> None:
     from tflq.analysis.statistics import merge_files, write_in_form
     from tflq.base.files import check_outputs
     from tflq.tools.quantize.calibration.calibrate import Calibration

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from tflq.analysis.arena import Arena
     from tflq.conversion.cost import Cost
     from tflq.conversion.extensions import Extension
-    from tflq.dialects.forms import Form
+    from tflq.dialects.forms import ModuleForm
 
     _OfSource = tuple[int, Arena | None, str, str]
     """`bytes_in`, `arena_in`, `slower` and `instead` of the cost."""
@@ -409,7 +409,7 @@ def convert_with_dump(
     return conversion
 
 
-def _lowered(module: Module, options: Options, form: Form, format: str, dump_ir: FilePath | None) -> Conversion:
+def _lowered(module: Module, options: Options, form: ModuleForm, format: str, dump_ir: FilePath | None) -> Conversion:
     """The conversion of a module that was just read; what is known of its functions is kept (`forget`)."""
     dump = None if dump_ir is None else Dump(dump_ir, module)
     timings = []

@@ -224,7 +224,7 @@ def _paired(slots: Sequence[Slot], values: Sequence[Value | None]) -> Iterator[t
 # The forms.
 
 
-Form = Literal["tfl", "integer", "kernels", "tosa", "onnx"]
+ModuleForm = Literal["tfl", "integer", "kernels", "tosa", "onnx"]
 
 CORE: Final = ("arith", "math", "tensor", "linalg", "shape", "func")
 """MLIR's core dialects."""
@@ -236,7 +236,7 @@ INTEGER_EDGE: Final = "an edge of the integer form"
 OF_TARGET: Final = "a kernel of the target"
 """The beginning of the reasons of all other kept operators."""
 
-_DIALECTS: Final[dict[Form, tuple[str, ...]]] = {
+_DIALECTS: Final[dict[ModuleForm, tuple[str, ...]]] = {
     "tfl": ("tfl", "stablehlo", "quant", "tosa", "ext", *TRANSLATED),
     "integer": ("tfl", "quant", "tosa", "ext"),
     "kernels": ("tfl",),
@@ -267,14 +267,14 @@ def verify_declared(module: Module) -> None:
                 fail(module, index, op, reason)
 
 
-def verify_form(module: Module, form: Form) -> None:
+def verify_form(module: Module, form: ModuleForm) -> None:
     """VerificationError, showing the op among its neighbours, if an op is not legal in the form."""
     for index, function in enumerate(module.functions):
         if not function.info.get("declaration"):
             _verify_function(module, index, function, form)
 
 
-def _verify_function(module: Module, index: int, function: Function, form: Form) -> None:
+def _verify_function(module: Module, index: int, function: Function, form: ModuleForm) -> None:
     ops = [*walk(function.ops)] if form == "onnx" else function.ops
     if form == "kernels":  # of builtins of which their types say all, the first of each signature stands for all
         alike = function.by_signature().values()
@@ -290,7 +290,7 @@ def _is_of_types(op: Op) -> bool:
 
 
 @cache
-def _check(name: str, form: Form) -> Check:
+def _check(name: str, form: ModuleForm) -> Check:
     """The requirements on an op of that name."""
     dialect = name.partition(".")[0]
     if dialect not in _DIALECTS[form]:

@@ -17,7 +17,7 @@ from tflq.base.errors import OptionError, Reason, check_choice, unknown_target
 from tflq.base.files import FilePath, Pieces
 
 if TYPE_CHECKING:
-    from tflq.dialects.forms import Form
+    from tflq.dialects.forms import ModuleForm
     from tflq.ir.core import Module
     from tflq.transforms.pass_manager import Pass
 
@@ -74,7 +74,7 @@ class Backend:
     """
 
     name: ClassVar[str]
-    form: ClassVar[Form] = "integer"
+    form: ClassVar[ModuleForm] = "integer"
     targets: ClassVar[tuple[str, ...]] = ()
     states: ClassVar[tuple[str, ...]] = ("variables",)
     builtins: ClassVar[bool] = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from tflq.dialects.forms import TRANSLATED, Form
+from tflq.dialects.forms import TRANSLATED, ModuleForm
 from tflq.ir.core import Module
 from tflq.transforms.pass_manager import Pass, PassResult
 
@@ -14,8 +14,8 @@ class CoreToInteger(Pass):
     builtins on floats; statistics go. UnsupportedError lists those without an exact form."""
 
     name: ClassVar[str] = "core-to-integer"
-    takes: ClassVar[Form] = "tfl"
-    makes: ClassVar[Form] = "tfl"
+    takes: ClassVar[ModuleForm] = "tfl"
+    makes: ClassVar[ModuleForm] = "tfl"
 
     def run(self, module: Module) -> PassResult:
         dialects = {name.partition(".")[0] for name in {op.name for op in module.ops()}}

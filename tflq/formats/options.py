@@ -24,8 +24,7 @@ from tflq.formats.backend import DEFAULT, Backend
 from tflq.formats.backend import backend as backend_named
 from tflq.numerics.kernel_sets import DEFAULT as DEFAULT_SET
 from tflq.numerics.kernel_sets import NAMES, NEWEST
-from tflq.targets.target import INTEGER
-from tflq.targets.target import Target as Kernels
+from tflq.targets.target import INTEGER, Target
 
 if TYPE_CHECKING:
     from tflq.ir.core import Op
@@ -51,7 +50,7 @@ class Options:
     def __init__(
         self,
         backend: Backend | None = None,
-        kernels: Kernels = INTEGER,
+        kernels: Target = INTEGER,
         target: Any = None,
         mac: Mac = "integer",
         prefer: Prefer = "speed",
@@ -139,8 +138,8 @@ def options_from_arguments(
         _check_mac(mac, allowed)
     return Options(
         backend=chosen,
-        kernels=allowed if isinstance(allowed, Kernels) else INTEGER,
-        target=None if isinstance(allowed, Kernels) else allowed,
+        kernels=allowed if isinstance(allowed, Target) else INTEGER,
+        target=None if isinstance(allowed, Target) else allowed,
         mac=mac,
         prefer=prefer,
         size_limit=0 if prefer == "size" else None,
@@ -159,7 +158,7 @@ def options_from_arguments(
     )
 
 
-def _check_mac(mac: Mac, target: Kernels) -> None:
+def _check_mac(mac: Mac, target: Target) -> None:
     """OptionError if the target leaves no choice."""
     if target.builtins is not None and mac != "integer":
         what = f"mac '{mac}': the target '{target.name}' restricts plain builtins, so its results are in float32 anyway"

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from tflq.dialects.forms import Form, is_tosa
+from tflq.dialects.forms import ModuleForm, is_tosa
 from tflq.formats.options import Options
 from tflq.ir.core import Module
 from tflq.transforms.canonicalize import Canonicalize, CommonSubexpressionElimination, DeadCodeElimination, Fold
@@ -25,12 +25,12 @@ from tflq.transforms.pass_manager import Pass
 from tflq.transforms.source import Cut, CutBeforeCustom, ExtractSignature, RecordNames
 
 
-def form_of(module: Module) -> Form:
+def form_of(module: Module) -> ModuleForm:
     """The form of a module as it was read."""
     return "tosa" if is_tosa(module) else "tfl"
 
 
-def narrowing(options: Options, form: Form) -> list[Pass]:
+def narrowing(options: Options, form: ModuleForm) -> list[Pass]:
     """The passes that narrow the source to the part and the shapes to convert."""
     passes: list[Pass] = []
     if options.signature is not None:
@@ -52,7 +52,7 @@ def narrowing(options: Options, form: Form) -> list[Pass]:
     return passes
 
 
-def passes_of(options: Options, form: Form) -> list[Pass]:
+def passes_of(options: Options, form: ModuleForm) -> list[Pass]:
     """The passes from the source to the result: through the integer form, unless the source has the result's form."""
     backend = options.backend
     passes: list[Pass] = [RecordNames()] if backend.interpreted else []
@@ -61,7 +61,7 @@ def passes_of(options: Options, form: Form) -> list[Pass]:
     return [*passes, *backend.passes(options, form)]
 
 
-def to_integer_form(options: Options, form: Form) -> list[Pass]:
+def to_integer_form(options: Options, form: ModuleForm) -> list[Pass]:
     if form == "tosa":
         from tflq.formats.tosa.check import CheckLaws
         from tflq.formats.tosa.raising import RaiseTosa

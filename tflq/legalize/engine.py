@@ -14,7 +14,7 @@ from typing import ClassVar, Final, Literal
 from tflq.analysis.known import first_dynamic
 from tflq.base.errors import Reason, Refused, UnsupportedError, operators
 from tflq.dialects.effects import callees, entry_functions, is_variable
-from tflq.dialects.forms import INTEGER_EDGE, Form, stays_quantized_reason
+from tflq.dialects.forms import INTEGER_EDGE, ModuleForm, stays_quantized_reason
 from tflq.dialects.quant import Scast
 from tflq.dialects.tfl.casts import Cast, Dequantize
 from tflq.dialects.tfl.state import While
@@ -320,8 +320,8 @@ class BuiltinsOfText(Pass):
     constant weights stays, so that the file does not grow."""
 
     name: ClassVar[str] = "stablehlo-to-builtins"
-    takes: ClassVar[Form] = "tfl"
-    makes: ClassVar[Form] = "tfl"
+    takes: ClassVar[ModuleForm] = "tfl"
+    makes: ClassVar[ModuleForm] = "tfl"
 
     def __init__(self, keep_weights: bool = True) -> None:
         self.keep_weights: Final = keep_weights
@@ -343,8 +343,8 @@ class Legalize(Pass):
 
     name: ClassVar[str] = "legalize"
     title: ClassVar[str] = "legalization"
-    takes: ClassVar[Form] = "tfl"
-    makes: ClassVar[Form] = "integer"
+    takes: ClassVar[ModuleForm] = "tfl"
+    makes: ClassVar[ModuleForm] = "integer"
 
     def __init__(
         self,

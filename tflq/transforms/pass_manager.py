@@ -20,7 +20,7 @@ import numpy as np
 from tflq.base.errors import FileError, OptionError, Reason, TflqError, VerificationError, fault_of_pass
 from tflq.base.files import FilePath, Place, check_outputs, file_errors, replace_file
 from tflq.base.logs import DEBUG, stage
-from tflq.dialects.forms import Form, verify_form
+from tflq.dialects.forms import ModuleForm, verify_form
 from tflq.ir.core import Function, Location, Module, Op
 from tflq.ir.verifier import verify
 
@@ -56,8 +56,8 @@ class Pass:
 
     name: ClassVar[str]
     title: ClassVar[str] = ""
-    takes: ClassVar[Form | None] = None
-    makes: ClassVar[Form | Literal["any"] | None] = None
+    takes: ClassVar[ModuleForm | None] = None
+    makes: ClassVar[ModuleForm | Literal["any"] | None] = None
     runs_on: ClassVar[tuple[type, ...]] = ()
     relies: ClassVar[bool] = False
     labels: ClassVar[bool] = False
@@ -78,7 +78,7 @@ class Step:
         self,
         item: Pass,
         module: Module,
-        form: Form | None,
+        form: ModuleForm | None,
         modified: bool,
         seconds: float,
         verifying: float,
@@ -104,7 +104,9 @@ class Pipeline:
     keep: what passes asked of the functions stays known after the last, for who reads the module next, until `forget`.
     """
 
-    def __init__(self, passes: Sequence[Pass], form: Form | None = None, each: bool = True, keep: bool = False) -> None:
+    def __init__(
+        self, passes: Sequence[Pass], form: ModuleForm | None = None, each: bool = True, keep: bool = False
+    ) -> None:
         self.passes: Final = passes
         self.form: Final = form
         self.each: Final = each
@@ -237,7 +239,7 @@ def _blame(item: Pass, error: BaseException) -> None:
         raise fault_of_pass(error, item.name, type(item).run) from error
 
 
-def _check_form(item: Pass, module: Module, form: Form | None) -> None:
+def _check_form(item: Pass, module: Module, form: ModuleForm | None) -> None:
     """OptionError if a module is not in the form that a pass takes."""
     assert item.takes is not None
     what = f"pass '{item.name}' takes the {item.takes} form"
@@ -253,7 +255,7 @@ def _size(module: Module) -> int:
     return sum(len(function.ops) for function in module.functions)
 
 
-def _verify_after(passes: Sequence[Pass], module: Module, form: Form | None) -> None:
+def _verify_after(passes: Sequence[Pass], module: Module, form: ModuleForm | None) -> None:
     try:
         verify_stage(module, form, ", ".join(item.title or f"pass '{item.name}'" for item in passes))
     except VerificationError as error:
@@ -262,7 +264,7 @@ def _verify_after(passes: Sequence[Pass], module: Module, form: Form | None) -> 
         raise
 
 
-def verify_stage(module: Module, form: Form | None, stage: str) -> None:
+def verify_stage(module: Module, form: ModuleForm | None, stage: str) -> None:
     """VerificationError, naming the stage that left it behind, if the IR is invalid or not in its form."""
     try:
         verify(module)

@@ -13,7 +13,7 @@ from tflq.analysis.known import Accesses
 from tflq.base.errors import OptionError, Reason, UnsupportedError, operators
 from tflq.dialects.declare import Operator
 from tflq.dialects.effects import entry_functions, is_handle
-from tflq.dialects.forms import Form
+from tflq.dialects.forms import ModuleForm
 from tflq.dialects.inference import text
 from tflq.dialects.tfl.state import AssignVariable, ReadVariable
 from tflq.ir.core import Module, Op, Value
@@ -38,7 +38,7 @@ class BindShapes(Pass):
 
     name: ClassVar[str] = "bind-shapes"
     title: ClassVar[str] = "binding of shapes"
-    takes: ClassVar[Form] = "tfl"
+    takes: ClassVar[ModuleForm] = "tfl"
 
     def __init__(
         self, batch: int | None = None, shapes: Mapping[str, Sequence[int]] | None = None, usual: int | None = None

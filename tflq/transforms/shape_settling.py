@@ -22,7 +22,7 @@ from tflq.analysis.known import Accesses
 from tflq.base.errors import UnsupportedError
 from tflq.dialects.declare import trait_of
 from tflq.dialects.effects import entry_functions
-from tflq.dialects.forms import Form
+from tflq.dialects.forms import ModuleForm
 from tflq.dialects.parameters import MultiplyAccumulate, NeverRuns
 from tflq.dialects.tfl.movement import Slice
 from tflq.dialects.tfl.state import ReadVariable
@@ -81,7 +81,7 @@ class RestoreDeclaredShapes(Pass):
     """Restores the shapes that the source declares for inputs and results of its entries (`EntryShapes`)."""
 
     name: ClassVar[str] = "restore-declared-shapes"
-    takes: ClassVar[Form] = "kernels"
+    takes: ClassVar[ModuleForm] = "kernels"
 
     def run(self, module: Module) -> PassResult:
         declared = module.record.find(EntryShapes)
@@ -101,7 +101,7 @@ class CloseDims(Pass):
     """
 
     name: ClassVar[str] = "close-dims"
-    takes: ClassVar[Form] = "kernels"
+    takes: ClassVar[ModuleForm] = "kernels"
 
     def run(self, module: Module) -> PassResult:
         if all(is_complete(value.type.shape) for function in module.functions for value in function.values()):
@@ -160,7 +160,7 @@ class InferShapes(Pass):
 
     name: ClassVar[str] = "infer-shapes"
     title: ClassVar[str] = "inference of shapes"
-    takes: ClassVar[Form] = "tfl"
+    takes: ClassVar[ModuleForm] = "tfl"
 
     def __init__(self, resizable: bool = True) -> None:
         self.resizable: Final = resizable

@@ -11,7 +11,7 @@ import numpy as np
 from tflq.analysis.known import variable_name
 from tflq.base.errors import OptionError, Reason, UnsupportedError
 from tflq.dialects.effects import callees, entry_functions, is_pure, is_variable, renumber
-from tflq.dialects.forms import Form
+from tflq.dialects.forms import ModuleForm
 from tflq.dialects.tfl.state import AssignVariable, Custom, ReadVariable, VarHandle, state_runtime
 from tflq.dialects.tosa.movement import VariableRead, VariableWrite
 from tflq.ir.core import Buffer, Function, Module, Op, Value
@@ -336,7 +336,7 @@ class SetMinRuntime(Pass):
     """States in the metadata which release of the runtime the operators need, if the source names one."""
 
     name: ClassVar[str] = "set-min-runtime"
-    takes: ClassVar[Form] = "kernels"
+    takes: ClassVar[ModuleForm] = "kernels"
     labels: ClassVar[bool] = True
 
     def run(self, module: Module) -> PassResult:

@@ -13,7 +13,7 @@ from itertools import count
 from typing import Any, ClassVar, Final, TypeVar
 
 from tflq.base.errors import Reason, Refused
-from tflq.dialects.forms import Form
+from tflq.dialects.forms import ModuleForm
 from tflq.dialects.tosa import movement as move
 from tflq.formats.c.graph import Graph, is_inexact, products, unread
 from tflq.formats.c.names import CALLED, NAME, bytes_of, comment, identifier
@@ -134,7 +134,7 @@ class CheckC(Pass):
 
     name: ClassVar[str] = "check-c"
     title: ClassVar[str] = "planning the C source"
-    takes: ClassVar[Form] = "tosa"
+    takes: ClassVar[ModuleForm] = "tosa"
 
     def run(self, module: Module) -> PassResult:
         program_of(module)

@@ -22,7 +22,7 @@ from tflq.dialects.declare import Operator
 from tflq.dialects.tfl import activation, arithmetic, comparison
 from tflq.dialects.tosa import elementwise as tosa
 from tflq.formats.onnx import dialect as onnx
-from tflq.formats.onnx.context import EXACT, Form, Onnx, OnnxTensor, lowering
+from tflq.formats.onnx.context import EXACT, Onnx, OnnxTensor, TensorForm, lowering
 from tflq.formats.onnx.dialect import ReduceMax, ReduceSum
 from tflq.formats.onnx.limbs import limbs_of, plus, product, shift_left, shift_right, shifted_right, split
 from tflq.ir.core import Value
@@ -108,7 +108,7 @@ def clamp(op: tosa.Clamp, t: Onnx) -> OnnxTensor:
     if op.min_val <= least and most <= op.max_val:
         return tensor
     forms = [form for form in tensor.forms if form.element in (f32, i32, i64)]
-    wide = Form(t.computing([op.input], op.result), first=tensor.first)
+    wide = TensorForm(t.computing([op.input], op.result), first=tensor.first)
     form = min(forms, key=lambda f: (f.first != tensor.first, f.element != f32)) if forms else wide
     low, high = (int(bound) - form.offset for bound in (op.min_val, op.max_val))
     y = t.clip(tensor.get(t, form), low, high)

@@ -50,7 +50,7 @@ Again: TypeAlias = Callable[[np.ndarray, bool], "Value | None"]
 """A sum of products in float32 plus a number for each channel, or with the other sign; None if that is not exact."""
 
 
-class Form(NamedTuple):
+class TensorForm(NamedTuple):
     """A form of a tensor: its element type, the offset that is subtracted from its numbers, and its layout.
 
     first: whether channels are the second dim instead of the last one.
@@ -73,7 +73,7 @@ class OnnxTensor:
 
     __slots__ = ("again", "channels", "forms", "high", "low", "source")
 
-    def __init__(self, form: Form, value: Value, low: int, high: int, source: Value | None = None) -> None:
+    def __init__(self, form: TensorForm, value: Value, low: int, high: int, source: Value | None = None) -> None:
         self.forms = {form: value}
         self.low = low
         self.high = high
@@ -100,7 +100,7 @@ class OnnxTensor:
 
     def copy(self) -> OnnxTensor:
         """A copy of the tensor; further forms of one are not forms of the other."""
-        tensor = OnnxTensor(Form(f32), next(iter(self.forms.values())), self.low, self.high, self.source)
+        tensor = OnnxTensor(TensorForm(f32), next(iter(self.forms.values())), self.low, self.high, self.source)
         tensor.forms, tensor.channels, tensor.again = dict(self.forms), self.channels, self.again
         return tensor
 
@@ -109,7 +109,7 @@ class OnnxTensor:
         self.low, self.high = max(self.low, low), min(self.high, high)
         return self
 
-    def get(self, b: OnnxBuilder, wanted: Form) -> Value:
+    def get(self, b: OnnxBuilder, wanted: TensorForm) -> Value:
         """The tensor in a form, made from the nearest one that there is."""
         value = self.forms.get(wanted)
         if value is None:
@@ -118,7 +118,7 @@ class OnnxTensor:
             self.forms[wanted] = value
         return value
 
-    def _convert(self, b: OnnxBuilder, wanted: Form) -> Value:
+    def _convert(self, b: OnnxBuilder, wanted: TensorForm) -> Value:
         nearest = max(self.forms, key=lambda form: _nearness(form, wanted))
         x = self.forms[nearest]
         if nearest.first != wanted.first:
@@ -131,11 +131,11 @@ class OnnxTensor:
                 x = _moved(b, b.cast(x, i32), nearest.offset - wanted.offset)
                 nearest = nearest._replace(offset=wanted.offset)
             x = b.cast(x, wanted.element)
-            self.forms[Form(wanted.element, nearest.offset, wanted.first)] = x
+            self.forms[TensorForm(wanted.element, nearest.offset, wanted.first)] = x
         return _moved(b, x, nearest.offset - wanted.offset)
 
 
-def _nearness(form: Form, wanted: Form) -> tuple[bool, ...]:
+def _nearness(form: TensorForm, wanted: TensorForm) -> tuple[bool, ...]:
     """The nearness of one form to another, the greatest for the fewest steps: layout costs most, then a cast, then a
     sum."""
     return (
@@ -159,7 +159,7 @@ def turned(b: OnnxBuilder, x: Value, *, first: bool) -> Value:
     return b.transpose(x, (0, rank - 1, *spatial) if first else (0, *spatial, 1))
 
 
-def _constant(b: OnnxBuilder, source: Value, wanted: Form) -> Value:
+def _constant(b: OnnxBuilder, source: Value, wanted: TensorForm) -> Value:
     """A constant in a form, stored in the smallest type that holds it."""
     array = source.array
     if wanted.first:
@@ -172,7 +172,7 @@ def _constant(b: OnnxBuilder, source: Value, wanted: Form) -> Value:
     return b.stored(wide, wanted.element)
 
 
-def cheapest(tensor: OnnxTensor) -> Form:
+def cheapest(tensor: OnnxTensor) -> TensorForm:
     """The form in which a tensor is best moved: one that exists, narrow if there are several."""
     return min(tensor.forms, key=lambda form: (form.first, form.element.bits, form.offset != 0))
 
@@ -267,7 +267,7 @@ class State:
         used.update(arguments)
         results = []
         for name, argument in self.arguments.items():
-            result = distinct_result(t.variable(name).get(t, Form(argument.type.storage)), used, t.identity)
+            result = distinct_result(t.variable(name).get(t, TensorForm(argument.type.storage)), used, t.identity)
             result.name, result.info = f"{name}_next", {"state": name}
             result.type = argument.type
             results.append(result)
@@ -312,18 +312,18 @@ class Onnx(OnnxBuilder):
 
     def value(self, operand: Value) -> Value:
         """An operand in its storage type."""
-        return self.tensor(operand).get(self, Form(operand.type.storage))
+        return self.tensor(operand).get(self, TensorForm(operand.type.storage))
 
     def integers(self, operand: Value, element: ScalarType = i32, zero_point: int = 0) -> Value:
         """An operand less a zero point, in int32 or another type that holds it."""
-        return self.tensor(operand).get(self, Form(element, zero_point))
+        return self.tensor(operand).get(self, TensorForm(element, zero_point))
 
     def whole(self, operand: Value, zero_point: int = 0, *, first: bool = False) -> Value:
         """An operand less a zero point as whole numbers in float32. Refused if that does not hold them."""
         tensor = self.tensor(operand)
         if not self.is_exact(operand):
             raise Refused(f"float32 does not hold the numbers of '{operand.name}'")
-        return tensor.get(self, Form(f32, zero_point, first))
+        return tensor.get(self, TensorForm(f32, zero_point, first))
 
     def bounds(self, operand: Value) -> tuple[int, int]:
         """The least and the greatest number that an operand can hold."""
@@ -353,7 +353,7 @@ class Onnx(OnnxBuilder):
     def bind(self, y: Value, like: Value, *, offset: int = 0, first: bool = False) -> OnnxTensor:
         """Binds a value as one form of a tensor: y has the numbers of `like`, less an offset."""
         low, high = self.ranges.of(like)
-        return OnnxTensor(Form(y.type.storage, offset, first), y, low, high)
+        return OnnxTensor(TensorForm(y.type.storage, offset, first), y, low, high)
 
     def record(self, operand: Value, result: Result) -> None:
         """Records the tensor of a value. The forms of a value with a name note which tensor they hold."""
@@ -417,15 +417,15 @@ class Onnx(OnnxBuilder):
         """An operand of an elementwise op."""
         tensor, rank = self.tensor(value), layout.rank
         if not layout.first:
-            return tensor.get(self, Form(element, zero_point))
+            return tensor.get(self, TensorForm(element, zero_point))
         if tensor.rank == rank:
-            return tensor.get(self, Form(element, zero_point, first=True))
+            return tensor.get(self, TensorForm(element, zero_point, first=True))
         shape = value.type.dims
         if value.is_constant:
             aligned = constant(value.array.reshape((1,) * (rank - len(shape)) + value.array.shape), value.type.storage)
-            return self._constant(aligned).get(self, Form(element, zero_point, first=True))
-        x = self.reshape(tensor.get(self, Form(element, zero_point)), (*(1,) * (rank - len(shape)), *shape))
-        return self.bind(x, value).get(self, Form(element, 0, first=True))
+            return self._constant(aligned).get(self, TensorForm(element, zero_point, first=True))
+        x = self.reshape(tensor.get(self, TensorForm(element, zero_point)), (*(1,) * (rank - len(shape)), *shape))
+        return self.bind(x, value).get(self, TensorForm(element, 0, first=True))
 
     def elementwise(
         self, emit: Callable[..., Value], operands: Sequence[Value], result: Value, element: ScalarType | None = None
@@ -457,7 +457,7 @@ class Onnx(OnnxBuilder):
         x = tensor.get(self, form._replace(first=False))
         return self.bind(emit(x), result, offset=form.offset).within(tensor.low, tensor.high)
 
-    def common(self, operands: Sequence[Value]) -> tuple[list[Value], Form]:
+    def common(self, operands: Sequence[Value]) -> tuple[list[Value], TensorForm]:
         """Operands whose elements are moved together, in one form."""
         tensors = [self.tensor(v) for v in operands]
         shared = set(tensors[0].forms).intersection(*(h.forms for h in tensors[1:]))
@@ -465,11 +465,11 @@ class Onnx(OnnxBuilder):
         form = min(plain, key=lambda f: f.element.bits) if plain else self._joint(operands, tensors)
         return [h.get(self, form) for h in tensors], form
 
-    def _joint(self, operands: Sequence[Value], tensors: Sequence[OnnxTensor]) -> Form:
+    def _joint(self, operands: Sequence[Value], tensors: Sequence[OnnxTensor]) -> TensorForm:
         floats = sum(f32 in {form.element for form in h.forms} for h in tensors)
         storage = operands[0].type.storage
         exact = storage.is_integer and self.is_exact(*operands)
-        return Form(f32 if exact and floats * 2 > len(tensors) else storage)
+        return TensorForm(f32 if exact and floats * 2 > len(tensors) else storage)
 
     def once(self, key: Hashable, make: Callable[[], Value]) -> Value:
         """`make()`, called once for a value that several ops share."""
@@ -488,11 +488,11 @@ class Onnx(OnnxBuilder):
             need_type(storage, f"'{operand.name}'")
         if storage.is_float or storage == i1:
             buffer = Buffer.of(operand.array) if "sparsity" in operand.info else operand.buffer
-            return OnnxTensor(Form(storage), Value(operand.type.with_element(storage), buffer=buffer), 0, 0)
+            return OnnxTensor(TensorForm(storage), Value(operand.type.with_element(storage), buffer=buffer), 0, 0)
         array = operand.array
         low, high = (int(array.min()), int(array.max())) if array.size else (0, 0)
         plain = constant(array, storage) if storage.bits >= 8 else constant(array)
-        return OnnxTensor(Form(plain.type.storage), plain, low, high, plain)
+        return OnnxTensor(TensorForm(plain.type.storage), plain, low, high, plain)
 
 
 Lowering: TypeAlias = Callable[[Any, Onnx], "Result | Sequence[Result]"]

@@ -20,7 +20,7 @@ from tflq.base.errors import Refused
 from tflq.dialects.tfl import convolution as tfl
 from tflq.dialects.tosa.convolution import Conv2D, Conv3D, DepthwiseConv2D, MatMul, TransposeConv2D
 from tflq.formats.onnx.arithmetic import activated
-from tflq.formats.onnx.context import Form, Layout, Onnx, OnnxTensor, channel_row, lowering, static, turned
+from tflq.formats.onnx.context import Layout, Onnx, OnnxTensor, TensorForm, channel_row, lowering, static, turned
 from tflq.formats.onnx.dialect import ConvTranspose
 from tflq.ir.core import Op, Value
 from tflq.ir.types import UniformQuantizedSubChannelType, f32, i4, i32, i64, parameters
@@ -136,7 +136,7 @@ def _input(op: Convolution, t: Onnx, *, first: bool = True) -> Operand:
     """The operand less its zero point."""
     axis = 1 if first else len(op.input.type.dims) - 1
     if op.input.type.storage.is_float:
-        return Operand(t.tensor(op.input).get(t, Form(f32, first=first)), 0, 0, axis)
+        return Operand(t.tensor(op.input).get(t, TensorForm(f32, first=first)), 0, 0, axis)
     return _whole(t, op.input, op.input_zp, axis, first=first)
 
 
@@ -368,7 +368,7 @@ def _windows(
 ) -> OnnxTensor:
     if op.output.type.storage != f32:
         raise Refused(f"a convolution of plain {op.output.type.storage}")
-    x = t.tensor(op.input).get(t, Form(f32, first=True))
+    x = t.tensor(op.input).get(t, TensorForm(f32, first=True))
     kernel = static(weights.type.shape)[2:]
     pads = padding(op.input.type.dims[1:-1], kernel, strides, dilations, op.padding)
     bias = None if op.bias is None else real(t, op.bias)
@@ -396,7 +396,7 @@ def convolve_transposed_real(op: tfl.TransposeConv, t: Onnx) -> OnnxTensor:
     before = [place.before for place in places if place is not None]
     ends = [(n - 1) * s + k - a for n, s, k, a in zip(size, strides, kernel, before, strict=True)]
     pads = [-before[0], out[0] - ends[0], -before[1], out[1] - ends[1]]
-    x = t.tensor(op.input).get(t, Form(f32, first=True))
+    x = t.tensor(op.input).get(t, TensorForm(f32, first=True))
     weights = t.transpose(factor(op, t, op.filter), (3, 0, 1, 2))
     y = real_sum(op, _transposed(t, pads, strides)(x, weights, None if op.bias is None else real(t, op.bias)))
     return t.bind(activated(t, y, op.fused_activation_function), op.output, first=True)

@@ -15,10 +15,9 @@ from typing import Any, ClassVar, Final, TypeAlias
 from tflq.base.caches import ProofCache
 from tflq.base.errors import Reason, Refused
 from tflq.dialects.effects import is_handle
-from tflq.dialects.forms import Form
+from tflq.dialects.forms import ModuleForm
 from tflq.formats.lowering import FunctionWalk, distinct_result, entries, lowered_module, refuse
-from tflq.formats.onnx.context import ELEMENT_TYPES, Onnx, OnnxTensor, Result, is_narrow, lowered, need_type
-from tflq.formats.onnx.context import Form as TensorForm
+from tflq.formats.onnx.context import ELEMENT_TYPES, Onnx, OnnxTensor, Result, TensorForm, is_narrow, lowered, need_type
 from tflq.formats.onnx.dialect import (
     ArgMax,
     ArgMin,
@@ -51,8 +50,8 @@ class LowerToOnnx(Pass):
 
     name: ClassVar[str] = "lower-to-onnx"
     title: ClassVar[str] = "lowering to ONNX"
-    takes: ClassVar[Form] = "integer"
-    makes: ClassVar[Form] = "onnx"
+    takes: ClassVar[ModuleForm] = "integer"
+    makes: ClassVar[ModuleForm] = "onnx"
     cache: str = ""
     state_required: bool = False
 

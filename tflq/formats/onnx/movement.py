@@ -19,7 +19,7 @@ from tflq.base.errors import Refused
 from tflq.dialects.tfl import movement as tfl
 from tflq.dialects.tosa import movement as tosa
 from tflq.formats.onnx import dialect as onnx
-from tflq.formats.onnx.context import Form, Onnx, OnnxTensor, Result, lowering, static
+from tflq.formats.onnx.context import Onnx, OnnxTensor, Result, TensorForm, lowering, static
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, i1, i32, i64, ui64
 
@@ -194,12 +194,14 @@ def _pairs(op: tfl.Padding) -> np.ndarray:
 def padded(t: Onnx, x: Value, pairs: np.ndarray | Value, fill: Any, result: Value) -> OnnxTensor:
     """PAD by numbers or by a tensor, with a number or a tensor of one element. The form's offset is taken off it."""
     tensor = t.tensor(x)
-    form = min((f for f in tensor.forms if not f.first), key=lambda f: f.element.bits, default=Form(x.type.storage))
+    form = min(
+        (f for f in tensor.forms if not f.first), key=lambda f: f.element.bits, default=TensorForm(x.type.storage)
+    )
     if form.element == i1:
-        form = Form(i32)
+        form = TensorForm(i32)
     value: float | Value
     if isinstance(fill, Value):
-        value = t.reshape(t.tensor(fill).get(t, Form(form.element, form.offset)), ())
+        value = t.reshape(t.tensor(fill).get(t, TensorForm(form.element, form.offset)), ())
     else:
         value = fill if form.element.is_float and x.type.storage.is_float else int(fill) - form.offset
     source = tensor.get(t, form)

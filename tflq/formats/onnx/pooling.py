@@ -25,7 +25,7 @@ from tflq.dialects.tosa.convolution import AvgPool2D, MaxPool2D
 from tflq.dialects.tosa.movement import Resize
 from tflq.formats.onnx import dialect as onnx
 from tflq.formats.onnx.arithmetic import activated
-from tflq.formats.onnx.context import EXACT, Form, Onnx, OnnxTensor, Result, lowering, static
+from tflq.formats.onnx.context import EXACT, Onnx, OnnxTensor, Result, TensorForm, lowering, static
 from tflq.formats.onnx.convolution import padding, real_sum
 from tflq.formats.onnx.limbs import BITS, plus, split
 from tflq.formats.onnx.movement import numbers, ordered_axes
@@ -105,7 +105,7 @@ def l2_pool(op: tfl.L2Pool2D, t: Onnx) -> OnnxTensor:
     """The root of the mean of squares."""
     kernel, stride = (op.filter_height, op.filter_width), (op.stride_h, op.stride_w)
     pads = padding(op.input.type.dims[1:3], kernel, stride, (1, 1), op.padding)
-    x = t.tensor(op.input).get(t, Form(f32, first=True))
+    x = t.tensor(op.input).get(t, TensorForm(f32, first=True))
     mean = real_sum(op, t.emit(onnx.AveragePool, [t.mul(x, x)], **_window(kernel, stride, pads)))
     return t.bind(activated(t, t.emit(onnx.Sqrt, [mean]), op.fused_activation_function), op.result, first=True)
 
@@ -124,7 +124,7 @@ def _greatest(t: Onnx, x: Value, window: _Window, result: Value) -> OnnxTensor:
     """MAXPOOL in float32, in the form that the tensor has."""
     tensor = t.tensor(x)
     forms = [form for form in tensor.forms if form.element == f32]
-    form = max(forms, key=lambda f: f.first)._replace(first=True) if forms else Form(f32, first=True)
+    form = max(forms, key=lambda f: f.first)._replace(first=True) if forms else TensorForm(f32, first=True)
     if not x.type.storage.is_float:
         t.whole(x, form.offset, first=True)
     y = t.emit(onnx.MaxPool, [tensor.get(t, form)], **window)
@@ -132,7 +132,7 @@ def _greatest(t: Onnx, x: Value, window: _Window, result: Value) -> OnnxTensor:
 
 
 def _real_mean(t: Onnx, x: Value, window: _Window, result: Value) -> OnnxTensor:
-    y = t.emit(onnx.AveragePool, [t.tensor(x).get(t, Form(f32, first=True))], **window)
+    y = t.emit(onnx.AveragePool, [t.tensor(x).get(t, TensorForm(f32, first=True))], **window)
     return t.bind(y, result, first=True)
 
 

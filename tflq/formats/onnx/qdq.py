@@ -31,7 +31,7 @@ from tflq.dialects.tfl.movement import Concatenation
 from tflq.dialects.tfl.pooling import AveragePool2D, Mean, ResizeBilinear, ResizeNearestNeighbor
 from tflq.formats.onnx import dialect as onnx
 from tflq.formats.onnx.arithmetic import CLAMPS
-from tflq.formats.onnx.context import Form, Lowering, Onnx, OnnxTensor, Result, lowering, static
+from tflq.formats.onnx.context import Lowering, Onnx, OnnxTensor, Result, TensorForm, lowering, static
 from tflq.formats.onnx.dialect import DequantizeLinear, Gemm, QuantizeLinear, ReduceMean, Resize
 from tflq.formats.onnx.engine import LowerToOnnx, Runtimes, otherwise_notes, runtimes
 from tflq.formats.onnx.movement import numbers, ordered_axes
@@ -104,12 +104,12 @@ def dequantized(t: Onnx, value: Value, scale: float | None = None, *, weights: b
     if isinstance(element, UniformQuantizedType):
         tensor = t.tensor(value)
         first = tensor.first and not value.is_constant
-        form = Form(_bytes(element.storage), 0, first) if weights else _unsigned(element, first=first)
+        form = TensorForm(_bytes(element.storage), 0, first) if weights else _unsigned(element, first=first)
         stored = _as_unsigned(t, tensor, form, element) if not value.is_constant else tensor.get(t, form)
         real = dequantize(t, stored, scale or element.scale, element.zero_point - form.offset)
         return t.bind(real, value, first=first)
     if isinstance(element, UniformQuantizedPerAxisType):
-        stored = t.tensor(value).get(t, Form(_bytes(element.storage)))
+        stored = t.tensor(value).get(t, TensorForm(_bytes(element.storage)))
         y = dequantize(t, stored, element.scales, element.zero_points, element.axis)
         return t.bind(y, value)
     raise Refused(f"'{value.name}' has scales of blocks, which DEQUANTIZELINEAR has from opset 21 on")
@@ -120,15 +120,15 @@ def _bytes(storage: ScalarType) -> ScalarType:
     return storage if storage.bits >= i8.bits else i8
 
 
-def _unsigned(element: UniformQuantizedType, *, first: bool) -> Form:
+def _unsigned(element: UniformQuantizedType, *, first: bool) -> TensorForm:
     """The form in which a tensor is stored in the file: int8 as uint8, 128 higher."""
-    return Form(ui8, -_SIGN, first) if element.storage == i8 else Form(element.storage, 0, first)
+    return TensorForm(ui8, -_SIGN, first) if element.storage == i8 else TensorForm(element.storage, 0, first)
 
 
-def _as_unsigned(t: Onnx, tensor: OnnxTensor, form: Form, element: UniformQuantizedType) -> Value:
+def _as_unsigned(t: Onnx, tensor: OnnxTensor, form: TensorForm, element: UniformQuantizedType) -> Value:
     """A tensor as it is stored in the file; one of int8 that the form does not make, such as an input, by casts."""
     if form.offset and form not in tensor.forms:
-        stored = tensor.get(t, Form(element.storage, 0, form.first))
+        stored = tensor.get(t, TensorForm(element.storage, 0, form.first))
         real = dequantize(t, stored, element.scale, element.zero_point)
         tensor.forms[form] = quantize(t, real, element.scale, element.zero_point - form.offset, form.element)
     return tensor.get(t, form)
@@ -201,9 +201,9 @@ def _stored(t: Onnx, source: Result, result: Value, op: Op) -> Result:
         clipped = t.clip(dequantize(t, y, *stored), *map(float, ends))
         y = quantize(t, clipped, *stored, stored_form.element)
     tensor = t.bind(y, result, offset=stored_form.offset, first=stored_form.first)
-    plain = Form(storage)
+    plain = TensorForm(storage)
     if result in t.results and plain != stored_form:  # the model returns it: with its type and dims
-        real = t.bind(dequantize(t, y, *stored), result, first=stored_form.first).get(t, Form(f32))
+        real = t.bind(dequantize(t, y, *stored), result, first=stored_form.first).get(t, TensorForm(f32))
         tensor.forms[plain] = quantize(t, real, scale, zero_point, storage)
     return tensor
 
@@ -307,7 +307,7 @@ def mean(op: Mean, t: Onnx) -> OnnxTensor:
     if not axes:
         return tensor
     if tensor.first and axes == [*range(1, rank - 1)]:
-        x, axes = tensor.get(t, Form(f32, first=True)), [*range(2, rank)]
+        x, axes = tensor.get(t, TensorForm(f32, first=True)), [*range(2, rank)]
         return t.bind(t.reduce(ReduceMean, x, axes, keep=op.keep_dims), op.output, first=op.keep_dims)
     return t.bind(t.reduce(ReduceMean, t.value(op.input), axes, keep=op.keep_dims), op.output)
 
@@ -320,7 +320,7 @@ def concatenate(op: Concatenation, t: Onnx) -> OnnxTensor:
     axis, first = op.axis % rank, rank > 2 and all(tensor.first for tensor in tensors)
     if first:
         axis = {0: 0, rank - 1: 1}.get(axis, axis + 1)
-    xs = [tensor.get(t, Form(f32, first=first)) for tensor in tensors]
+    xs = [tensor.get(t, TensorForm(f32, first=first)) for tensor in tensors]
     return t.bind(t.concat(xs, axis), op.output, first=first)
 
 
@@ -363,7 +363,7 @@ def resize(op: ResizeBilinear | ResizeNearestNeighbor, t: Onnx) -> OnnxTensor:
     nearest = "floor" if place == "asymmetric" else "round_prefer_ceil"
     batch, height, width, channels = static(op.output.type.shape)
     sizes = t.vector([batch, channels, height, width])
-    x = t.tensor(op.input).get(t, Form(f32, first=True))
+    x = t.tensor(op.input).get(t, TensorForm(f32, first=True))
     operands = [x, None, None, sizes]
     y = t.emit(Resize, operands, mode=mode, coordinate_transformation_mode=place, nearest_mode=nearest)
     return t.bind(y, op.output, first=True)

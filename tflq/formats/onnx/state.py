@@ -27,7 +27,7 @@ from tflq.dialects.tfl.state import AssignVariable, Call, CallOnce, If, ReadVari
 from tflq.dialects.tosa.movement import Variable, VariableRead, VariableWrite
 from tflq.formats.lowering import needed
 from tflq.formats.onnx import dialect as onnx
-from tflq.formats.onnx.context import Form, Onnx, OnnxTensor, Result, Scope, lowering, static
+from tflq.formats.onnx.context import Onnx, OnnxTensor, Result, Scope, TensorForm, lowering, static
 from tflq.ir.core import Block, Function, Op, Region, Value
 from tflq.ir.types import TensorType, i1, i64
 
@@ -201,12 +201,12 @@ def _truth(t: Onnx, condition: Value, tensor: OnnxTensor) -> Value:
     """A condition, without dims. Refused if it is not a truth value."""
     if condition.type.storage != i1:
         raise Refused(f"its condition '{condition.name}' is {condition.type}, not i1")
-    return t.reshape(tensor.get(t, Form(i1)), ())
+    return t.reshape(tensor.get(t, TensorForm(i1)), ())
 
 
 def _states(t: Onnx, names: Sequence[str]) -> list[Value]:
     """The values that variables hold at this place."""
-    return [t.variable(name).get(t, Form(t.state.arguments[name].type.storage)) for name in names]
+    return [t.variable(name).get(t, TensorForm(t.state.arguments[name].type.storage)) for name in names]
 
 
 def _graph(
@@ -219,7 +219,7 @@ def _graph(
 ) -> Region:
     """A scope as a graph, which gives values in their storage types, and what variables hold at its end."""
     with t.inside(scope):
-        values = [tensor.get(t, Form(like.type.storage)) for tensor, like in zip(tensors, likes, strict=True)]
+        values = [tensor.get(t, TensorForm(like.type.storage)) for tensor, like in zip(tensors, likes, strict=True)]
         values += _states(t, names)
         end = Op(onnx.Yield.op_name, [*values], [], location=t.location)
     return Region([Block(arguments, [*needed(scope.ops, values), end])])

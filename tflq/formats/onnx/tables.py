@@ -16,7 +16,7 @@ import numpy as np
 
 from tflq.dialects.quant import RescaleF32, RescaleF64, Table2D, Table16Bit
 from tflq.dialects.tosa.movement import Rescale, Table
-from tflq.formats.onnx.context import EXACT, Form, Layout, Onnx, OnnxTensor, lowering
+from tflq.formats.onnx.context import EXACT, Layout, Onnx, OnnxTensor, TensorForm, lowering
 from tflq.formats.onnx.form_ops import OnnxOps
 from tflq.ir.core import Op, Value
 from tflq.ir.types import f32, i16, i32
@@ -126,7 +126,7 @@ def table_2d(op: Table2D, t: Onnx) -> OnnxTensor:
 
 def _sum(op: Table2D, t: Onnx, table: np.ndarray, layout: Layout) -> Value | None:
     """floor(gain * clip(x * m + y * n + c, 0, 6)), of what the operands are held as."""
-    forms = [_floats(t, v) or Form(f32) for v in (op.input1, op.input2)]
+    forms = [_floats(t, v) or TensorForm(f32) for v in (op.input1, op.input2)]
     first_numbers, second_numbers = (_numbers(v, f) for v, f in zip((op.input1, op.input2), forms, strict=True))
     fit = t.searched(1, fit_float_plane, table, first_numbers, second_numbers, "either")
     if fit is None:
@@ -143,13 +143,13 @@ def _product(op: Table2D, t: Onnx, fit: FloatProduct, layout: Layout) -> Value:
     return t.add(levels, t.constant(fit.offset, f32)) if fit.offset else levels
 
 
-def _floats(t: Onnx, x: Value) -> Form | None:
+def _floats(t: Onnx, x: Value) -> TensorForm | None:
     """A form in float32 in which a tensor exists."""
     forms = [form for form in t.tensor(x).forms if form.element == f32]
     return max(forms, key=lambda form: form.first, default=None)
 
 
-def _numbers(x: Value, form: Form) -> np.ndarray:
+def _numbers(x: Value, form: TensorForm) -> np.ndarray:
     """The numbers of a form for all 8-bit numbers, in order, int64 [256]."""
     return x.type.storage.minimum - form.offset + np.arange(256)
 

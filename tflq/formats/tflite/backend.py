@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tflq.base.files import FilePath, Pieces
-from tflq.dialects.forms import Form
+from tflq.dialects.forms import ModuleForm
 from tflq.formats.backend import Backend
 from tflq.transforms.canonicalize import CommonSubexpressionElimination, DeadCodeElimination
 from tflq.transforms.lower_rounding import LowerRounding
@@ -48,7 +48,7 @@ class Tflite(Backend):
         return writer.pieces(module)
 
 
-def to_kernels(options: Options, form: Form) -> list[Pass]:
+def to_kernels(options: Options, form: ModuleForm) -> list[Pass]:
     from tflq.formats.tflite.lowering.cost import table_pays
     from tflq.formats.tflite.lowering.engine import CheckLegality, Select
     from tflq.formats.tflite.lowering.movement import DeclareVariables

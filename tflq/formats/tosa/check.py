@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 from tflq.base.errors import InvalidModelError, Reason, UnsupportedError
-from tflq.dialects.forms import Form
+from tflq.dialects.forms import ModuleForm
 from tflq.dialects.tosa.movement import Rescale, Variable
 from tflq.formats.tosa.laws import Context, nesting, violations
 from tflq.formats.tosa.operands import signless
@@ -123,7 +123,7 @@ class CheckTosa(Pass):
 
     name: ClassVar[str] = "check-tosa"
     title: ClassVar[str] = "check of the result"
-    takes: ClassVar[Form] = "tosa"
+    takes: ClassVar[ModuleForm] = "tosa"
     relies: ClassVar[bool] = True
 
     def __init__(self, target: Target | None = None, static: bool = False) -> None:
@@ -152,7 +152,7 @@ class CheckLaws(Pass):
 
     name: ClassVar[str] = "check-laws"
     title: ClassVar[str] = "check of the source"
-    takes: ClassVar[Form] = "tosa"
+    takes: ClassVar[ModuleForm] = "tosa"
 
     def run(self, module: Module) -> PassResult:
         context = Context(module, _variables(module), default_rules()[0].levels["none"])

@@ -21,7 +21,7 @@ import numpy as np
 from tflq.analysis.evaluate.registry import running
 from tflq.base.errors import Reason, UnsupportedError, operators
 from tflq.dialects.declare import Operator
-from tflq.dialects.forms import Form
+from tflq.dialects.forms import ModuleForm
 from tflq.dialects.tosa.convolution import Convolution, DepthwiseConv2D, MatMul
 from tflq.dialects.tosa.movement import Cast, Identity, Rescale, Reshape, Reverse, Slice, Transpose
 from tflq.ir.core import Module, Op, Value, constant
@@ -38,8 +38,8 @@ class RaiseTosa(Pass):
 
     name: ClassVar[str] = "raise-tosa"
     title: ClassVar[str] = "reading TOSA"
-    takes: ClassVar[Form] = "tosa"
-    makes: ClassVar[Form] = "integer"
+    takes: ClassVar[ModuleForm] = "tosa"
+    makes: ClassVar[ModuleForm] = "integer"
 
     def run(self, module: Module) -> PassResult:
         module.record.note(Decisions([Decision(op, _path(op), "an operator of TOSA") for op in module.ops()]))

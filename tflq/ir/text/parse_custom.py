@@ -16,7 +16,7 @@ import numpy as np
 from tflq.ir.attributes import AffineMap, Opaque, TypedArray
 from tflq.ir.core import Value
 from tflq.ir.text.lexer import ARITH_CONSTANT, REGION_OP, STABLEHLO_CONSTANT, STRUCTURED_OP
-from tflq.ir.text.parse_ops import Form, OpParser, Types
+from tflq.ir.text.parse_ops import OpParser, OpText, Types
 from tflq.ir.types import BareType, FunctionType, TensorType, i1, i32, i64, index
 
 COMPARE_FLOAT = tuple("false oeq ogt oge olt ole one ord ueq ugt uge ult ule une uno true".split())
@@ -60,10 +60,10 @@ _FORMS = {
 class CustomParser(OpParser):
     """A scanner that reads custom forms. `readers`: how to read those that are neither usual nor in `_FORMS`."""
 
-    readers: ClassVar[dict[str, Callable[[Any, Form], None]]] = {}
+    readers: ClassVar[dict[str, Callable[[Any, OpText], None]]] = {}
 
-    def custom(self, name: str, results: int, at: int) -> Form:
-        form = Form(_SHORT.get(name, name), results=results, at=at)
+    def custom(self, name: str, results: int, at: int) -> OpText:
+        form = OpText(_SHORT.get(name, name), results=results, at=at)
         if form.name in _FORMS:
             self._pieces(form, *_FORMS[form.name])
         elif form.name.endswith(_ENDS):
@@ -72,13 +72,13 @@ class CustomParser(OpParser):
             self.readers.get(form.name, CustomParser.usual)(self, form)
         return form
 
-    def usual(self, form: Form) -> None:
+    def usual(self, form: OpText) -> None:
         """`%x, %y flags? {...}? : signature`"""
         form.operands = self.operand_names()
         self.flags(form)
         self.signature(form)
 
-    def _pieces(self, form: Form, pieces: str, operand_kinds: str, result: str) -> None:
+    def _pieces(self, form: OpText, pieces: str, operand_kinds: str, result: str) -> None:
         """A form of `_FORMS`."""
         kinds: dict[str, TensorType] = {"index": _INDEX}
         for piece in pieces.split():
@@ -113,7 +113,7 @@ class CustomParser(OpParser):
             form.operand_types = [kinds[name] for name in (*names, *rest)]
             form.types = [kinds[result]]
 
-    def generic(self, name: str) -> Form:
+    def generic(self, name: str) -> OpText:
         """The generic form, with attributes as the custom form has them."""
         form = super().generic(name)
         for key, default in _DEFAULTS.items():
@@ -126,14 +126,14 @@ class CustomParser(OpParser):
             ]
         return form
 
-    def flags(self, form: Form) -> None:
+    def flags(self, form: OpText) -> None:
         """`fastmath<fast>`, `overflow<nsw>`"""
         while (word := self.peek_word()) in _FLAGS:
             self.pos += len(word)
             key, name = _FLAGS[word]
             form.attributes[key] = Opaque(name + self.balanced())
 
-    def signature(self, form: Form) -> None:
+    def signature(self, form: OpText) -> None:
         form.attributes |= self.attributes()
         self.expect(":")
         if self.peek("("):
@@ -156,7 +156,7 @@ class CustomParser(OpParser):
             types.append(self.value_type())
         return types
 
-    def _terminator(self, form: Form) -> None:
+    def _terminator(self, form: OpText) -> None:
         """`%x, %y : type, type`, or nothing."""
         form.attributes |= self.attributes()
         form.operands = self.operand_names()
@@ -167,7 +167,7 @@ class CustomParser(OpParser):
             self.expect(":")
             form.operand_types = self.listed_types()
 
-    def _constant(self, form: Form) -> None:
+    def _constant(self, form: OpText) -> None:
         """`{...}? 1.0 : f32`, or, of a quantized type, `() <{value = ...}> : () -> type`"""
         start = self.pos
         if self.accept("("):
@@ -188,7 +188,7 @@ class CustomParser(OpParser):
         form.attributes["value"] = value
         form.types = [kind if isinstance(kind, TensorType) else BareType.of(kind)]
 
-    def _compare(self, form: Form) -> None:
+    def _compare(self, form: OpText) -> None:
         """`olt, %x, %y : type`"""
         predicates = COMPARE_FLOAT if form.name.endswith("f") else COMPARE_INTEGER
         word = self.word("a predicate")
@@ -198,27 +198,27 @@ class CustomParser(OpParser):
         self.expect(",")
         self._question(form)
 
-    def _question(self, form: Form) -> None:
+    def _question(self, form: OpText) -> None:
         """`%x : type`, or several operands; the result is of i1."""
         self.usual(form)
         form.types = [kind and kind.with_element(i1) for kind in form.types]
 
-    def _of_two_types(self, form: Form) -> None:
+    def _of_two_types(self, form: OpText) -> None:
         """`%x, %n : type of x and of the result, type of n`"""
         self.usual(form)
         form.types = form.operand_types[:1]
 
-    def _sum_and_overflow(self, form: Form) -> None:
+    def _sum_and_overflow(self, form: OpText) -> None:
         """`%x, %y : type, type of the overflow`"""
         self.usual(form)
         form.operand_types, form.types = [form.operand_types[0]] * 2, form.operand_types
 
-    def _rank(self, form: Form) -> None:
+    def _rank(self, form: OpText) -> None:
         """`%x : type`"""
         self.usual(form)
         form.types = [_INDEX]
 
-    def _expanded(self, form: Form) -> None:
+    def _expanded(self, form: OpText) -> None:
         """`%x [[0], [1, 2]] output_shape [%n, 2, 3] : type into type`"""
         form.operands = [self.operand_name()]
         form.attributes["reassociation"] = self.attribute()
@@ -226,25 +226,25 @@ class CustomParser(OpParser):
             self._numbers(form, "static_output_shape")
         self._tensors_and_indices(form, 1, "into")
 
-    def _extracted(self, form: Form) -> None:
+    def _extracted(self, form: OpText) -> None:
         """`%x[offsets][sizes][strides] : type to type`"""
         form.operands = [self.operand_name()]
         self._part(form, "to")
 
-    def _inserted(self, form: Form) -> None:
+    def _inserted(self, form: OpText) -> None:
         """`%x into %t[offsets][sizes][strides] : type into type`"""
         form.operands = [self.operand_name()]
         self.expect_word("into")
         form.operands.append(self.operand_name())
         self._part(form, "into")
 
-    def _part(self, form: Form, word: str) -> None:
+    def _part(self, form: OpText, word: str) -> None:
         tensors = len(form.operands)
         counts = [self._numbers(form, f"static_{kind}") for kind in ("offsets", "sizes", "strides")]
         _note_segments(form, *[1] * tensors, *counts)
         self._tensors_and_indices(form, tensors, word)
 
-    def _pad(self, form: Form) -> None:
+    def _pad(self, form: OpText) -> None:
         """`%x nofold? low[1, %n] high[0, 2] {region} : type to type`"""
         form.operands = [self.operand_name()]
         if self.accept_word("nofold"):
@@ -257,7 +257,7 @@ class CustomParser(OpParser):
         form.regions = [self.region()]
         self._tensors_and_indices(form, 1, "to")
 
-    def _numbers(self, form: Form, key: str) -> int:
+    def _numbers(self, form: OpText, key: str) -> int:
         """`[1, %n, 2]`: the numbers as an attribute, and operands for names; how many names there are."""
         numbers: list[int] = []
         before = len(form.operands)
@@ -269,22 +269,22 @@ class CustomParser(OpParser):
         form.attributes[key] = TypedArray.of(np.array(numbers, np.int64), i64)
         return len(form.operands) - before
 
-    def _tensors_and_indices(self, form: Form, tensors: int, word: str) -> None:
+    def _tensors_and_indices(self, form: OpText, tensors: int, word: str) -> None:
         """`{...}? : type WORD type`, for ops whose operands are one or two tensors and then indices."""
         source = self.one_type(form)
         self.expect_word(word)
         form.types = [self.value_type()]
         form.operand_types = [source, *form.types][:tensors] + [_INDEX] * (len(form.operands) - tensors)
 
-    def select(self, form: Form) -> None:
+    def select(self, form: OpText) -> None:
         """`%c, %x, %y : type`, or the types of the condition and of the others."""
         self._chosen(form, None)
 
-    def _select_by_bit(self, form: Form) -> None:
+    def _select_by_bit(self, form: OpText) -> None:
         """`select` by one bit; a type alone leaves the condition i1."""
         self._chosen(form, BareType.of(i1))
 
-    def _chosen(self, form: Form, condition: TensorType | None) -> None:
+    def _chosen(self, form: OpText, condition: TensorType | None) -> None:
         form.operands = self.operand_names()
         self.signature(form)
         if len(form.operand_types) == 2:
@@ -292,7 +292,7 @@ class CustomParser(OpParser):
         elif form.operand_types and condition is not None:
             form.operand_types = [condition, *form.operand_types[1:]]
 
-    def _call_indirect(self, form: Form) -> None:
+    def _call_indirect(self, form: OpText) -> None:
         """`%f(%x) : types -> types`"""
         callee = self.operand_name()
         form.operands = [callee, *self.parenthesized()]
@@ -306,19 +306,19 @@ class CustomParser(OpParser):
         self.expect(")")
         return names
 
-    def one_type(self, form: Form) -> TensorType:
+    def one_type(self, form: OpText) -> TensorType:
         """`{...}? : type`"""
         form.attributes |= self.attributes()
         self.expect(":")
         return self.value_type()
 
-    def _const_shape(self, form: Form) -> None:
+    def _const_shape(self, form: OpText) -> None:
         """`[1, 2] : type`"""
         dims = np.array(self.attribute(), np.int64)
         form.types = [self.one_type(form)]
         form.attributes["shape"] = TypedArray.of(dims, index, TensorType(dims.shape, index))
 
-    def _generic_linalg(self, form: Form) -> None:
+    def _generic_linalg(self, form: OpText) -> None:
         """`{...} ins(%x : type) outs(%y : type) attrs = {...}? {region} -> types`"""
         form.attributes = self.dictionary()
         counts = [0, 0]
@@ -342,7 +342,7 @@ class CustomParser(OpParser):
         if not all(isinstance(item, AffineMap) for item in form.attributes.get("indexing_maps") or [None]):
             self.fail("linalg.generic needs 'indexing_maps', a list of affine maps", form.at)
 
-    def _quant_region(self, form: Form) -> None:
+    def _quant_region(self, form: OpText) -> None:
         """`(%x, %y) {region} {...}? : types -> types`. Inside, the names of the operands are the block's arguments."""
         form.operands = self.parenthesized()
         names = dict.fromkeys(form.operands)
@@ -353,7 +353,7 @@ class CustomParser(OpParser):
         self.signature(form)
 
 
-def _note_segments(form: Form, *counts: int) -> None:
+def _note_segments(form: OpText, *counts: int) -> None:
     """Writes the number of operands of each group."""
     form.attributes["operandSegmentSizes"] = TypedArray.of(np.array(counts, np.int32), i32)
 

@@ -240,7 +240,7 @@ class Scope:
 
 
 @dataclass
-class Form:
+class OpText:
     """The content of an op's text: the names of its operands, their types (`operand_types`), those of its results
     (`types`), attributes and regions. And the number of results it names, and its place."""
 
@@ -261,7 +261,7 @@ class OpParser(AttributeParser):
         super().__init__(text, file)
         self.scope = Scope()
 
-    def custom(self, name: str, results: int, at: int) -> Form:
+    def custom(self, name: str, results: int, at: int) -> OpText:
         """The custom form after an op's bare name."""
         raise NotImplementedError
 
@@ -281,9 +281,9 @@ class OpParser(AttributeParser):
         form = self.generic(generic) if generic is not None else self.custom(self.word("an op's name"), len(names), at)
         self._finish(names, form, at)
 
-    def generic(self, name: str) -> Form:
+    def generic(self, name: str) -> OpText:
         """`(%x, ...) <dict>? (regions)? dict? : (types) -> types`"""
-        form = Form(name)
+        form = OpText(name)
         self.expect("(")
         form.operands = self.operand_names()
         self.expect(")")
@@ -411,7 +411,7 @@ class OpParser(AttributeParser):
             self.expect("=")
         return names
 
-    def _finish(self, names: list[str], form: Form, at: int) -> None:
+    def _finish(self, names: list[str], form: OpText, at: int) -> None:
         op, attributes, types = form.name, form.attributes, form.types
         operands = self.use(form.operands, form.operand_types, at)
         location = self.location()

@@ -9,7 +9,7 @@ import numpy as np
 from tflq.ir.attributes import Opaque, TypedArray, TypedInt
 from tflq.ir.core import Block, Op, Region, Value
 from tflq.ir.text.parse_custom import CustomParser
-from tflq.ir.text.parse_ops import Form
+from tflq.ir.text.parse_ops import OpText
 from tflq.ir.types import TensorType, i1, i32, i64
 
 _DIMENSION = re.compile(r"dims?")
@@ -42,7 +42,7 @@ _WINDOW = {
 class StablehloParser(CustomParser):
     """A scanner that reads StableHLO's pretty forms, too."""
 
-    def _listed(self, form: Form) -> None:
+    def _listed(self, form: OpText) -> None:
         """`%x, dims = [1, 0] : signature`"""
         names = _LISTS[form.name]
         form.operands = self.operand_names()
@@ -61,7 +61,7 @@ class StablehloParser(CustomParser):
     def _list(self) -> TypedArray:
         return TypedArray.of(np.array(self.attribute(), np.int64), i64)
 
-    def _numbered(self, form: Form) -> None:
+    def _numbered(self, form: OpText) -> None:
         """`%x, %y, dim = 0 : signature`"""
         form.operands = self.operand_names()
         self.take(_DIMENSION, "'dim'")
@@ -69,7 +69,7 @@ class StablehloParser(CustomParser):
         form.attributes[_NUMBERS[form.name]] = self.integer()
         self.signature(form)
 
-    def _slice(self, form: Form) -> None:
+    def _slice(self, form: OpText) -> None:
         """`%x [0:2, 1:5:2] : signature`"""
         form.operands = [self.operand_name()]
         self.expect("[")
@@ -86,7 +86,7 @@ class StablehloParser(CustomParser):
             form.attributes[key] = TypedArray.of(np.ascontiguousarray(table[:, column]), i64)
         self.signature(form)
 
-    def _compare(self, form: Form) -> None:
+    def _compare(self, form: OpText) -> None:
         """`LT, %x, %y, FLOAT : signature`"""
         form.attributes["comparison_direction"] = Opaque(f"#stablehlo<comparison_direction {self.word('a direction')}>")
         self.expect(",")
@@ -98,13 +98,13 @@ class StablehloParser(CustomParser):
         if form.types == form.operand_types[:1]:
             form.types = [t and t.with_element(i1) for t in form.types]
 
-    def _same_as_operands(self, form: Form) -> None:
+    def _same_as_operands(self, form: OpText) -> None:
         """`%x, %y : type, type`: the results have these types, too."""
         form.operands = self.operand_names()
         self.signature(form)
         form.types = form.types or form.operand_types
 
-    def _product(self, form: Form) -> list[str]:
+    def _product(self, form: OpText) -> list[str]:
         """Operands and types; the fields of `dot_dimension_numbers`."""
         form.operands = self.operand_names()
         fields: list[str] = []
@@ -124,16 +124,16 @@ class StablehloParser(CustomParser):
         self.signature(form)
         return fields
 
-    def _dot_general(self, form: Form) -> None:
+    def _dot_general(self, form: OpText) -> None:
         """`%x, %y, batching_dims = [0] x [0], contracting_dims = [2] x [1], precision = [HIGH, HIGH] : signature`"""
         fields = self._product(form)
         form.attributes["dot_dimension_numbers"] = Opaque(f"#stablehlo.dot<{', '.join(fields)}>")
 
-    def _dot(self, form: Form) -> None:
+    def _dot(self, form: OpText) -> None:
         """`_dot_general` without dims: the last one of x and the first one of y are contracted."""
         self._product(form)
 
-    def _convolution(self, form: Form) -> None:
+    def _convolution(self, form: OpText) -> None:
         """`(%x, %y) dim_numbers = [..]x[..]->[..], window = {stride = [1, 1], ...} {...} : signature`"""
         form.operands = self.parenthesized()
         for word in ("dim_numbers", "="):
@@ -149,7 +149,7 @@ class StablehloParser(CustomParser):
             self._window(form, self._key())
         self.signature(form)
 
-    def _window(self, form: Form, word: str) -> None:
+    def _window(self, form: OpText, word: str) -> None:
         if word not in _WINDOW:
             self.fail(f"'{word}' is not one of {', '.join(_WINDOW)}")
         if word == "pad":
@@ -159,7 +159,7 @@ class StablehloParser(CustomParser):
         else:
             form.attributes[_WINDOW[word]] = self._list()
 
-    def _reduce(self, form: Form) -> None:
+    def _reduce(self, form: OpText) -> None:
         """`(%x init: %y) applies OP across dimensions = [N] : types`. If the body has several ops: no `applies`, and
         `reducer(%a: type, %b: type) {region}`."""
         inputs: list[str] = []
@@ -192,7 +192,7 @@ class StablehloParser(CustomParser):
             self.accept(",")
         form.regions = [self.region([*first, *second])]
 
-    def _applied(self, name: str, form: Form) -> Region:
+    def _applied(self, name: str, form: OpText) -> Region:
         """A body of one op."""
         kind = form.operand_types[0] if form.operand_types else None
         if kind is None or len(form.operand_types) != 2:
@@ -201,7 +201,7 @@ class StablehloParser(CustomParser):
         arguments, result = [Value(scalar), Value(scalar)], Value(scalar)
         return Region([Block(arguments, [Op(name, [*arguments], [result]), Op("stablehlo.return", [result], [])])])
 
-    def _while(self, form: Form) -> None:
+    def _while(self, form: OpText) -> None:
         """`(%i = %x, ...) : types cond {region} do {region}`. The arguments of both regions have these names."""
         names: list[str] = []
         self.expect("(")
@@ -220,7 +220,7 @@ class StablehloParser(CustomParser):
             kinds = [kind for kind in form.operand_types if kind is not None]
             form.regions.append(self.region([(n, Value(kind)) for n, kind in zip(names, kinds, strict=False)]))
 
-    def _worded(self, form: Form) -> None:
+    def _worded(self, form: OpText) -> None:
         """`%x, type = FFT, length = [8] : signature`"""
         form.operands = self.operand_names()
         while (word := self.peek_word()) in ("type", "length", "distribution", "lower", "format"):
@@ -242,7 +242,7 @@ class StablehloParser(CustomParser):
             self.accept(",")
         self.signature(form)
 
-    def _custom_call(self, form: Form) -> None:
+    def _custom_call(self, form: OpText) -> None:
         """`@target(%x) {...} : signature`"""
         form.attributes["call_target_name"] = str(self.attribute())
         form.operands = self.parenthesized()

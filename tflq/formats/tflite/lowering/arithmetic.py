@@ -39,7 +39,7 @@ from tflq.dialects.tfl.pooling import ArgMin, Sum
 from tflq.dialects.tosa import elementwise as tosa
 from tflq.dialects.tosa.movement import ArgMax
 from tflq.formats.tflite.lowering.casts import limited
-from tflq.formats.tflite.lowering.lowering import BROADCAST_DIMS, KernelBuilder, Kernels, lowering, widened
+from tflq.formats.tflite.lowering.lowering import BROADCAST_DIMS, KernelBuilder, Tflite, lowering, widened
 from tflq.formats.tflite.lowering.pooling import arg_of
 from tflq.formats.tflite.lowering.rescale import clamped
 from tflq.formats.tflite.lowering.shifts import product_shifted, right_shift
@@ -102,7 +102,7 @@ def _seen(k: KernelBuilder, x: Value, shape: tuple[int, ...]) -> Value:
 
 
 @lowering(tosa.Mul)
-def mul(op: tosa.Mul, k: Kernels) -> Value:
+def mul(op: tosa.Mul, k: Tflite) -> Value:
     a, b = (widened(k, k.value(v)) for v in (op.input1, op.input2))
     shift = op.shift
     product = product_shifted(k, a, b, shift) if shift else elementwise(k, k.mul, a, b)
@@ -110,7 +110,7 @@ def mul(op: tosa.Mul, k: Kernels) -> Value:
 
 
 @lowering(tosa.Abs)
-def absolute(op: tosa.Abs, k: Kernels) -> Value:
+def absolute(op: tosa.Abs, k: Tflite) -> Value:
     """x * sign(x) of integers, an eighth of the time of ABS; the least one stays."""
     x = k.value(op.input1)
     if x.type.storage.is_float:
@@ -119,7 +119,7 @@ def absolute(op: tosa.Abs, k: Kernels) -> Value:
 
 
 @lowering(tosa.Negate)
-def negate(op: tosa.Negate, k: Kernels) -> Value:
+def negate(op: tosa.Negate, k: Tflite) -> Value:
     """output_zp - (x - input1_zp), clamped; i32, which has no zero points, only at its least value."""
     x, storage = k.value(op.input1), op.result.type.storage
     if storage.is_float:
@@ -132,37 +132,37 @@ def negate(op: tosa.Negate, k: Kernels) -> Value:
     return k.cast(clamped(k, y, np.asarray(storage.minimum), np.asarray(storage.maximum), least, most), storage)
 
 
-_BINARY: Final[Mapping[type[Op], Callable[[Kernels, Value, Value], Value]]] = {
-    tosa.Add: Kernels.add,
-    tosa.BitwiseXor: Kernels.bitwise_xor,
-    tosa.IntDiv: Kernels.div,
-    tosa.Maximum: Kernels.maximum,
-    tosa.Minimum: Kernels.minimum,
-    tosa.Pow: Kernels.pow,
-    tosa.Sub: Kernels.sub,
+_BINARY: Final[Mapping[type[Op], Callable[[Tflite, Value, Value], Value]]] = {
+    tosa.Add: Tflite.add,
+    tosa.BitwiseXor: Tflite.bitwise_xor,
+    tosa.IntDiv: Tflite.div,
+    tosa.Maximum: Tflite.maximum,
+    tosa.Minimum: Tflite.minimum,
+    tosa.Pow: Tflite.pow,
+    tosa.Sub: Tflite.sub,
 }
-_COMPARISONS: Final[Mapping[type[Op], Callable[[Kernels, Value, Value], Value]]] = {
-    tosa.Equal: Kernels.equal,
-    tosa.Greater: Kernels.greater,
-    tosa.GreaterEqual: Kernels.greater_equal,
+_COMPARISONS: Final[Mapping[type[Op], Callable[[Tflite, Value, Value], Value]]] = {
+    tosa.Equal: Tflite.equal,
+    tosa.Greater: Tflite.greater,
+    tosa.GreaterEqual: Tflite.greater_equal,
 }
 
 
 @lowering(*_BINARY)
 def binary(
-    op: tosa.Add | tosa.BitwiseXor | tosa.IntDiv | tosa.Maximum | tosa.Minimum | tosa.Pow | tosa.Sub, k: Kernels
+    op: tosa.Add | tosa.BitwiseXor | tosa.IntDiv | tosa.Maximum | tosa.Minimum | tosa.Pow | tosa.Sub, k: Tflite
 ) -> Value:
     return elementwise(k, partial(_BINARY[type(op)], k), k.value(op.input1), k.value(op.input2))
 
 
 @lowering(*_COMPARISONS)
-def compare(op: tosa.Equal | tosa.Greater | tosa.GreaterEqual, k: Kernels) -> Value:
+def compare(op: tosa.Equal | tosa.Greater | tosa.GreaterEqual, k: Tflite) -> Value:
     a, b = (widened(k, k.value(v)) for v in (op.input1, op.input2))
     return elementwise(k, partial(_COMPARISONS[type(op)], k), a, b)
 
 
 @lowering(tosa.Select)
-def select(op: tosa.Select, k: Kernels) -> Value:
+def select(op: tosa.Select, k: Tflite) -> Value:
     operands = (k.value(v) for v in (op.condition, op.on_true, op.on_false))
     return elementwise(k, lambda *xs: k.emit(comparison.SelectV2, xs), *operands)
 
@@ -171,7 +171,7 @@ def select(op: tosa.Select, k: Kernels) -> Value:
 
 
 @lowering(tosa.Clz)
-def clz(op: tosa.Clz, k: Kernels) -> Value:
+def clz(op: tosa.Clz, k: Tflite) -> Value:
     """Comparisons with 32 powers along a last axis, summed; flat, since the kernels broadcast four dims."""
     x, (low, high) = k.value(op.input), k.ranges.of(op.input)
     shape, count = x.type.shape, _count_positive if low >= 0 and high < i32.maximum else _count
@@ -200,7 +200,7 @@ def _count_positive(k: KernelBuilder, x: Value) -> Value:
 
 
 @lowering(tosa.LogicalLeftShift)
-def logical_left_shift(op: tosa.LogicalLeftShift, k: Kernels) -> Value:
+def logical_left_shift(op: tosa.LogicalLeftShift, k: Tflite) -> Value:
     x, amount = k.cast(k.value(op.input1), i32), k.cast(k.value(op.input2), i32)
     powers = (1 << np.arange(32, dtype=np.int64)).astype(np.int32)
     factor = k.constant(powers[amount.array]) if amount.is_constant else k.gather(k.constant(powers), amount)
@@ -208,7 +208,7 @@ def logical_left_shift(op: tosa.LogicalLeftShift, k: Kernels) -> Value:
 
 
 @lowering(tosa.LogicalRightShift)
-def logical_right_shift(op: tosa.LogicalRightShift, k: Kernels) -> Value:
+def logical_right_shift(op: tosa.LogicalRightShift, k: Tflite) -> Value:
     storage = op.result.type.storage
     unsigned = {i8: ui8, i16: ui16, i32: ui32}[storage]
     x, amount = k.cast(k.value(op.input1), unsigned), k.cast(k.value(op.input2), unsigned)
@@ -216,7 +216,7 @@ def logical_right_shift(op: tosa.LogicalRightShift, k: Kernels) -> Value:
 
 
 @lowering(tosa.BitwiseAnd, tosa.BitwiseOr)
-def bitwise(op: tosa.BitwiseAnd | tosa.BitwiseOr, k: Kernels) -> Value:
+def bitwise(op: tosa.BitwiseAnd | tosa.BitwiseOr, k: Tflite) -> Value:
     a, b = k.cast(k.value(op.input1), i32), k.cast(k.value(op.input2), i32)
     x, y = k.right_shift(a, 1), k.right_shift(b, 1)
     above = k.sub(elementwise(k, k.add, x, y), elementwise(k, k.bitwise_xor, x, y))
@@ -235,18 +235,18 @@ _LOGICAL: Final[Mapping[type[Op], type[Operator]]] = {
 
 
 @lowering(*_LOGICAL)
-def logical(op: tosa.LogicalAnd | tosa.LogicalOr | tosa.LogicalXor, k: Kernels) -> Value:
+def logical(op: tosa.LogicalAnd | tosa.LogicalOr | tosa.LogicalXor, k: Tflite) -> Value:
     kind = _LOGICAL[type(op)]
     return elementwise(k, lambda *xs: k.emit(kind, xs), k.value(op.input1), k.value(op.input2))
 
 
 @lowering(tosa.LogicalNot)
-def logical_not(op: tosa.LogicalNot, k: Kernels) -> Value:
+def logical_not(op: tosa.LogicalNot, k: Tflite) -> Value:
     return k.emit(comparison.LogicalNot, [k.value(op.input)])
 
 
 @lowering(tosa.ArithmeticRightShift)
-def arithmetic_right_shift(op: tosa.ArithmeticRightShift, k: Kernels) -> Value:
+def arithmetic_right_shift(op: tosa.ArithmeticRightShift, k: Tflite) -> Value:
     """x >> n, or with `round` the same half up: t - (t >> 1) with t = x >> (n - 1), which cannot overflow."""
     x, amount = k.value(op.input1), k.value(op.input2)
     storage, narrow = op.result.type.storage, op.result.type.storage.bits < 32
@@ -256,7 +256,7 @@ def arithmetic_right_shift(op: tosa.ArithmeticRightShift, k: Kernels) -> Value:
     return k.cast(result, storage) if narrow else result
 
 
-def _rounded(k: Kernels, x: Value, amount: Value, least: int) -> Value:
+def _rounded(k: Tflite, x: Value, amount: Value, least: int) -> Value:
     """`least`: the least amount there can be."""
     one = k.constant(1)
     if least > 0:
@@ -270,7 +270,7 @@ def _rounded(k: Kernels, x: Value, amount: Value, least: int) -> Value:
 
 
 @lowering(tosa.BitwiseNot)
-def bitwise_not(op: tosa.BitwiseNot, k: Kernels) -> Value:
+def bitwise_not(op: tosa.BitwiseNot, k: Tflite) -> Value:
     """ARG_MIN where an ARGMAX reads the complement, else BITWISE_XOR."""
     x = k.value(op.input)
     following = k.only_user(op.output, ArgMax)
@@ -295,24 +295,24 @@ _UNARY: Final[Mapping[type[Op], type[Operator]]] = {
 
 
 @lowering(*_UNARY)
-def unary(op: tosa.FloatFunction, k: Kernels) -> Value:
+def unary(op: tosa.FloatFunction, k: Tflite) -> Value:
     return k.emit(_UNARY[type(op)], [k.value(op.input)])
 
 
 @lowering(tosa.Ceil)
-def ceil(op: tosa.Ceil, k: Kernels) -> Value:
+def ceil(op: tosa.Ceil, k: Tflite) -> Value:
     x = k.value(op.input)
     return k.emit(arithmetic.Neg, [k.emit(arithmetic.Floor, [k.emit(arithmetic.Neg, [x])])])
 
 
 @lowering(tosa.Reciprocal)
-def reciprocal(op: tosa.Reciprocal, k: Kernels) -> Value:
+def reciprocal(op: tosa.Reciprocal, k: Tflite) -> Value:
     x = k.value(op.input1)
     return k.div(1, x)
 
 
 @lowering(tosa.Erf)
-def erf(op: tosa.Erf, k: Kernels) -> Value:
+def erf(op: tosa.Erf, k: Tflite) -> Value:
     """Both formulas everywhere, each on the values it is meant for."""
     x = k.value(op.input)
     magnitude = k.emit(arithmetic.Abs, [x])
@@ -323,7 +323,7 @@ def erf(op: tosa.Erf, k: Kernels) -> Value:
     return k.mul(value, k.emit(arithmetic.Sign, [x]))
 
 
-def _polynomial(k: Kernels, x: Value, coefficients: np.ndarray) -> Value:
+def _polynomial(k: Tflite, x: Value, coefficients: np.ndarray) -> Value:
     """Horner's scheme; the constant term is the first."""
     *rest, value = coefficients
     total = k.add(k.mul(x, value), rest.pop())
@@ -333,7 +333,7 @@ def _polynomial(k: Kernels, x: Value, coefficients: np.ndarray) -> Value:
 
 
 @lowering(tosa.Clamp)
-def clamp(op: tosa.Clamp, k: Kernels) -> Value:
+def clamp(op: tosa.Clamp, k: Tflite) -> Value:
     """MAXIMUM, MINIMUM, each only where it can bite."""
     x, storage = k.value(op.input), op.result.type.storage
     low, high = op.min_val, op.max_val

@@ -24,7 +24,7 @@ from tflq.dialects.tfl.arithmetic import Abs, Sign
 from tflq.dialects.tfl.casts import Cast
 from tflq.dialects.tfl.comparison import Greater, Less, SelectV2
 from tflq.dialects.tosa import movement as tosa
-from tflq.formats.tflite.lowering.lowering import Kernels, as_int32, lowering
+from tflq.formats.tflite.lowering.lowering import Tflite, as_int32, lowering
 from tflq.ir.core import Op, Value, constant
 from tflq.ir.types import ScalarType, f32, i1, i32, parameters
 
@@ -32,7 +32,7 @@ from tflq.ir.types import ScalarType, f32, i1, i32, parameters
 # the last place is 1, (|x| + 2^23) - 2^23.
 
 
-def rounded(k: Kernels, x: Value) -> Value:
+def rounded(k: Tflite, x: Value) -> Value:
     """x, a float32, to the nearest whole number, half to even; what is beyond 2^23 is one."""
     unit, magnitude = 1 << 23, k.emit(Abs, [x])
     inside = k.minimum(magnitude, unit)
@@ -40,7 +40,7 @@ def rounded(k: Kernels, x: Value) -> Value:
     return k.mul(whole, k.emit(Sign, [x]))
 
 
-def rounded_small(k: Kernels, x: Value) -> Value:
+def rounded_small(k: Tflite, x: Value) -> Value:
     """x, below 2^22 in magnitude, to the nearest whole number, half to even."""
     return k.sub(k.add(x, 3 << 22), 3 << 22)
 
@@ -52,7 +52,7 @@ def rectifier(low: float, high: float, storage: ScalarType) -> str | None:
     return {6.0: "RELU6", float(np.finfo(storage.dtype).max): "RELU", np.inf: "RELU"}.get(high)
 
 
-def limited(k: Kernels, x: Value, low: float, high: float) -> Value:
+def limited(k: Tflite, x: Value, low: float, high: float) -> Value:
     """x within [low, high], floats: RELU or RELU6 if that is it, else MAXIMUM and MINIMUM where they can bite."""
     name = rectifier(low, high, x.type.storage)
     if name is not None:
@@ -66,7 +66,7 @@ def limited(k: Kernels, x: Value, low: float, high: float) -> Value:
 
 
 @lowering(Dcast)
-def dequantize(op: Dcast, k: Kernels) -> Value:
+def dequantize(op: Dcast, k: Tflite) -> Value:
     scale, zero = parameters(op.input.type)
     x = k.value(op.input)
     if x.is_constant and x.type.quantized:
@@ -82,7 +82,7 @@ def dequantize(op: Dcast, k: Kernels) -> Value:
     return _infinite_beyond(k, centred, scale, k.mul(centred, scale))
 
 
-def _infinite_beyond(k: Kernels, centred: Value, scale: np.ndarray, product: Value) -> Value:
+def _infinite_beyond(k: Tflite, centred: Value, scale: np.ndarray, product: Value) -> Value:
     """The product, infinite where the steps, within 2^33, times the scale are more than float32 holds."""
     infinity = np.float32(np.inf)
     largest = np.finfo(np.float32).max
@@ -108,7 +108,7 @@ def _plain(x: Value) -> Value:
     return Value(x.type.stripped(), x.name, buffer=x.buffer)
 
 
-def _to_truncate(k: Kernels, y: Value, rounding: str) -> Value:
+def _to_truncate(k: Tflite, y: Value, rounding: str) -> Value:
     """A float whose integer part is y, rounded.
 
     half_up and half_even: the integer part, and 1 or -1 where what is left, which is exact, is a half and more (`half`)
@@ -132,7 +132,7 @@ def _to_truncate(k: Kernels, y: Value, rounding: str) -> Value:
 
 
 @lowering(Qcast)
-def quantize(op: Qcast, k: Kernels) -> Value:
+def quantize(op: Qcast, k: Tflite) -> Value:
     """The stored integers; with parameters only where an operator that is kept, or the model's caller, reads them."""
     scale, zero = parameters(op.result.type)
     x = k.value(op.input)
@@ -159,7 +159,7 @@ def quantize(op: Qcast, k: Kernels) -> Value:
 
 
 @lowering(Scast)
-def scast(op: Scast, k: Kernels) -> Value:
+def scast(op: Scast, k: Tflite) -> Value:
     """A copy of the integers in a tensor with or without parameters; `edges` removes copies that are not needed."""
     if op.result.name:  # a function's result: the tensor that carries its name and parameters
         k.ops.append(Op(Cast.op_name, [k.value(op.input)], [op.result], {}, op.location))
@@ -168,7 +168,7 @@ def scast(op: Scast, k: Kernels) -> Value:
 
 
 @lowering(tosa.Cast)
-def cast(op: tosa.Cast, k: Kernels) -> Value:
+def cast(op: tosa.Cast, k: Tflite) -> Value:
     """CAST, of a rounded float; it saturates at the ends of i32, a narrower type is clamped first."""
     x, to = k.value(op.input), op.result.type.storage
     twin = k.twins.get(x)
@@ -182,5 +182,5 @@ def cast(op: tosa.Cast, k: Kernels) -> Value:
 
 
 @lowering(Truncate)
-def truncate(op: Truncate, k: Kernels) -> Value:
+def truncate(op: Truncate, k: Tflite) -> Value:
     return k.cast(k.value(op.input), op.result.type.storage)

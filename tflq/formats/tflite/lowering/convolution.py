@@ -20,14 +20,14 @@ from tflq.analysis.known import weight_sums
 from tflq.base import sized
 from tflq.dialects.tosa.convolution import Conv2D, Conv3D, Convolution, DepthwiseConv2D, TransposeConv2D
 from tflq.formats.tflite.lowering.im2col import Geometry, Layer, pad_spatial, patches, tap_sum
-from tflq.formats.tflite.lowering.lowering import Kernels, lowering
+from tflq.formats.tflite.lowering.lowering import Tflite, lowering
 from tflq.formats.tflite.lowering.shifts import Digit, Digits, WeightedSum, digits, fills
 from tflq.ir.core import Value, constant
 from tflq.ir.types import ScalarType, TensorType, i8, i32
 
 
 @lowering(Conv2D)
-def conv2d(op: Conv2D, k: Kernels) -> Value:
+def conv2d(op: Conv2D, k: Tflite) -> Value:
     """`convolve` with the op's attributes."""
     x, weights, bias = k.value(op.input), k.value(op.weight), k.value(op.bias)
     geometry = Geometry.of(op, weights.type.sizes[1:3])
@@ -40,7 +40,7 @@ def conv2d(op: Conv2D, k: Kernels) -> Value:
 
 
 def conv2d_of(
-    k: Kernels, op: Conv2D | DepthwiseConv2D, x: Value, weights: Value, bias: Value, geometry: Geometry
+    k: Tflite, op: Conv2D | DepthwiseConv2D, x: Value, weights: Value, bias: Value, geometry: Geometry
 ) -> Value:
     """`convolve`, in float32 with what requantizes it, if that is asked for and proven."""
     if k.mac == "float32" and x.type.storage.is_integer:
@@ -53,7 +53,7 @@ def conv2d_of(
     return convolve(k, op, x, weights, bias, geometry)
 
 
-def convolve(k: Kernels, op: Convolution, x: Value, weights: Value, bias: Value, geometry: Geometry) -> Value:
+def convolve(k: Tflite, op: Convolution, x: Value, weights: Value, bias: Value, geometry: Geometry) -> Value:
     """The convolution with weights [O, KH, KW, I], plus bias: the accumulator of `op`, which has the zero points."""
     if x.type.storage.is_float:
         from tflq.formats.tflite.lowering.convolution_float import conv2d_of_floats
@@ -67,7 +67,7 @@ def convolve(k: Kernels, op: Convolution, x: Value, weights: Value, bias: Value,
     return k.cast(result or _byte_convolve(k, layer), op.output.type.storage)
 
 
-def _byte_convolve(k: Kernels, layer: Layer) -> Value:
+def _byte_convolve(k: Tflite, layer: Layer) -> Value:
     """Rows, BATCH_MATMUL per pair of digits, bias, in `element`."""
     x, weights, bias, geometry, zero_points, element = layer
     matrix = _matrix(k, weights)
@@ -93,7 +93,7 @@ def _byte_convolve(k: Kernels, layer: Layer) -> Value:
     return sums.plus(offset)
 
 
-def _matrix(k: Kernels, weights: Value) -> Value:
+def _matrix(k: Tflite, weights: Value) -> Value:
     """The filters as rows; a constant stays a view of its buffer."""
     outputs, *window = weights.type.sizes
     shape = (outputs, window[0] * window[1] * window[2])
@@ -104,7 +104,7 @@ def _matrix(k: Kernels, weights: Value) -> Value:
     return Value(TensorType(shape, weights.type.element), buffer=weights.buffer)
 
 
-def _weight_digits(k: Kernels, matrix: Value, weight_zp: int) -> tuple[Digits, int]:
+def _weight_digits(k: Tflite, matrix: Value, weight_zp: int) -> tuple[Digits, int]:
     """The digits of the filters and d'; of w - w_zp itself, with d' = 0, where that fits int8."""
     if matrix.is_constant and weight_zp and matrix.array.size:
         low, high = int(matrix.array.min()) - weight_zp, int(matrix.array.max()) - weight_zp
@@ -116,7 +116,7 @@ def _weight_digits(k: Kernels, matrix: Value, weight_zp: int) -> tuple[Digits, i
 
 
 def _offset(
-    k: Kernels, filters: Digits, weight_offset: int, input_offset: int, bias: Value, element: ScalarType, depth: int
+    k: Tflite, filters: Digits, weight_offset: int, input_offset: int, bias: Value, element: ScalarType, depth: int
 ) -> Value:
     """bias + c' * sum(w - w_zp), of `element`: a constant if both are, else computed."""
     if not input_offset:
@@ -141,7 +141,7 @@ def _offset(
 
 
 @lowering(Conv3D)
-def conv3d(op: Conv3D, k: Kernels) -> Value:
+def conv3d(op: Conv3D, k: Tflite) -> Value:
     x, weights, bias = k.value(op.input), k.value(op.weight), k.value(op.bias)
     kernel_d, kernel_h, kernel_w = weights.type.sizes[1:4]
     batch = (x.type.shape or (None,))[0]
@@ -159,7 +159,7 @@ def conv3d(op: Conv3D, k: Kernels) -> Value:
     return k.reshape(sums, (batch, depth, out_h, out_w, outputs))
 
 
-def _side_by_side(k: Kernels, weights: Value) -> Value:
+def _side_by_side(k: Tflite, weights: Value) -> Value:
     """[O, KD, KH, KW, C] -> [O, KH, KW, KD C]."""
     outputs, depth, height, width, channels = weights.type.sizes
     if weights.is_constant:
@@ -186,7 +186,7 @@ _ROW = 512
 
 
 @lowering(DepthwiseConv2D)
-def depthwise_conv2d(op: DepthwiseConv2D, k: Kernels) -> Value:
+def depthwise_conv2d(op: DepthwiseConv2D, k: Tflite) -> Value:
     """Slices, MUL and ADD per tap, bias."""
     x, weights, bias = k.value(op.input), k.value(op.weight), k.value(op.bias)
     kernel_h, kernel_w, depth, multiplier = weights.type.sizes
@@ -217,7 +217,7 @@ def depthwise_conv2d(op: DepthwiseConv2D, k: Kernels) -> Value:
 
 
 def _by_bytes(
-    k: Kernels, x: Value, filters: np.ndarray, multiplier: int, bias: Value, geometry: Geometry, zero_point: int
+    k: Tflite, x: Value, filters: np.ndarray, multiplier: int, bias: Value, geometry: Geometry, zero_point: int
 ) -> Value:
     """8-bit x and known filters [KH * KW, C * M] less their zero point: products and their sum in int32."""
     shape = geometry.output(x.type.shape, filters.shape[1])
@@ -247,7 +247,7 @@ def _fold(shape: Sequence[int | None] | None) -> int:
     return max((f for f in range(1, min(shape[2], _ROW // shape[3]) + 1) if shape[2] % f == 0), default=1)
 
 
-def _by_taps(k: Kernels, layer: Layer) -> Value:
+def _by_taps(k: Tflite, layer: Layer) -> Value:
     """int16 x, or weights that are not constant or very many: products in `element`."""
     x, weights, bias, geometry, zero_points, element = layer
     padded = _repeated(k, pad_spatial(k, x, geometry.pad, zero_points[0]), (weights.type.shape or (1,))[-1] or 1)
@@ -265,7 +265,7 @@ def _by_taps(k: Kernels, layer: Layer) -> Value:
     return k.add(total, k.cast(bias, element))
 
 
-def _repeated(k: Kernels, x: Value, multiplier: int) -> Value:
+def _repeated(k: Tflite, x: Value, multiplier: int) -> Value:
     """Each channel `multiplier` times in a row."""
     if multiplier == 1:
         return x
@@ -273,7 +273,7 @@ def _repeated(k: Kernels, x: Value, multiplier: int) -> Value:
     return k.gather(x, k.constant(np.repeat(np.arange(channels, dtype=np.int32), multiplier)), axis=3)
 
 
-def _weight_rows(k: Kernels, weights: Value, weight_zp: int, element: ScalarType) -> list[Value]:
+def _weight_rows(k: Tflite, weights: Value, weight_zp: int, element: ScalarType) -> list[Value]:
     """The filters less their zero point, per tap: [C * M]."""
     kernel_h, kernel_w, depth, multiplier = weights.type.sizes
     positions, channels = kernel_h * kernel_w, depth * multiplier
@@ -296,7 +296,7 @@ def _weight_rows(k: Kernels, weights: Value, weight_zp: int, element: ScalarType
 
 
 @lowering(TransposeConv2D)
-def transpose_conv2d(op: TransposeConv2D, k: Kernels) -> Value:
+def transpose_conv2d(op: TransposeConv2D, k: Tflite) -> Value:
     """The convolution, interleaved and cropped."""
     x, weights, bias = k.value(op.input), k.value(op.weight), k.value(op.bias)
     outputs, kernel_h, kernel_w, _ = weights.type.sizes
@@ -328,7 +328,7 @@ def transpose_conv2d(op: TransposeConv2D, k: Kernels) -> Value:
     return k.strided_slice(cells, (0, skip_h, skip_w, 0), ends, (1, 1, 1, 1), begin_mask=0b1001, end_mask=0b1001)
 
 
-def _interleaved(k: Kernels, cells: Value, shape: tuple[int | None, int, int, int]) -> Value:
+def _interleaved(k: Tflite, cells: Value, shape: tuple[int | None, int, int, int]) -> Value:
     """[lead, columns, parts, channels] of cells with parts and columns swapped.
 
     Without TRANSPOSE, which few runtimes have of int32, where the target says which builtins it has.
@@ -358,7 +358,7 @@ def _cells(weights: np.ndarray, stride: tuple[int, int], taps: tuple[int, int], 
     return np.ascontiguousarray(apart.transpose(2, 4, 0, 1, 3, 5)).reshape(-1, *taps, inputs)
 
 
-def _gathered_cells(k: Kernels, weights: Value, stride: tuple[int, int], taps: tuple[int, int], fill: int) -> Value:
+def _gathered_cells(k: Tflite, weights: Value, stride: tuple[int, int], taps: tuple[int, int], fill: int) -> Value:
     """`_cells` of filters that are computed."""
     outputs, kernel_h, kernel_w, inputs = weights.type.sizes
     count, places = kernel_h * kernel_w, stride[0] * stride[1]
@@ -372,7 +372,7 @@ def _gathered_cells(k: Kernels, weights: Value, stride: tuple[int, int], taps: t
     return k.reshape(apart, (places * outputs, *taps, inputs))
 
 
-def _tiled(k: Kernels, bias: Value, count: int) -> Value:
+def _tiled(k: Tflite, bias: Value, count: int) -> Value:
     """The bias, `count` times."""
     if bias.is_constant:
         return constant(sized.tile(bias.array, count))

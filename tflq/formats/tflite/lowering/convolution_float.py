@@ -28,7 +28,7 @@ from tflq.dialects.tosa.elementwise import Clamp
 from tflq.dialects.tosa.movement import Rescale
 from tflq.formats.tflite.lowering.casts import rectifier
 from tflq.formats.tflite.lowering.im2col import Geometry
-from tflq.formats.tflite.lowering.lowering import Kernels, Twin, centred, twin_of
+from tflq.formats.tflite.lowering.lowering import Tflite, Twin, centred, twin_of
 from tflq.formats.tflite.lowering.matmul import channels_of, conv_options, padded_for, signed_sums, weights_of
 from tflq.formats.tflite.lowering.rescale_float import FloatRescale, float_rescales
 from tflq.ir.core import Op, Value, constant
@@ -38,7 +38,7 @@ from tflq.numerics.requantize.float_forms import Prepare
 from tflq.numerics.requantize.scaling import Bounds
 
 
-def conv2d_of_floats(k: Kernels, x: Value, weights: Value, bias: Value, geometry: Geometry) -> Value:
+def conv2d_of_floats(k: Tflite, x: Value, weights: Value, bias: Value, geometry: Geometry) -> Value:
     """CONV_2D with weights [O, KH, KW, I]."""
     padded, padding = padded_for(k, x, geometry)
     outputs = (weights.type.shape or (None,))[0]
@@ -47,7 +47,7 @@ def conv2d_of_floats(k: Kernels, x: Value, weights: Value, bias: Value, geometry
     return k.emit(Conv2D, [padded, weights, bias], type, **options)
 
 
-def depthwise_of_floats(k: Kernels, x: Value, weights: Value, bias: Value, geometry: Geometry) -> Value:
+def depthwise_of_floats(k: Tflite, x: Value, weights: Value, bias: Value, geometry: Geometry) -> Value:
     """DEPTHWISE_CONV_2D with weights [KH, KW, C, M]."""
     padded, padding = padded_for(k, x, geometry)
     *window, depth, multiplier = weights.type.sizes
@@ -61,7 +61,7 @@ def depthwise_of_floats(k: Kernels, x: Value, weights: Value, bias: Value, geome
     return k.emit(DepthwiseConv2D, [padded, filters, bias], type, **options)
 
 
-def activated(k: Kernels, op: Convolution, result: Value) -> Value:
+def activated(k: Tflite, op: Convolution, result: Value) -> Value:
     """`result`, a builtin in the place of `op`; the clamp after it becomes its activation, if it has that one."""
     clamp, producer = k.only_user(op.output, Clamp), result.producer
     if clamp is None or not isinstance(producer, (Conv2D, DepthwiseConv2D)):
@@ -80,7 +80,7 @@ _ADDED: Final = 2
 
 
 def requantized_convolve(
-    k: Kernels, op: Convolution, x: Value, weights: Value, bias: Value, geometry: Geometry
+    k: Tflite, op: Convolution, x: Value, weights: Value, bias: Value, geometry: Geometry
 ) -> Value | None:
     """CONV_2D with weights [O, KH, KW, I] and the op that requantizes it: the integers, with a float twin. None where
     the only reader does not requantize, or without a proof."""
@@ -91,7 +91,7 @@ def requantized_convolve(
 
 
 def requantized_depthwise(
-    k: Kernels, op: Convolution, x: Value, weights: Value, bias: Value, geometry: Geometry
+    k: Tflite, op: Convolution, x: Value, weights: Value, bias: Value, geometry: Geometry
 ) -> Value | None:
     """DEPTHWISE_CONV_2D with weights [KH, KW, C, M], otherwise like `requantized_convolve`."""
     if not weights.is_constant:
@@ -102,7 +102,7 @@ def requantized_depthwise(
 
 
 def _requantized(
-    k: Kernels,
+    k: Tflite,
     op: Convolution,
     x: Value,
     filters: np.ndarray,
@@ -129,7 +129,7 @@ def _requantized(
 
 
 def _convolve(
-    k: Kernels,
+    k: Tflite,
     source: _Operand,
     filters: np.ndarray,
     sums: _Sums,
@@ -156,7 +156,7 @@ def _convolve(
     return _total(k, parts, activation)
 
 
-def _total(k: Kernels, parts: list[Value], activation: str) -> Value:
+def _total(k: Tflite, parts: list[Value], activation: str) -> Value:
     """The sum of whole numbers in float32, rounded once, with an activation; one part has its kernel's own."""
     if len(parts) == 1:
         return parts[0]
@@ -210,7 +210,7 @@ class _Operand:
     runs: list[slice]
 
 
-def _operand(k: Kernels, x: Value, zero_point: int, sums: _Sums, fit: FloatRescale, *, padded: bool) -> _Operand | None:
+def _operand(k: Tflite, x: Value, zero_point: int, sums: _Sums, fit: FloatRescale, *, padded: bool) -> _Operand | None:
     """The operand in as few runs as make sums exact; None if none do."""
     storage, live = x.type.storage, np.broadcast_to(fit.form.live, sums.bias.shape)
     ends = storage.less(zero_point)

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, ClassVar, Final, Literal
 from tflq.base.errors import Reason, Refused, UnsupportedError, VerificationError, operators
 from tflq.dialects.declare import trait_of
 from tflq.dialects.effects import entry_functions, is_hybrid
-from tflq.dialects.forms import UNQUANTIZED, Form, is_recurrent, stays_quantized_reason
+from tflq.dialects.forms import UNQUANTIZED, ModuleForm, is_recurrent, stays_quantized_reason
 from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.dialects.traits import Calls, ComputesInFloat
 from tflq.formats.options import Mac
-from tflq.formats.tflite.lowering.lowering import Kernels, lowering
+from tflq.formats.tflite.lowering.lowering import Tflite, lowering
 from tflq.formats.tflite.tensors import quantization_fields
 from tflq.ir.core import Function, Location, Module, Op, Value
 from tflq.ir.types import QUANTIZED_TYPES, f32
@@ -40,8 +40,8 @@ class Select(Pass):
 
     name: ClassVar[str] = "select"
     title: ClassVar[str] = "selection of kernels"
-    takes: ClassVar[Form] = "integer"
-    makes: ClassVar[Form] = "kernels"
+    takes: ClassVar[ModuleForm] = "integer"
+    makes: ClassVar[ModuleForm] = "kernels"
 
     def __init__(
         self,
@@ -96,14 +96,14 @@ def _known(op: Op) -> bool:
 def _select_function(
     function: Function, mac: Mac, proofs: ProofCache | None, target: Target, searches: Searches
 ) -> None:
-    restricted: Callable[[Op, Kernels], Value | list[Value] | None] | None = None
+    restricted: Callable[[Op, Tflite], Value | list[Value] | None] | None = None
     if target.builtins is not None:
         from tflq.formats.tflite.lowering.portable import portable
 
         restricted, mac = portable, "float32"
     lists = None if target.builtins is None else partial(_lists, target)
     weights = target.weights if mac == "float32" else "float32"
-    k = Kernels(function, mac, proofs, target.sums, searches, weights=weights, lists=lists)
+    k = Tflite(function, mac, proofs, target.sums, searches, weights=weights, lists=lists)
     for op in function.ops:
         if op in k.fused:
             continue
@@ -118,7 +118,7 @@ def _select_function(
     function.outputs = [k.value(v) for v in function.outputs]
 
 
-def _select(op: Op, k: Kernels, restricted: Callable[[Op, Kernels], Value | list[Value] | None] | None) -> None:
+def _select(op: Op, k: Tflite, restricted: Callable[[Op, Tflite], Value | list[Value] | None] | None) -> None:
     """Puts builtins in the place of an op. Refused if that takes too much."""
     results: Value | Sequence[Value] | None = restricted(op, k) if restricted is not None else None
     if results is None and op.name.startswith("tfl."):
@@ -151,7 +151,7 @@ class CheckLegality(Pass):
 
     name: ClassVar[str] = "check-legality"
     title: ClassVar[str] = "check of the result"
-    takes: ClassVar[Form] = "kernels"
+    takes: ClassVar[ModuleForm] = "kernels"
 
     def __init__(self, target: Target = INTEGER, mac: Literal["integer", "float32"] = "integer") -> None:
         self.target: Final = target

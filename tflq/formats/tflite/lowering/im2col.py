@@ -15,7 +15,7 @@ import numpy as np
 
 from tflq.base import sized
 from tflq.dialects.tosa.convolution import Conv2D, Convolution, DepthwiseConv2D
-from tflq.formats.tflite.lowering.lowering import Kernels
+from tflq.formats.tflite.lowering.lowering import Tflite
 from tflq.formats.tflite.lowering.shifts import fits_int32
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, Shape, i32
@@ -67,14 +67,14 @@ class Layer(NamedTuple):
     element: ScalarType
 
     @classmethod
-    def of(cls, k: Kernels, op: Convolution, x: Value, weights: Value, bias: Value, geometry: Geometry) -> Layer:
+    def of(cls, k: Tflite, op: Convolution, x: Value, weights: Value, bias: Value, geometry: Geometry) -> Layer:
         """The layer of an op: in int32 if its accumulator is of int32, or stays within it."""
         acc = op.output.type.storage
         element = i32 if acc == i32 or fits_int32(k, op) else acc
         return cls(x, weights, bias, geometry, (op.input_zp, op.weight_zp), element)
 
 
-def pad_spatial(k: Kernels, x: Value, pad: Sequence[int], fill: int | float) -> Value:
+def pad_spatial(k: Tflite, x: Value, pad: Sequence[int], fill: int | float) -> Value:
     """x with rows and columns of `fill` around it."""
     top, bottom, left, right = pad
     if not any(pad):
@@ -82,7 +82,7 @@ def pad_spatial(k: Kernels, x: Value, pad: Sequence[int], fill: int | float) -> 
     return k.padv2(x, ((0, 0), (top, bottom), (left, right), (0, 0)), fill)
 
 
-def patches(k: Kernels, x: Value, geometry: Geometry, fill: int) -> Value:
+def patches(k: Tflite, x: Value, geometry: Geometry, fill: int) -> Value:
     """[N, OH, OW, KH * KW * C]: the window of each output position, row by row, padded with `fill`."""
     padded = pad_spatial(k, x, geometry.pad, fill)
     if geometry.kernel == (1, 1) and geometry.stride == (1, 1):
@@ -97,7 +97,7 @@ def patches(k: Kernels, x: Value, geometry: Geometry, fill: int) -> Value:
     return pieces[0] if len(pieces) == 1 else k.concatenation(pieces, 3)
 
 
-def _windows_of_rows(k: Kernels, x: Value, geometry: Geometry, out_w: int, channels: int) -> Value:
+def _windows_of_rows(k: Tflite, x: Value, geometry: Geometry, out_w: int, channels: int) -> Value:
     """[N, H, OW, KW * C]: along each row, the elements under each position of the filter."""
     batch, height, width, _ = x.type.shape or (None,) * 4
     kernel, stride, dilation = geometry.kernel[1], geometry.stride[1], geometry.dilation[1]
@@ -109,7 +109,7 @@ def _windows_of_rows(k: Kernels, x: Value, geometry: Geometry, out_w: int, chann
 
 
 def tap_sum(
-    k: Kernels,
+    k: Tflite,
     x: Value,
     geometry: Geometry,
     function: Callable[[Value, int], Value],
@@ -161,7 +161,7 @@ def tap_sum(
     return functools.reduce(k.add, [_picked(k, sums[i], 1, starts[i], 1, out_h) for i in range(kernel_h)])
 
 
-def _picked(k: Kernels, x: Value, axis: int, start: int, stride: int, count: int) -> Value:
+def _picked(k: Tflite, x: Value, axis: int, start: int, stride: int, count: int) -> Value:
     """`count` positions of an axis from `start`, `stride` apart, by GATHER. It is as fast as SLICE, which keeps a
     stated shape when the model is resized, and makes its result dynamic where none is stated."""
     if x.type.shape is not None and (start, stride, count) == (0, 1, x.type.shape[axis]):
@@ -169,7 +169,7 @@ def _picked(k: Kernels, x: Value, axis: int, start: int, stride: int, count: int
     return k.gather(x, k.constant(sized.arange(count, dtype=np.int32) * stride + start), axis)
 
 
-def _strided_taps(k: Kernels, x: Value, geometry: Geometry) -> Iterator[Value]:
+def _strided_taps(k: Tflite, x: Value, geometry: Geometry) -> Iterator[Value]:
     """The slice of x under each filter tap, if height or width is not known: it ends relative to the end of x."""
     (kernel_h, kernel_w), (dilation_h, dilation_w) = geometry.kernel, geometry.dilation
     for i in range(kernel_h):

@@ -1,7 +1,7 @@
 """Instruction selection: how one op of the integer form becomes TFLite builtins on plain integer tensors.
 
     @lowering(Add)
-    def add(op: Add, k: Kernels) -> Value | Sequence[Value]: ...
+    def add(op: Add, k: Tflite) -> Value | Sequence[Value]: ...
 
 `k.value(operand)` is the operand in the form being built; `k.<builtin>(...)` emits kernels. Which builtins are right
 on plain integers, and on which types, is `rules/integer.json`.
@@ -206,32 +206,32 @@ class Twin(NamedTuple):
     offset: int
 
 
-def integers_of(k: Kernels, twin: Twin, storage: ScalarType) -> Value:
+def integers_of(k: Tflite, twin: Twin, storage: ScalarType) -> Value:
     """The integers of a twin; from here on it is their twin."""
     result = k.cast(as_int32(k, twin), storage)
     k.twins[result] = twin
     return result
 
 
-def as_int32(k: Kernels, twin: Twin) -> Value:
+def as_int32(k: Tflite, twin: Twin) -> Value:
     """The integers of a twin, in int32."""
     return k.cast(_plus(k, twin.value, twin.offset), i32)
 
 
-def twin_of(k: Kernels, x: Value) -> Twin | None:
+def twin_of(k: Tflite, x: Value) -> Twin | None:
     """The twin of a tensor on plain 8-bit integers: its own, or a constant; None if it has none."""
     if x.is_constant and x.type.element == x.type.storage:
         return Twin(constant(x.array.astype(np.float32)), 0)
     return k.twins.get(x)
 
 
-def centred(k: Kernels, x: Value, zero_point: int) -> Value:
+def centred(k: Tflite, x: Value, zero_point: int) -> Value:
     """x - zero_point in float32, of 8-bit x: from its twin, if it has one, else cast."""
     twin = twin_of(k, x) or Twin(k.cast(x, f32), 0)
     return _plus(k, twin.value, twin.offset - zero_point)
 
 
-def moved(k: Kernels, x: Value, emit: Callable[[Value, int], Value]) -> Value:
+def moved(k: Tflite, x: Value, emit: Callable[[Value, int], Value]) -> Value:
     """The result of `emit`, of an op that only moves elements, on x and 0, or on x's twin and its offset."""
     twin = k.twins.get(x)
     if twin is None:
@@ -239,7 +239,7 @@ def moved(k: Kernels, x: Value, emit: Callable[[Value, int], Value]) -> Value:
     return integers_of(k, Twin(emit(*twin), twin.offset), x.type.storage)
 
 
-def _plus(k: Kernels, x: Value, number: int) -> Value:
+def _plus(k: Tflite, x: Value, number: int) -> Value:
     """x + number, whole numbers in float32."""
     if not number:
         return x
@@ -258,7 +258,7 @@ T = TypeVar("T", bound=Op)
 R = TypeVar("R")
 
 
-class Kernels(KernelBuilder):
+class Tflite(KernelBuilder):
     """A `KernelBuilder` that knows the function being selected: its ops in the integer form (`source`), what its values
     have become, which ops read them; `weights`: the type in which weights of float kernels are stored where it holds
     them; `restricted`: the target says which builtins it has, and `lists` whether it has one as it is."""
@@ -290,13 +290,13 @@ class Kernels(KernelBuilder):
         self._outputs = frozenset(function.outputs)
         self._selected: dict[Value, Value] = {}
         self.ranges: Final = Ranges(sums=not self.restricted)  # of integer tensors of `source`
-        self._once: dict[Callable[[Kernels], Any], Any] = {}
+        self._once: dict[Callable[[Tflite], Any], Any] = {}
 
     def concatenation(self, xs: Sequence[Value], axis: int) -> Value:
         """CONCATENATION, in groups where the target may not take all operands at once."""
         while self.restricted and len(xs) > JOINED:
             groups = [xs[i : i + JOINED] for i in range(0, len(xs), JOINED)]
-            xs = [super(Kernels, self).concatenation(g, axis) if len(g) > 1 else g[0] for g in groups]
+            xs = [super(Tflite, self).concatenation(g, axis) if len(g) > 1 else g[0] for g in groups]
         return super().concatenation(xs, axis)
 
     def gather(self, x: Value, indices: Value, axis: int = 0) -> Value:
@@ -318,7 +318,7 @@ class Kernels(KernelBuilder):
         """The lowered value of an operand; arguments and constants stay themselves."""
         return self._selected.get(operand, operand)
 
-    def once(self, compute: Callable[[Kernels], R]) -> R:
+    def once(self, compute: Callable[[Tflite], R]) -> R:
         """`compute(self)`, computed once: what is worked out for all ops of `source` together."""
         if compute not in self._once:
             self._once[compute] = compute(self)
@@ -385,6 +385,6 @@ class Kernels(KernelBuilder):
         return result
 
 
-Lowering: TypeAlias = Callable[[Any, Kernels], Value | Sequence[Value]]
+Lowering: TypeAlias = Callable[[Any, Tflite], Value | Sequence[Value]]
 lowering: Final[Registry[Lowering]] = Registry("tflq.formats.tflite.lowering")
 """The lowering of each op of the integer form."""

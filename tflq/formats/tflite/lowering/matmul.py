@@ -29,7 +29,7 @@ from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D
 from tflq.dialects.tfl.pooling import Sum
 from tflq.dialects.tosa.convolution import MatMul
 from tflq.formats.tflite.lowering.im2col import Geometry, Layer, pad_spatial
-from tflq.formats.tflite.lowering.lowering import Kernels, centred, lowering
+from tflq.formats.tflite.lowering.lowering import Tflite, centred, lowering
 from tflq.formats.tflite.lowering.shifts import Digits, WeightedSum, digits, fits_int32
 from tflq.ir.core import Buffer, Value, constant
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, f32, i8, i16, i32, ui8
@@ -47,7 +47,7 @@ class _Part:
     value: Value
 
 
-def float_convolve(k: Kernels, layer: Layer) -> Value | None:
+def float_convolve(k: Tflite, layer: Layer) -> Value | None:
     """CONV_2D with constant weights [O, KH, KW, I], plus bias, in `element`; None where not exact, or slower."""
     x, weights, bias, geometry, zero_points, element = layer
     if not weights.is_constant or few_rows(k, x, geometry):
@@ -71,7 +71,7 @@ def float_convolve(k: Kernels, layer: Layer) -> Value | None:
     return sums.plus(_integers(k, rest, element))
 
 
-def float_depthwise(k: Kernels, layer: Layer) -> Value | None:
+def float_depthwise(k: Tflite, layer: Layer) -> Value | None:
     """DEPTHWISE_CONV_2D with constant weights [KH, KW, C, M], plus bias, in `element`; None where not exact."""
     x, weights, bias, geometry, zero_points, element = layer
     if not weights.is_constant:
@@ -94,7 +94,7 @@ def float_depthwise(k: Kernels, layer: Layer) -> Value | None:
     return sums.plus(_integers(k, rest, element))
 
 
-def few_rows(k: Kernels, x: Value, geometry: Geometry) -> bool:
+def few_rows(k: Tflite, x: Value, geometry: Geometry) -> bool:
     """Whether a matrix product has so few rows that its time goes into reading weights: int8 ones are read faster,
     where the target multiplies them."""
     if k.restricted:
@@ -114,7 +114,7 @@ def signed_sums(filters: np.ndarray, axes: tuple[int, ...]) -> tuple[np.ndarray,
     return (magnitude + total) / 2, (total - magnitude) / 2
 
 
-def float_parts(k: Kernels, x: Value, zero_point: int) -> list[_Part]:
+def float_parts(k: Tflite, x: Value, zero_point: int) -> list[_Part]:
     """x - zero_point as float parts, constants if x is constant; int16, whose zero point is 0, as two bytes."""
     if x.is_constant:
         values = x.array.astype(np.int32) - zero_point
@@ -137,7 +137,7 @@ _LEAST_STORED: Final = 256
 """Weights from which on bytes that are left out are more than those of a further operator and tensor."""
 
 
-def weights_of(k: Kernels, numbers: np.ndarray) -> Value:
+def weights_of(k: Tflite, numbers: np.ndarray) -> Value:
     """The weights of a float kernel, whole numbers in float32: stored as int8 of scale 1 behind DEQUANTIZE where that
     holds them all, and interpreters compute it once.
 
@@ -165,13 +165,13 @@ def _float_bias(bias: Value, bounds: ProductBounds) -> tuple[np.ndarray | None, 
     return None, bias
 
 
-def _integers(k: Kernels, bias: Value | None, element: ScalarType) -> Value:
+def _integers(k: Tflite, bias: Value | None, element: ScalarType) -> Value:
     if bias is None:
         return k.constant(0, element)
     return k.constant(bias.array, element) if bias.is_constant else k.cast(bias, element)
 
 
-def padded_for(k: Kernels, x: Value, geometry: Geometry) -> tuple[Value, str]:
+def padded_for(k: Tflite, x: Value, geometry: Geometry) -> tuple[Value, str]:
     """x and the kernel's padding: VALID, SAME where that is the same, else VALID of x padded with zeros."""
     if not any(geometry.pad):
         return x, "VALID"
@@ -183,7 +183,7 @@ def padded_for(k: Kernels, x: Value, geometry: Geometry) -> tuple[Value, str]:
     return x, "SAME"
 
 
-def channels_of(k: Kernels, x: Value, channels: slice) -> Value:
+def channels_of(k: Tflite, x: Value, channels: slice) -> Value:
     """Some of the last dim of x [N, H, W, C]."""
     shape = x.type.shape or (None,) * 4
     if (channels.start, channels.stop) == (0, shape[3]):
@@ -193,7 +193,7 @@ def channels_of(k: Kernels, x: Value, channels: slice) -> Value:
 
 
 def _conv2d(
-    k: Kernels,
+    k: Tflite,
     x: Value,
     filters: Value,
     bias: np.ndarray | None,
@@ -209,7 +209,7 @@ def _conv2d(
     return k.cast(k.emit(Conv2D, operands, TensorType(shape, f32), **options), i32)
 
 
-def _bias_operand(k: Kernels, bias: np.ndarray | None, outputs: int) -> Value:
+def _bias_operand(k: Tflite, bias: np.ndarray | None, outputs: int) -> Value:
     value = k.constant(np.zeros(outputs, np.float32) if bias is None else bias, f32)
     value.role = "bias"
     return value
@@ -228,7 +228,7 @@ def conv_options(geometry: Geometry, padding: str) -> dict[str, Any]:
 
 
 @lowering(MatMul)
-def matmul(op: MatMul, k: Kernels) -> Value:
+def matmul(op: MatMul, k: Tflite) -> Value:
     """The float form where that was asked for and is exact, else the int8 form."""
     x, y = k.value(op.input1), k.value(op.input2)
     zero_points = (op.a_zp, op.b_zp)
@@ -246,7 +246,7 @@ def _depth(x: Value, y: Value) -> int | None:
     return rows if columns is None else columns
 
 
-def _byte_product(k: Kernels, x: Value, y: Value, zero_points: tuple[int, int], element: ScalarType) -> Value:
+def _byte_product(k: Tflite, x: Value, y: Value, zero_points: tuple[int, int], element: ScalarType) -> Value:
     """The products of digits and what the offsets and zero points add, in `element`."""
     left, right, depth = digits(k, x), digits(k, y), _depth(x, y)
     column_factor, row_factor = left.offset - zero_points[0], right.offset - zero_points[1]
@@ -262,7 +262,7 @@ def _byte_product(k: Kernels, x: Value, y: Value, zero_points: tuple[int, int], 
 
 
 def _sum(
-    k: Kernels, x: Value, parts: Digits, axis: int, less: int, factor: int, depth: int | None, element: ScalarType
+    k: Tflite, x: Value, parts: Digits, axis: int, less: int, factor: int, depth: int | None, element: ScalarType
 ) -> Value:
     """factor * sum(x - less) over one of the last two dims, which stays with size 1."""
     if x.is_constant:
@@ -283,7 +283,7 @@ def _sum(
     return sums.plus(known)
 
 
-def _float_product(k: Kernels, x: Value, y: Value, zero_points: tuple[int, int], element: ScalarType) -> Value | None:
+def _float_product(k: Tflite, x: Value, y: Value, zero_points: tuple[int, int], element: ScalarType) -> Value | None:
     """Float BATCH_MATMUL per pair of parts and run of the sums, in `element`; None where no cut makes it exact."""
     depth = _depth(x, y)
     if depth is None or (any(zero_points) and i16 in (x.type.storage, y.type.storage)):
@@ -317,7 +317,7 @@ def _products(y: Value, zero_point: int, depth: int, low: int, high: int) -> lis
     return bounds
 
 
-def _run(k: Kernels, x: Value, axis: int, run: slice) -> Value:
+def _run(k: Tflite, x: Value, axis: int, run: slice) -> Value:
     """x between the bounds of `run` along one of the last two dims."""
     shape = x.type.dims
     if (run.start, run.stop) == (0, shape[axis]):

@@ -10,7 +10,7 @@ import numpy as np
 
 from tflq.base import sized
 from tflq.base.errors import Reason, UnsupportedError
-from tflq.dialects.forms import Form
+from tflq.dialects.forms import ModuleForm
 from tflq.dialects.tfl import movement as tfl
 from tflq.dialects.tfl.comparison import SelectV2
 from tflq.dialects.tfl.indexing import Gather as TflGather
@@ -33,33 +33,33 @@ from tflq.dialects.tosa.movement import (
     VariableWrite,
     WhileLoop,
 )
-from tflq.formats.tflite.lowering.lowering import Kernels, Twin, centred, integers_of, lowering, moved
+from tflq.formats.tflite.lowering.lowering import Tflite, Twin, centred, integers_of, lowering, moved
 from tflq.ir.core import Function, Module, Op, Signature, Value
 from tflq.ir.types import ScalarType, TensorType, i1, i8, i16, i32
 from tflq.transforms.pass_manager import Pass, PassResult
 
 
 @lowering(Identity)
-def identity(op: Identity, k: Kernels) -> Value:
+def identity(op: Identity, k: Tflite) -> Value:
     return k.copy(k.value(op.input))
 
 
 @lowering(Reshape)
-def reshape(op: Reshape, k: Kernels) -> Value:
+def reshape(op: Reshape, k: Tflite) -> Value:
     """The first dim is left to be inferred, where no other is: it is the one that a resized batch changes."""
     shape = op.result.type.dims
     return moved(k, k.value(op.input), lambda x, _: k.in_shape(x, shape))
 
 
 @lowering(Transpose)
-def transpose(op: Transpose, k: Kernels) -> Value:
+def transpose(op: Transpose, k: Tflite) -> Value:
     """A copy for an empty permutation, in whose place TRANSPOSE reads stray memory."""
     x, perms = k.value(op.input), op.perms
     return moved(k, x, lambda v, _: k.transpose(v, perms)) if perms else k.copy(x)
 
 
 @lowering(Slice)
-def slice_(op: Slice, k: Kernels) -> Value:
+def slice_(op: Slice, k: Tflite) -> Value:
     """A dim taken whole ends where it ends, so that the batch can be resized; SLICE keeps the result shape stated."""
     x, begin = k.value(op.input), op.start
     sizes = list(zip(begin, op.size, x.type.dims, strict=True))
@@ -73,11 +73,11 @@ def slice_(op: Slice, k: Kernels) -> Value:
 
 
 @lowering(Concat)
-def concat(op: Concat, k: Kernels) -> Value:
+def concat(op: Concat, k: Tflite) -> Value:
     return joined(k, [k.value(v) for v in op.inputs if v is not None], op.axis)
 
 
-def joined(k: Kernels, xs: Sequence[Value], axis: int) -> Value:
+def joined(k: Tflite, xs: Sequence[Value], axis: int) -> Value:
     """CONCATENATION; of twins, if any operand has one."""
     twins = [k.twins[x] for x in xs if x in k.twins]
     if not twins:
@@ -87,14 +87,14 @@ def joined(k: Kernels, xs: Sequence[Value], axis: int) -> Value:
     return integers_of(k, Twin(whole, offset), xs[0].type.storage)
 
 
-def _carried(k: Kernels, x: Value, emit: Callable[[Value], Value], carriers: Mapping[ScalarType, ScalarType]) -> Value:
+def _carried(k: Tflite, x: Value, emit: Callable[[Value], Value], carriers: Mapping[ScalarType, ScalarType]) -> Value:
     """`emit` of x, in another type if the kernel lacks x's: `carriers` has the one to take."""
     storage = x.type.storage
     return k.cast(emit(k.cast(x, carriers[storage])), storage) if storage in carriers else emit(x)
 
 
 @lowering(Pad)
-def pad(op: Pad, k: Kernels) -> Value:
+def pad(op: Pad, k: Tflite) -> Value:
     amounts = np.reshape(np.asarray(op.padding, np.int32), (-1, 2))
     x = k.value(op.input1)
     if not amounts.any():
@@ -107,7 +107,7 @@ def pad(op: Pad, k: Kernels) -> Value:
 
 
 @lowering(Tile)
-def tile(op: Tile, k: Kernels) -> Value:
+def tile(op: Tile, k: Tflite) -> Value:
     multiples = k.constant(op.multiples)
 
     def tiled(v: Value) -> Value:
@@ -117,7 +117,7 @@ def tile(op: Tile, k: Kernels) -> Value:
 
 
 @lowering(Reverse)
-def reverse(op: Reverse, k: Kernels) -> Value:
+def reverse(op: Reverse, k: Tflite) -> Value:
     x = k.value(op.input1)
     return k.emit(tfl.ReverseV2, [x, k.constant([op.axis])])
 
@@ -129,13 +129,13 @@ def reverse(op: Reverse, k: Kernels) -> Value:
 
 
 @lowering(Gather)
-def gather(op: Gather, k: Kernels) -> Value:
+def gather(op: Gather, k: Tflite) -> Value:
     values, indices = k.value(op.values), k.value(op.indices)
     return k.emit(TflGather, [values, indices], axis=1, batch_dims=1)
 
 
 @lowering(Scatter)
-def scatter(op: Scatter, k: Kernels) -> Value:
+def scatter(op: Scatter, k: Tflite) -> Value:
     values, indices, rows = k.value(op.values_in), k.value(op.indices), k.value(op.input)
     batch, places, channels = op.values_out.type.sizes
     count = (indices.type.shape or (0, 0))[1] or 0
@@ -172,7 +172,7 @@ class DeclareVariables(Pass):
 
     name: ClassVar[str] = "declare-variables"
     title: ClassVar[str] = "declaration of variables"
-    takes: ClassVar[Form] = "integer"
+    takes: ClassVar[ModuleForm] = "integer"
 
     def __init__(self, reset: bool = False) -> None:
         self.reset: Final = reset
@@ -236,16 +236,16 @@ def _add_signature(module: Module, needed: bool, model_variables: list[str]) -> 
 
 
 @lowering(VariableRead)
-def variable_read(op: VariableRead, k: Kernels) -> Value:
+def variable_read(op: VariableRead, k: Tflite) -> Value:
     return k.emit(ReadVariable, [_handle(op, k)], op.result.type)
 
 
 @lowering(VariableWrite)
-def variable_write(op: VariableWrite, k: Kernels) -> Sequence[Value]:
+def variable_write(op: VariableWrite, k: Tflite) -> Sequence[Value]:
     return k.op(AssignVariable, [_handle(op, k), k.value(op.input)], []).results
 
 
-def _handle(op: VariableRead | VariableWrite, k: Kernels) -> Value:
+def _handle(op: VariableRead | VariableWrite, k: Tflite) -> Value:
     """The variable's number, in an INT32 tensor, which the kernels take like one of type RESOURCE. That type has no
     numpy form: the interpreter's `get_tensor` crashes on it. Source: kernels/read_variable.cc, assign_variable.cc."""
     type = TensorType((1,), i32)
@@ -256,12 +256,12 @@ def _handle(op: VariableRead | VariableWrite, k: Kernels) -> Value:
 
 
 @lowering(CondIf)
-def cond_if(op: CondIf, k: Kernels) -> Sequence[Value]:
+def cond_if(op: CondIf, k: Tflite) -> Sequence[Value]:
     graphs = {"then_subgraph_index": op.then_graph, "else_subgraph_index": op.else_graph}
     return k.op(If, [k.value(v) for v in op.operands if v], [v.type for v in op.results], graphs).results
 
 
 @lowering(WhileLoop)
-def while_loop(op: WhileLoop, k: Kernels) -> Sequence[Value]:
+def while_loop(op: WhileLoop, k: Tflite) -> Sequence[Value]:
     graphs = {"cond_subgraph_index": op.cond_graph, "body_subgraph_index": op.body_graph}
     return k.op(While, [k.value(v) for v in op.operands if v], [v.type for v in op.results], graphs).results

@@ -23,7 +23,7 @@ from math import prod
 from typing import ClassVar, TypeGuard
 
 from tflq.dialects.declare import Operator, trait_of
-from tflq.dialects.forms import Form
+from tflq.dialects.forms import ModuleForm
 from tflq.dialects.parameters import ParametersUnread
 from tflq.dialects.tfl.casts import Cast
 from tflq.dialects.tfl.movement import Reshape
@@ -46,7 +46,7 @@ class NameTensors(Pass):
     """Gives every tensor a name that no other has, and none of the source's (`SourceNames`) to a new one."""
 
     name: ClassVar[str] = "name-tensors"
-    takes: ClassVar[Form] = "kernels"
+    takes: ClassVar[ModuleForm] = "kernels"
     labels: ClassVar[bool] = True
 
     def run(self, module: Module) -> PassResult:
@@ -135,7 +135,7 @@ class MergeViews(Pass):
     """RESHAPE of a RESHAPE becomes one; it goes if the first operand has that shape already."""
 
     name: ClassVar[str] = "merge-views"
-    takes: ClassVar[Form] = "kernels"
+    takes: ClassVar[ModuleForm] = "kernels"
     runs_on: ClassVar[tuple[type, ...]] = (Reshape,)
 
     def run(self, module: Module) -> PassResult:
@@ -160,7 +160,7 @@ class CopyBeforeOverwrite(Pass):
     """Copies a tensor whose memory the interpreter would overwrite while it is still to be read."""
 
     name: ClassVar[str] = "copy-before-overwrite"
-    takes: ClassVar[Form] = "kernels"
+    takes: ClassVar[ModuleForm] = "kernels"
     runs_on: ClassVar[tuple[type, ...]] = (View,)
 
     def run(self, module: Module) -> PassResult:
@@ -283,7 +283,7 @@ class TrimEdges(Pass):
     """Drops copies between tensors with parameters and tensors without, where a kernel ignores parameters."""
 
     name: ClassVar[str] = "trim-edges"
-    takes: ClassVar[Form] = "kernels"
+    takes: ClassVar[ModuleForm] = "kernels"
     in_step: ClassVar[bool] = True
 
     def run(self, module: Module) -> PassResult:

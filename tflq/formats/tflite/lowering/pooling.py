@@ -34,7 +34,7 @@ from tflq.dialects.tosa.movement import (
     Reshape,
 )
 from tflq.formats.tflite.lowering.im2col import Geometry, pad_spatial, tap_sum
-from tflq.formats.tflite.lowering.lowering import Kernels, lowering, moved
+from tflq.formats.tflite.lowering.lowering import Tflite, lowering, moved
 from tflq.formats.tflite.lowering.rescale import clamped
 from tflq.ir.core import Op, Value
 from tflq.ir.types import f32, i1, i8, i16, i32, i64
@@ -42,7 +42,7 @@ from tflq.numerics.convolution import window, window_counts
 
 
 @lowering(MaxPool2D)
-def max_pool(op: MaxPool2D, k: Kernels) -> Value:
+def max_pool(op: MaxPool2D, k: Tflite) -> Value:
     padding = _padding(op)
 
     def greatest(x: Value, _: int) -> Value:
@@ -56,7 +56,7 @@ def max_pool(op: MaxPool2D, k: Kernels) -> Value:
 
 
 @lowering(AvgPool2D)
-def average_pool(op: AvgPool2D, k: Kernels) -> Value:
+def average_pool(op: AvgPool2D, k: Tflite) -> Value:
     padding, storage = _padding(op), op.output.type.storage
     x = k.value(op.input)
     zero_in, zero_out = op.input_zp, op.output_zp
@@ -74,7 +74,7 @@ def average_pool(op: AvgPool2D, k: Kernels) -> Value:
     return k.cast(clamped(k, k.cast(mean, i32), low, high, least, most, zero_out), storage)
 
 
-def _builtin(op: Pool, k: Kernels, kind: type[Operator], x: Value, padding: str) -> Value:
+def _builtin(op: Pool, k: Tflite, kind: type[Operator], x: Value, padding: str) -> Value:
     (kernel_h, kernel_w), (stride_h, stride_w) = op.kernel, op.stride
     return k.emit(
         kind,
@@ -88,7 +88,7 @@ def _builtin(op: Pool, k: Kernels, kind: type[Operator], x: Value, padding: str)
     )
 
 
-def _divided(op: AvgPool2D, k: Kernels, x: Value, zero_point: int) -> Value:
+def _divided(op: AvgPool2D, k: Tflite, x: Value, zero_point: int) -> Value:
     """The sum of each window over the number of its elements that are not padding: half away from zero in i32, or
     the quotient of floats."""
     element = f32 if x.type.storage.is_float else i32
@@ -130,7 +130,7 @@ _BUILTINS: Final[Mapping[type[_Numeric], type[Operator]]] = {
 
 
 @lowering(*_BUILTINS)
-def reduce(op: _Numeric, k: Kernels) -> Value:
+def reduce(op: _Numeric, k: Tflite) -> Value:
     x, shape = k.value(op.input), op.input.type.dims
     chain = [op]
     while (following := k.only_user(chain[-1].output, type(op))) is not None:
@@ -152,7 +152,7 @@ def reduce(op: _Numeric, k: Kernels) -> Value:
     return result
 
 
-def _sum_of_floats(op: _Numeric, k: Kernels, count: int, axes: list[int], keep_dims: bool) -> Value | None:
+def _sum_of_floats(op: _Numeric, k: Tflite, count: int, axes: list[int], keep_dims: bool) -> Value | None:
     """The sum in int32 of so many 8-bit numbers that have a float twin; None without a twin, or if it may reach
     2^24."""
     cast = op.input.producer
@@ -170,20 +170,20 @@ def _sum_of_floats(op: _Numeric, k: Kernels, count: int, axes: list[int], keep_d
 
 
 @lowering(ReduceAll, ReduceAny)
-def reduce_logical(op: ReduceAll | ReduceAny, k: Kernels) -> Value:
+def reduce_logical(op: ReduceAll | ReduceAny, k: Tflite) -> Value:
     kind = tfl.ReduceMin if isinstance(op, ReduceAll) else tfl.ReduceMax
     x = k.cast(k.value(op.input), i8)
     return k.cast(k.reduce(kind, x, [op.axis]), i1)
 
 
 @lowering(ArgMax)
-def argmax(op: ArgMax, k: Kernels) -> Value:
+def argmax(op: ArgMax, k: Tflite) -> Value:
     x = k.value(op.input)
     twin = None if k.restricted else k.twins.get(x)
     return arg_of(op, k, x if twin is None else twin.value, tfl.ArgMax)
 
 
-def arg_of(op: ArgMax, k: Kernels, x: Value, kind: type[Operator]) -> Value:
+def arg_of(op: ArgMax, k: Tflite, x: Value, kind: type[Operator]) -> Value:
     """ARG_MAX or ARG_MIN, with the widening of its result, if that is its only reader."""
     if x.type.storage.bits == 16:
         x = k.cast(x, i32)

@@ -46,7 +46,7 @@ from tflq.formats.tflite.lowering.form_ops import KernelOps
 from tflq.formats.tflite.lowering.lowering import (
     BYTES,
     KernelBuilder,
-    Kernels,
+    Tflite,
     Twin,
     as_int32,
     centred,
@@ -62,10 +62,10 @@ from tflq.numerics.requantize.climb import Climb
 from tflq.numerics.requantize.scaling import Bounds
 
 Results = Value | list[Value] | None
-Portable = Callable[[Any, Kernels], Results]
+Portable = Callable[[Any, Tflite], Results]
 
 
-def portable(op: Op, k: Kernels) -> Results:
+def portable(op: Op, k: Tflite) -> Results:
     """The op's results on a target that restricts plain builtins.
 
     None if the op has no form here, or is a kernel that the target keeps on quantized tensors.
@@ -78,13 +78,13 @@ def portable(op: Op, k: Kernels) -> Results:
     return None if lower is None else lower(op, k)
 
 
-def _half(op: Dequantize, k: Kernels) -> Value | None:
+def _half(op: Dequantize, k: Tflite) -> Value | None:
     """A constant of float16, in float32."""
     x = k.value(op.input)
     return k.constant(x.array, f32) if x.is_constant and x.type.storage is f16 else None
 
 
-def _extreme(op: Maximum | Minimum | arithmetic.Extreme, k: Kernels) -> Value | None:
+def _extreme(op: Maximum | Minimum | arithmetic.Extreme, k: Tflite) -> Value | None:
     operands = [k.value(v) for v in op.present_operands]
     storage = operands[0].type.storage
     if storage not in BYTES:
@@ -93,7 +93,7 @@ def _extreme(op: Maximum | Minimum | arithmetic.Extreme, k: Kernels) -> Value | 
     return integers_of(k, Twin(elementwise(k, emit, *(centred(k, v, 0) for v in operands)), 0), storage)
 
 
-def _clamp(op: Clamp, k: Kernels) -> Value | None:
+def _clamp(op: Clamp, k: Tflite) -> Value | None:
     x = k.value(op.input)
     if x.type.storage not in BYTES:
         return None
@@ -105,7 +105,7 @@ def _clamp(op: Clamp, k: Kernels) -> Value | None:
 # Requantizations.
 
 
-def _rescale(op: Rescale | RescaleFloat, k: Kernels) -> Value | None:
+def _rescale(op: Rescale | RescaleFloat, k: Tflite) -> Value | None:
     x = _whole(k, op)
     if x is not None:
         fit = next(float_rescales(op, k, Bounds.of(*input_range(op, k)), convolution=False), None)
@@ -116,7 +116,7 @@ def _rescale(op: Rescale | RescaleFloat, k: Kernels) -> Value | None:
     return _multiplied(op, k) if isinstance(op, Rescale) else None
 
 
-def _multiplied(op: Rescale, k: Kernels) -> Value | None:
+def _multiplied(op: Rescale, k: Tflite) -> Value | None:
     """RESCALE in int32: the product by limbs, and shifts. Results of 16 bits have too many levels for a line, and sums
     may have more than 24 bits."""
     multiplier, shift = op.multiplier.astype(np.int64), op.shift.astype(np.int64)
@@ -142,7 +142,7 @@ def _multiplied(op: Rescale, k: Kernels) -> Value | None:
     return k.cast(k.add(x, op.output_zp) if op.output_zp else x, to)
 
 
-def _word(k: Kernels, x: Value, zero: int) -> Value | None:
+def _word(k: Tflite, x: Value, zero: int) -> Value | None:
     """An integer of up to 32 bits less its zero point, in int32."""
     storage = x.type.storage
     if storage in BYTES:
@@ -152,7 +152,7 @@ def _word(k: Kernels, x: Value, zero: int) -> Value | None:
     return k.sub(k.cast(x, i32), zero) if zero else k.cast(x, i32)
 
 
-def _rescaled_entries(op: Rescale | RescaleFloat, k: Kernels) -> Value:
+def _rescaled_entries(op: Rescale | RescaleFloat, k: Tflite) -> Value:
     """A table of the result of each 8-bit number, by channel, where no line is proven."""
     x = k.value(op.input)
     channels = op.multiplier.size if isinstance(op, Rescale) else np.size(op.scale)
@@ -165,7 +165,7 @@ def _rescaled_entries(op: Rescale | RescaleFloat, k: Kernels) -> Value:
     return _entries(k, entries.T.reshape(-1), index, op.output.type.storage)
 
 
-def _whole(k: Kernels, op: Rescale | RescaleFloat) -> Value | None:
+def _whole(k: Tflite, op: Rescale | RescaleFloat) -> Value | None:
     """The operand less its zero point in float32; None if that is not exact."""
     x, zero = k.value(op.input), op.input_zp if isinstance(op, Rescale) else 0
     if x.type.storage in BYTES:
@@ -176,7 +176,7 @@ def _whole(k: Kernels, op: Rescale | RescaleFloat) -> Value | None:
     return k.cast(k.sub(x, zero) if zero else x, f32)
 
 
-def _average(op: AvgPool2D, k: Kernels) -> Value | None:
+def _average(op: AvgPool2D, k: Tflite) -> Value | None:
     """Sums of windows by a depthwise convolution with ones, over their size, rounded half away from zero."""
     x = k.value(op.input)
     if x.type.storage not in BYTES or any(op.pad) or op.input_zp or op.output_zp:
@@ -199,7 +199,7 @@ def _average(op: AvgPool2D, k: Kernels) -> Value | None:
 # Tables.
 
 
-def _table(op: Table, k: Kernels) -> Value | None:
+def _table(op: Table, k: Tflite) -> Value | None:
     x, entries = k.value(op.input), op.table.array
     if x.type.storage not in BYTES:
         return None
@@ -208,7 +208,7 @@ def _table(op: Table, k: Kernels) -> Value | None:
     return _entries(k, entries.astype(np.int64), _index(k, x), op.result.type.storage)
 
 
-def _table_2d(op: Table2D, k: Kernels) -> Value | None:
+def _table_2d(op: Table2D, k: Tflite) -> Value | None:
     from tflq.formats.tflite.lowering.rescale_float import float_table_2d
 
     result = float_table_2d(op, k)
@@ -219,12 +219,12 @@ def _table_2d(op: Table2D, k: Kernels) -> Value | None:
     return _entries(k, entries, k.add(k.mul(x, 256), y), op.result.type.storage)
 
 
-def _index(k: Kernels, x: Value) -> Value:
+def _index(k: Tflite, x: Value) -> Value:
     """An 8-bit x less its least value, in int32."""
     return k.cast(centred(k, x, x.type.storage.minimum), i32)
 
 
-def _table_of_16_bits(op: Table16Bit, k: Kernels) -> Value | None:
+def _table_of_16_bits(op: Table16Bit, k: Tflite) -> Value | None:
     """The bytes of the entries are tables of int8: as floats they would take twice the memory."""
     if op.result.type.storage is not i16 or not op.table.is_constant:
         return None
@@ -235,7 +235,7 @@ def _table_of_16_bits(op: Table16Bit, k: Kernels) -> Value | None:
     return k.cast(k.add(k.add(k.mul(high, 256), low), -i8.minimum), i16)
 
 
-def _entries(k: Kernels, entries: np.ndarray, index: Value, storage: Any) -> Value:
+def _entries(k: Tflite, entries: np.ndarray, index: Value, storage: Any) -> Value:
     """Integers of a table by index: two tables of floats, where they have more than 24 bits."""
     if storage in BYTES:
         return integers_of(k, Twin(k.gather(k.constant(entries, f32), index), 0), storage)
@@ -248,14 +248,14 @@ def _entries(k: Kernels, entries: np.ndarray, index: Value, storage: Any) -> Val
 # Integers of 32 bits.
 
 
-def _mul(op: Mul, k: Kernels) -> Value | None:
+def _mul(op: Mul, k: Tflite) -> Value | None:
     a, b = k.value(op.input1), k.value(op.input2)
     if not 2 * _LIMB < op.shift <= 3 * _LIMB or any(v.type.storage is not i32 for v in (a, b)):
         return None
     return _high_product(k, a, b, op.shift)
 
 
-def _right_shift(op: ArithmeticRightShift, k: Kernels) -> Value | None:
+def _right_shift(op: ArithmeticRightShift, k: Tflite) -> Value | None:
     """x >> n, with `round` half up: t - (t >> 1) with t = x >> (n - 1)."""
     x, amount = k.value(op.input1), k.value(op.input2)
     if x.type.storage is not i32:
@@ -267,7 +267,7 @@ def _right_shift(op: ArithmeticRightShift, k: Kernels) -> Value | None:
     return k.sub(twice, elementwise(k, k.mul, _by_number(k, twice, 1), some))
 
 
-def _left_shift(op: LogicalLeftShift, k: Kernels) -> Value | None:
+def _left_shift(op: LogicalLeftShift, k: Tflite) -> Value | None:
     x, amount = k.value(op.input1), k.value(op.input2)
     if op.result.type.storage is not i32 or amount.is_constant:
         return None
@@ -275,7 +275,7 @@ def _left_shift(op: LogicalLeftShift, k: Kernels) -> Value | None:
     return elementwise(k, k.mul, x, k.cast(k.gather(k.constant(powers, f32), k.cast(amount, i32)), i32))
 
 
-def _select(op: Select, k: Kernels) -> Value | None:
+def _select(op: Select, k: Tflite) -> Value | None:
     """y + c (x - y) of int32, which wraps."""
     condition, x, y = (k.value(v) for v in (op.condition, op.on_true, op.on_false))
     if x.type.storage is not i32:
@@ -284,7 +284,7 @@ def _select(op: Select, k: Kernels) -> Value | None:
     return elementwise(k, k.add, elementwise(k, k.mul, k.cast(condition, i32), apart), y)
 
 
-def _clz(op: Clz, k: Kernels) -> Value | None:
+def _clz(op: Clz, k: Tflite) -> Value | None:
     """Of x with a last dim of 1: how many powers are greater, and none where x is negative."""
     x = k.value(op.input)
     if x.type.dims[-1:] != (1,):
@@ -299,7 +299,7 @@ _MOST: Final = 1 << 13
 """The number of limbs whose sum is below 2^24."""
 
 
-def _sum(op: ReduceSum, k: Kernels) -> Value | None:
+def _sum(op: ReduceSum, k: Tflite) -> Value | None:
     """The sum of int32, limb by limb where it may reach 2^24."""
     x, axis = k.value(op.input), op.axis
     count = op.input.type.dims[axis]
@@ -314,7 +314,7 @@ def _sum(op: ReduceSum, k: Kernels) -> Value | None:
     return total
 
 
-def _greatest(op: ReduceMax, k: Kernels) -> Value | None:
+def _greatest(op: ReduceMax, k: Tflite) -> Value | None:
     """FLOOR, of whole numbers, stands between it and QUANTIZE: OpenVINO makes one kernel of both, which is wrong."""
     x = k.value(op.input)
     twin = twin_of(k, x)
@@ -324,7 +324,7 @@ def _greatest(op: ReduceMax, k: Kernels) -> Value | None:
     return integers_of(k, Twin(k.emit(Floor, [greatest]), twin.offset), x.type.storage)
 
 
-def _cast(op: Cast, k: Kernels) -> Value | None:
+def _cast(op: Cast, k: Tflite) -> Value | None:
     """From uint8 by the twin; to 8 bits as a twin. Products are in between even where it is int8: OpenVINO makes one
     kernel of MINIMUM on int32, CAST and QUANTIZE, and that one is wrong."""
     x, to = k.value(op.input), op.result.type.storage

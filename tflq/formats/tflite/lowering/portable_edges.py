@@ -24,7 +24,7 @@ import numpy as np
 from tflq.dialects.quant import Dcast, Qcast, Scast
 from tflq.dialects.tfl.arithmetic import Floor
 from tflq.dialects.tfl.casts import Dequantize, Quantize
-from tflq.formats.tflite.lowering.lowering import BYTES, KernelBuilder, Kernels, Twin, centred, integers_of
+from tflq.formats.tflite.lowering.lowering import BYTES, KernelBuilder, Tflite, Twin, centred, integers_of
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, UniformQuantizedType, f32, i8, i32, parameters, ui8
 from tflq.numerics.fixed_point import Rounding
@@ -33,7 +33,7 @@ from tflq.numerics.float_basics import in_any_order, quantize_thresholds
 _LARGEST: Final = np.finfo(np.float32).max
 
 
-def scast(op: Scast, k: Kernels) -> Value | None:
+def scast(op: Scast, k: Tflite) -> Value | None:
     """Stored integers of a tensor with parameters, and the tensor of stored integers."""
     quantized = op.input.type if op.input.type.quantized else op.result.type
     element, x = quantized.element, k.value(op.input)
@@ -47,7 +47,7 @@ def scast(op: Scast, k: Kernels) -> Value | None:
     return _written(op, k, x, element)
 
 
-def quantize(op: Qcast, k: Kernels) -> Value | None:
+def quantize(op: Qcast, k: Tflite) -> Value | None:
     """The stored integers of real numbers, as a twin; with parameters where more than casts reads them."""
     element = op.result.type.element
     if not isinstance(element, UniformQuantizedType) or element.storage not in BYTES or op.sum_rounding is not None:
@@ -60,7 +60,7 @@ def quantize(op: Qcast, k: Kernels) -> Value | None:
     return stored if casts and k.is_inner(op.result) else _written(op, k, stored, element)
 
 
-def dequantize(op: Dcast, k: Kernels) -> Value | None:
+def dequantize(op: Dcast, k: Tflite) -> Value | None:
     """One product of whole numbers; DEQUANTIZE of an argument, and of what a kernel gives."""
     scale, zero = parameters(op.input.type)
     x, producer = k.value(op.input), op.input.producer
@@ -76,7 +76,7 @@ def dequantize(op: Dcast, k: Kernels) -> Value | None:
     return k.mul(k.emit(Floor, [centred(k, x, int(zero.reshape(())))]), number)
 
 
-def _read(op: Scast, k: Kernels, scale: np.float32, zero: int) -> Value | None:
+def _read(op: Scast, k: Tflite, scale: np.float32, zero: int) -> Value | None:
     """floor(x / scale + 1/2) of the real numbers x that DEQUANTIZE gives, as a twin."""
     storage = op.result.type.storage
     numbers = np.arange(storage.minimum, storage.maximum + 1) - zero
@@ -91,7 +91,7 @@ def _read(op: Scast, k: Kernels, scale: np.float32, zero: int) -> Value | None:
     return integers_of(k, Twin(k.emit(Floor, [whole]), zero), storage)
 
 
-def _written(op: Scast | Qcast, k: Kernels, x: Value, element: UniformQuantizedType) -> Value | None:
+def _written(op: Scast | Qcast, k: Tflite, x: Value, element: UniformQuantizedType) -> Value | None:
     """QUANTIZE of the numbers times the scale."""
     storage, scale, zero = element.storage, np.float32(element.scale), element.zero_point
     numbers = np.arange(storage.minimum, storage.maximum + 1) - zero

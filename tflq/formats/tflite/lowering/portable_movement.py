@@ -28,7 +28,7 @@ from tflq.formats.tflite.lowering.lowering import (
     BYTES,
     JOINED,
     KernelBuilder,
-    Kernels,
+    Tflite,
     Twin,
     centred,
     integers_of,
@@ -45,13 +45,13 @@ from tflq.numerics.resize import float_nearest_index, nearest_index
 Change = Callable[[Value], Value]
 
 
-def form(op: Op, k: Kernels) -> Callable[[Any, Kernels], Value | list[Value] | None] | None:
+def form(op: Op, k: Tflite) -> Callable[[Any, Tflite], Value | list[Value] | None] | None:
     """The function that moves an op's elements; None if the target has the op itself on a tensor without a twin."""
     move = _FORMS.get(type(op))
     return None if move is None or (k.value(op.operand(0)) not in k.twins and k.lists(op)) else move
 
 
-def moved_elements(op: tfl.Moved | Gather, k: Kernels) -> Value | None:
+def moved_elements(op: tfl.Moved | Gather, k: Tflite) -> Value | None:
     """An op that only moves elements, on the twin of its first operand."""
     first, *others = op.operands
     assert first is not None
@@ -65,22 +65,22 @@ def moved_elements(op: tfl.Moved | Gather, k: Kernels) -> Value | None:
     return integers_of(k, Twin(result, twin.offset), op.result.type.storage)
 
 
-def _answers(_: Kernels) -> dict[Value, Known | None]:
+def _answers(_: Tflite) -> dict[Value, Known | None]:
     return {}
 
 
-def _known(k: Kernels, value: Value) -> Known | None:
+def _known(k: Tflite, value: Value) -> Known | None:
     """The elements of an operand of sizes or indices that are the same for every batch."""
     return known_elements(value, k.once(_answers), any_batch=True)
 
 
-def _numbers(k: Kernels, value: Value) -> list[int] | None:
+def _numbers(k: Tflite, value: Value) -> list[int] | None:
     """All elements of such an operand; None if one is not known."""
     known = _known(k, value)
     return [int(v) for v in known.array.reshape(-1)] if known is not None and known.complete else None
 
 
-def _changed(k: Kernels, x: Value, change: Change, types: Sequence[ScalarType]) -> Value | None:
+def _changed(k: Tflite, x: Value, change: Change, types: Sequence[ScalarType]) -> Value | None:
     """A tensor changed by builtins that the target has on some types: in float32, if it has none on x's."""
     storage = x.type.storage
     if x in k.twins or storage is f32 or storage in types:
@@ -97,7 +97,7 @@ _ANY: Final = (i1, i8, i16, i32)
 # Shapes.
 
 
-def reshape(op: tfl.Reshape, k: Kernels) -> Value | None:
+def reshape(op: tfl.Reshape, k: Tflite) -> Value | None:
     """By the operand, which is as it is if it is constant; else by what is known of it, or the option."""
     if op.dims is not None and op.dims.is_constant:
         return moved_elements(op, k)
@@ -110,7 +110,7 @@ def reshape(op: tfl.Reshape, k: Kernels) -> Value | None:
     return _changed(k, k.value(op.input), lambda v: k.in_shape(v, dims), _ANY)
 
 
-def expand_dims(op: tfl.ExpandDims, k: Kernels) -> Value | None:
+def expand_dims(op: tfl.ExpandDims, k: Tflite) -> Value | None:
     shape = op.result.type.shape
     if shape is None or shape.count(None) > 1:
         return None
@@ -120,7 +120,7 @@ def expand_dims(op: tfl.ExpandDims, k: Kernels) -> Value | None:
 # Tensors joined and split.
 
 
-def concatenation(op: tfl.Concatenation, k: Kernels) -> Value | None:
+def concatenation(op: tfl.Concatenation, k: Tflite) -> Value | None:
     """Of twins, if any operand has one."""
     if op.fused_activation_function != "NONE":
         return None
@@ -128,7 +128,7 @@ def concatenation(op: tfl.Concatenation, k: Kernels) -> Value | None:
     return joined(k, xs, op.axis) if len(xs) > JOINED or any(x in k.twins for x in xs) else None
 
 
-def pack(op: tfl.Pack, k: Kernels) -> Value | None:
+def pack(op: tfl.Pack, k: Tflite) -> Value | None:
     """Operands with a dim of 1 more, joined."""
     xs = [k.value(v) for v in op.present_operands]
     rank = len(xs[0].type.dims)
@@ -144,7 +144,7 @@ def _with_one(x: Value, axis: int) -> Shape:
     return (*shape[:axis], 1, *shape[axis:])
 
 
-def _reshaped(k: Kernels, x: Value, shape: Shape) -> Value:
+def _reshaped(k: Tflite, x: Value, shape: Shape) -> Value:
     return moved(k, x, lambda v, _: k.reshape(v, shape or ()))
 
 
@@ -153,7 +153,7 @@ def _foldable(shape: Shape) -> bool:
     return shape is not None and shape.count(None) <= 1
 
 
-def unpack(op: tfl.Unpack, k: Kernels) -> list[Value] | None:
+def unpack(op: tfl.Unpack, k: Tflite) -> list[Value] | None:
     """Parts, each without the dim."""
     x, shapes = k.value(op.input), [v.type.shape for v in op.outputs]
     if not all(map(_foldable, shapes)):
@@ -162,7 +162,7 @@ def unpack(op: tfl.Unpack, k: Kernels) -> list[Value] | None:
     return [_reshaped(k, part, shape) for part, shape in zip(parts, shapes, strict=True)]
 
 
-def split(op: tfl.Split, k: Kernels) -> list[Value] | None:
+def split(op: tfl.Split, k: Tflite) -> list[Value] | None:
     """Of the twin."""
     x = k.value(op.input)
     if x not in k.twins or not op.axis.is_constant:
@@ -170,7 +170,7 @@ def split(op: tfl.Split, k: Kernels) -> list[Value] | None:
     return _parts(k, x, len(op.outputs), int(op.axis.array.reshape(())) % len(x.type.shape or (0,)))
 
 
-def _parts(k: Kernels, x: Value, count: int, axis: int) -> list[Value]:
+def _parts(k: Tflite, x: Value, count: int, axis: int) -> list[Value]:
     """Equal parts of a tensor, of its twin if it has one."""
     twin = k.twins.get(x)
     if twin is None:
@@ -181,7 +181,7 @@ def _parts(k: Kernels, x: Value, count: int, axis: int) -> list[Value]:
 # Parts, and several of the same.
 
 
-def split_v(op: tfl.SplitV, k: Kernels) -> list[Value] | None:
+def split_v(op: tfl.SplitV, k: Tflite) -> list[Value] | None:
     """Parts of stated sizes; one of these may be what is left."""
     x, sizes, axes = k.value(op.input), _numbers(k, op.sizes), _numbers(k, op.axis)
     if sizes is None or axes is None or x.type.shape is None or 0 in sizes:
@@ -201,7 +201,7 @@ def split_v(op: tfl.SplitV, k: Kernels) -> list[Value] | None:
     return parts
 
 
-def _cut(k: Kernels, x: Value, bounds: dict[int, tuple[int, int]]) -> Value:
+def _cut(k: Tflite, x: Value, bounds: dict[int, tuple[int, int]]) -> Value:
     """Some dims from a first element to before another; all others whole."""
     rank = len(x.type.dims)
     first, last = zip(*(bounds.get(axis, (0, 0)) for axis in range(rank)), strict=True)
@@ -209,14 +209,14 @@ def _cut(k: Kernels, x: Value, bounds: dict[int, tuple[int, int]]) -> Value:
     return k.strided_slice(x, first, last, (1,) * rank, end_mask=whole)
 
 
-def tile(op: tfl.Tile, k: Kernels) -> Value | None:
+def tile(op: tfl.Tile, k: Tflite) -> Value | None:
     counts = _numbers(k, op.multiples)
     if counts is None or 0 in counts:
         return None
     return _changed(k, k.value(op.input), lambda v: repeated(k, v, counts), _ANY)
 
 
-def broadcast_to(op: tfl.BroadcastTo, k: Kernels) -> Value | None:
+def broadcast_to(op: tfl.BroadcastTo, k: Tflite) -> Value | None:
     """Of known dims; a first one that is not may not be repeated."""
     x, shape = k.value(op.input), op.result.type.shape
     if shape is None or x.type.shape is None or 0 in shape or _numbers(k, op.shape) is None:
@@ -250,7 +250,7 @@ def _times(k: KernelBuilder, x: Value, count: int, axis: int) -> Value:
 # Elements by where they were.
 
 
-def mirror_pad(op: tfl.MirrorPad, k: Kernels) -> Value | None:
+def mirror_pad(op: tfl.MirrorPad, k: Tflite) -> Value | None:
     x, edges = k.value(op.input), _numbers(k, op.paddings)
     if edges is None or x.type.shape is None:
         return None
@@ -264,7 +264,7 @@ def mirror_pad(op: tfl.MirrorPad, k: Kernels) -> Value | None:
     return _changed(k, x, lambda v: by_index(k, v, indices), (i8,))
 
 
-def reverse(op: tfl.ReverseV2, k: Kernels) -> Value | None:
+def reverse(op: tfl.ReverseV2, k: Tflite) -> Value | None:
     x, axes = k.value(op.input), _numbers(k, op.axes)
     if axes is None or x.type.shape is None:
         return None
@@ -286,7 +286,7 @@ def by_index(k: KernelBuilder, x: Value, indices: dict[int, np.ndarray]) -> Valu
 # Blocks of spatial dims as batches. Batch (by W + bx) N + n of the result has row by and column bx of each block.
 
 
-def space_to_batch(op: tfl.SpaceToBatchND, k: Kernels) -> Value | None:
+def space_to_batch(op: tfl.SpaceToBatchND, k: Tflite) -> Value | None:
     x, block, edges = k.value(op.input), _numbers(k, op.block), _numbers(k, op.paddings)
     if block is None or edges is None or not _sized(x, block):
         return None
@@ -313,7 +313,7 @@ def blocks_as_batches(k: KernelBuilder, x: Value, block: Sequence[int]) -> Value
     return x
 
 
-def batch_to_space(op: tfl.BatchToSpaceND, k: Kernels) -> Value | None:
+def batch_to_space(op: tfl.BatchToSpaceND, k: Tflite) -> Value | None:
     x, block, edges = k.value(op.input), _numbers(k, op.block), _numbers(k, op.crops)
     if block is None or edges is None or not _sized(x, block):
         return None
@@ -347,7 +347,7 @@ def _sized(x: Value, block: Sequence[int]) -> bool:
 # Images.
 
 
-def resize(op: Resize, k: Kernels) -> Value | None:
+def resize(op: Resize, k: Tflite) -> Value | None:
     x = k.value(op.input)
     shape, sizes = op.input.type.dims, op.output.type.dims
     if x.type.storage not in BYTES or None in (*shape[1:3], *sizes[1:3]):
@@ -355,7 +355,7 @@ def resize(op: Resize, k: Kernels) -> Value | None:
     return _nearest(op, k, x) if op.mode == "NEAREST_NEIGHBOR" else _bilinear(op, k, x)
 
 
-def _nearest(op: Resize, k: Kernels, x: Value) -> Value | None:
+def _nearest(op: Resize, k: Tflite, x: Value) -> Value | None:
     """Rows, then columns, by GATHER, unless the builtin takes these elements without options: others are not alike."""
     twin, dims = k.twins.get(x), resized_dims(op)
     indices = [nearest_index(d.steps, d.size, d.out) for d in dims]
@@ -368,7 +368,7 @@ def _nearest(op: Resize, k: Kernels, x: Value) -> Value | None:
     return integers_of(k, Twin(value, twin.offset), op.output.type.storage)
 
 
-def _bilinear(op: Resize, k: Kernels, x: Value) -> Value:
+def _bilinear(op: Resize, k: Tflite, x: Value) -> Value:
     """Rows in float32, then columns; these in int32 where sums may reach 2^24."""
     rows, columns = resized_dims(op)
     largest = max(-x.type.storage.minimum, x.type.storage.maximum)
@@ -377,7 +377,7 @@ def _bilinear(op: Resize, k: Kernels, x: Value) -> Value:
     return k.cast(interpolated(k, value, columns, to), op.output.type.storage)
 
 
-def pad(op: tfl.PadV2, k: Kernels) -> Value | None:
+def pad(op: tfl.PadV2, k: Tflite) -> Value | None:
     x = k.value(op.input)
     if x.type.storage not in BYTES or not (op.paddings.is_constant and op.value.is_constant):
         return None
@@ -386,7 +386,7 @@ def pad(op: tfl.PadV2, k: Kernels) -> Value | None:
     return integers_of(k, Twin(k.padv2(twin.value, op.paddings.array, around), twin.offset), x.type.storage)
 
 
-_FORMS: Final[dict[type[Op], Callable[[Any, Kernels], Value | list[Value] | None]]] = {
+_FORMS: Final[dict[type[Op], Callable[[Any, Tflite], Value | list[Value] | None]]] = {
     tfl.BatchToSpaceND: batch_to_space,
     tfl.BroadcastTo: broadcast_to,
     tfl.ExpandDims: expand_dims,

@@ -23,7 +23,7 @@ from tflq.dialects.tosa.convolution import Conv2D, DepthwiseConv2D
 from tflq.dialects.tosa.elementwise import Clamp
 from tflq.dialects.tosa.movement import Rescale
 from tflq.formats.tflite.lowering.form_ops import KernelOps
-from tflq.formats.tflite.lowering.lowering import Kernels, lowering
+from tflq.formats.tflite.lowering.lowering import Tflite, lowering
 from tflq.formats.tflite.lowering.shifts import high_part, restore, right_shift
 from tflq.ir.core import Value
 from tflq.ir.types import i16, i32, i64
@@ -42,7 +42,7 @@ _TOGETHER = 1 << 16  # channels whose divisions are looked for in one go
 
 
 @lowering(Rescale)
-def rescale(op: Rescale, k: Kernels) -> Value:
+def rescale(op: Rescale, k: Tflite) -> Value:
     """saturate(apply_scale(x - input_zp) + output_zp), with the clamp that follows it, if one does."""
     x = k.value(op.input)
     storage = x.type.storage
@@ -56,7 +56,7 @@ def rescale(op: Rescale, k: Kernels) -> Value:
     return k.fuse(clamp, y) if clamp else y
 
 
-def _requantizations(k: Kernels) -> dict[Rescale, _Requantized]:
+def _requantizations(k: Tflite) -> dict[Rescale, _Requantized]:
     """`_requantized` of the RESCALEs of a function together, since it takes many small steps on arrays. With float32,
     those of convolutions are left out: they are requantized in float32 as a rule, or else one by one."""
     ops = [op for op in k.source if isinstance(op, Rescale)]
@@ -66,7 +66,7 @@ def _requantizations(k: Kernels) -> dict[Rescale, _Requantized]:
     return _requantized(ops, k)
 
 
-def _requantized(ops: list[Rescale], k: Kernels) -> dict[Rescale, _Requantized]:
+def _requantized(ops: list[Rescale], k: Tflite) -> dict[Rescale, _Requantized]:
     """The scaling of each RESCALE, and the clamp that is part of it.
 
     If it may be a division, also its staircase, and the division that equals it on all its inputs, if there is one.
@@ -94,7 +94,7 @@ def may_divide(s: Scaling[Factor]) -> bool:
     return high - low <= _LEVELS and low <= 0 <= high and s.factor.rises
 
 
-def _search(scalings: list[Scaling[FixedPoint]], k: Kernels) -> list[_Searched]:
+def _search(scalings: list[Scaling[FixedPoint]], k: Tflite) -> list[_Searched]:
     """The staircases and divisions of scalings that have as many levels and the same rounding."""
     factors = [s.factor for s in scalings]
     multiplier, shift = (np.concatenate(v) for v in zip(*[f.numbers[:2] for f in factors], strict=True))
@@ -117,7 +117,7 @@ def _search(scalings: list[Scaling[FixedPoint]], k: Kernels) -> list[_Searched]:
 
 
 def scaling_of(
-    op: Rescale | RescaleFloat, factor: Kind, k: Kernels, accumulator: Bounds | None = None
+    op: Rescale | RescaleFloat, factor: Kind, k: Tflite, accumulator: Bounds | None = None
 ) -> tuple[Scaling[Kind], Clamp | None]:
     """The scaling of an op by its factor, and the clamp that is part of it, if the only reader is a clamp."""
     storage = op.output.type.storage
@@ -128,7 +128,7 @@ def scaling_of(
     return Scaling(factor, zero, op.output_zp, bounds, Range(*ends)), clamp
 
 
-def input_range(op: Rescale | RescaleFloat, k: Kernels) -> tuple[int, int]:
+def input_range(op: Rescale | RescaleFloat, k: Tflite) -> tuple[int, int]:
     """Bounds of the operand less its zero point: those noted on the op (`input_range`), else those that follow."""
     if op.input_range:
         return int(op.input_range[0]), int(op.input_range[1])
@@ -138,18 +138,18 @@ def input_range(op: Rescale | RescaleFloat, k: Kernels) -> tuple[int, int]:
     return max(least, -widest) - zero, min(most, widest - 1) - zero
 
 
-def filled(k: Kernels, x: Value, value: int) -> Value:
+def filled(k: Tflite, x: Value, value: int) -> Value:
     """A tensor of x's shape, whatever that is when the model runs, with one value, as a clamp to one number leaves
     it."""
     return k.add(k.mul(x, 0), value)
 
 
-def _constant(k: Kernels, x: Value, s: Scaling[FixedPoint], _: _Searched | None) -> Value | None:
+def _constant(k: Tflite, x: Value, s: Scaling[FixedPoint], _: _Searched | None) -> Value | None:
     """One result, whatever x is."""
     return filled(k, x, s.result.low) if s.result.low == s.result.high else None
 
 
-def _unscaled(k: Kernels, x: Value, s: Scaling[FixedPoint], _: _Searched | None) -> Value | None:
+def _unscaled(k: Tflite, x: Value, s: Scaling[FixedPoint], _: _Searched | None) -> Value | None:
     """A scale of 1: only other zero points and a clamp."""
     return clamp_to(k, x, s, *s.accumulator.range) if s.is_one else None
 
@@ -157,7 +157,7 @@ def _unscaled(k: Kernels, x: Value, s: Scaling[FixedPoint], _: _Searched | None)
 # --- division
 
 
-def _by_division(k: Kernels, x: Value, s: Scaling[FixedPoint], searched: _Searched | None) -> Value | None:
+def _by_division(k: Tflite, x: Value, s: Scaling[FixedPoint], searched: _Searched | None) -> Value | None:
     """The division form, or None where it has no proof."""
     if x.type.storage != i32 or searched is None:
         return None
@@ -165,7 +165,7 @@ def _by_division(k: Kernels, x: Value, s: Scaling[FixedPoint], searched: _Search
 
 
 def divide(
-    k: Kernels, x: Value, stairs: Staircase, fit: Division | None, least: int, most: int, output_zp: int
+    k: Tflite, x: Value, stairs: Staircase, fit: Division | None, least: int, most: int, output_zp: int
 ) -> Value | None:
     """The staircase, for x (int32) in [least, most], for which `fit` is its division, if it has one: int32, plus
     `output_zp`. None without a proof."""
@@ -188,13 +188,13 @@ def divide(
     return k.add(y, output_zp) if output_zp else y
 
 
-def clamp_to(k: Kernels, x: Value, s: Scaling[Factor], least: int, most: int) -> Value:
+def clamp_to(k: Tflite, x: Value, s: Scaling[Factor], least: int, most: int) -> Value:
     """The result of a factor in [least, most], clamped, zero point included."""
     low, high = (np.asarray(v) for v in s.levels)
     return clamped(k, x, low, high, least, most, s.zero_out)
 
 
-def clamped(k: Kernels, x: Value, low: np.ndarray, high: np.ndarray, least: int, most: int, offset: int = 0) -> Value:
+def clamped(k: Tflite, x: Value, low: np.ndarray, high: np.ndarray, least: int, most: int, offset: int = 0) -> Value:
     """min(max(x, low), high) + offset for x (int32 or int64) in [least, most]; a bound that changes nothing is free.
 
     high - least and high - most are within x's type.
@@ -222,7 +222,7 @@ def clamped(k: Kernels, x: Value, low: np.ndarray, high: np.ndarray, least: int,
 # --- wide
 
 
-def _wide(k: Kernels, x: Value, s: Scaling[FixedPoint], _: _Searched | None) -> Value:
+def _wide(k: Tflite, x: Value, s: Scaling[FixedPoint], _: _Searched | None) -> Value:
     """The int64 form: x M + rounding, clamped where nothing overflows yet, and its high word.
 
     A shift of 32 or 48 is a word of the sum; a smaller one is made up to that by a factor, in the multiplier if there
@@ -259,7 +259,7 @@ def _wide(k: Kernels, x: Value, s: Scaling[FixedPoint], _: _Searched | None) -> 
 
 
 def _clamped_sum(
-    k: Kernels, y: Value, shift: np.ndarray, reach: list[int], lows: int, highs: int, place: int
+    k: Tflite, y: Value, shift: np.ndarray, reach: list[int], lows: int, highs: int, place: int
 ) -> tuple[Value, np.ndarray]:
     """(y + half) clamped to the sums whose quotient by 2^shift is in [lows, highs], less base * 2^shift; and base,
     int64 [C].
@@ -287,7 +287,7 @@ def _clamped_sum(
     return y, np.asarray(least, np.int64)
 
 
-By: TypeAlias = Callable[[Kernels, Value, Scaling[FixedPoint], _Searched | None], Value | None]
+By: TypeAlias = Callable[[Tflite, Value, Scaling[FixedPoint], _Searched | None], Value | None]
 
 FORMS: Final[tuple[By, ...]] = (_constant, _unscaled, _by_division, _wide)
 """The forms of a RESCALE, the best one first: its result, zero point included, or None.
@@ -301,7 +301,7 @@ search on arrays costs far less than one for each. A form before `_by_division` 
 
 
 @lowering(RescaleI64)
-def rescale_i64(op: RescaleI64, k: Kernels) -> Value:
+def rescale_i64(op: RescaleI64, k: Tflite) -> Value:
     """The high word of (x m + 2^((s - 1) mod 64)) 2^(32 - s).
 
     For a shift of more than 32, the upper bits of that word. Factors are taken modulo 2^64, as the product is: of 2^(32
@@ -318,7 +318,7 @@ def rescale_i64(op: RescaleI64, k: Kernels) -> Value:
 
 
 @lowering(RoundingDivideByPot)
-def rounding_divide(op: RoundingDivideByPot, k: Kernels) -> Value:
+def rounding_divide(op: RoundingDivideByPot, k: Tflite) -> Value:
     """(x + 2^(e-1) - [x < 0]) >> e, for int64: times 2^(32-e), of which the upper word is the quotient."""
     x, exponent, shape = k.value(op.input), op.exponent, op.output.type.shape
     negative = k.cast(k.greater(0, x), i64)

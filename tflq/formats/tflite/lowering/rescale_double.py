@@ -18,7 +18,7 @@ from tflq.base.errors import Reason, UnsupportedError
 from tflq.dialects.quant import RescaleF32, RescaleF64, RescaleFloat
 from tflq.dialects.tfl.arithmetic import FloorMod
 from tflq.formats.tflite.lowering.form_ops import KernelOps
-from tflq.formats.tflite.lowering.lowering import Kernels, lowering
+from tflq.formats.tflite.lowering.lowering import Tflite, lowering
 from tflq.formats.tflite.lowering.rescale import clamp_to, clamped, divide, filled, may_divide, scaling_of
 from tflq.formats.tflite.lowering.shifts import right_shift
 from tflq.ir.core import Value
@@ -34,16 +34,16 @@ _THRESHOLDS_A_UNIT: Final = 20
 
 
 @lowering(RescaleF64)
-def rescale_f64(op: RescaleF64, k: Kernels) -> Value:
+def rescale_f64(op: RescaleF64, k: Tflite) -> Value:
     return _rescaled(op, op.factor, k, FORMS_64)
 
 
 @lowering(RescaleF32)
-def rescale_f32(op: RescaleF32, k: Kernels) -> Value:
+def rescale_f32(op: RescaleF32, k: Tflite) -> Value:
     return _rescaled(op, op.factor, k, FORMS_32)
 
 
-def _rescaled(op: RescaleFloat, factor: Factor, k: Kernels, forms: tuple[By, ...]) -> Value:
+def _rescaled(op: RescaleFloat, factor: Factor, k: Tflite, forms: tuple[By, ...]) -> Value:
     """The result of the first form that is proven, with the clamp that follows it, if one does."""
     s, clamp = scaling_of(op, factor, k)
     x = k.value(op.input)
@@ -54,12 +54,12 @@ def _rescaled(op: RescaleFloat, factor: Factor, k: Kernels, forms: tuple[By, ...
     return k.fuse(clamp, y) if clamp else y
 
 
-def _constant(_: RescaleFloat, k: Kernels, x: Value, s: Scaling[Any]) -> Value | None:
+def _constant(_: RescaleFloat, k: Tflite, x: Value, s: Scaling[Any]) -> Value | None:
     """One result, whatever x is."""
     return filled(k, x, s.result.low) if s.result.low == s.result.high else None
 
 
-def _by_division(_: RescaleFloat, k: Kernels, x: Value, s: Scaling[Any]) -> Value | None:
+def _by_division(_: RescaleFloat, k: Tflite, x: Value, s: Scaling[Any]) -> Value | None:
     """The division form, or None where it has no proof."""
     if x.type.storage != i32 or not may_divide(s):
         return None
@@ -73,7 +73,7 @@ _LESS: Final = 1 << (_PLACES - 12)
 """By how much an estimate is lower than halves: more than float32 is off by, for levels of 8 bits."""
 
 
-def _by_steps(op: RescaleFloat, k: Kernels, x: Value, s: Scaling[Float32]) -> Value:
+def _by_steps(op: RescaleFloat, k: Tflite, x: Value, s: Scaling[Float32]) -> Value:
     """n + (x >= T(n + 1)), with T from a table. n is an estimate that is the level or one less: proven at all
     thresholds."""
     factor, (low, high) = s.factor, s.levels
@@ -108,7 +108,7 @@ def _by_steps(op: RescaleFloat, k: Kernels, x: Value, s: Scaling[Float32]) -> Va
     return k.add(y, s.zero_out) if s.zero_out else y
 
 
-def _by_long_product(_: RescaleFloat, k: Kernels, x: Value, s: Scaling[Float64]) -> Value | None:
+def _by_long_product(_: RescaleFloat, k: Tflite, x: Value, s: Scaling[Float64]) -> Value | None:
     """The product in 64 bits, rounded, and clamped: a step of x can pass several levels."""
     from tflq.numerics.requantize.products import LongProduct
 
@@ -121,7 +121,7 @@ def _by_long_product(_: RescaleFloat, k: Kernels, x: Value, s: Scaling[Float64])
     return clamp_to(k, fit.apply(x, KernelOps(k, i64)), s, levels.low - beyond, levels.high + beyond)
 
 
-def _by_wide_product(op: RescaleFloat, k: Kernels, x: Value, s: Scaling[Float64]) -> Value:
+def _by_wide_product(op: RescaleFloat, k: Tflite, x: Value, s: Scaling[Float64]) -> Value:
     """The product of limbs of both, clamped. UnsupportedError where 64 bits do not hold it."""
     from tflq.numerics.requantize.products import WideProduct
 
@@ -141,7 +141,7 @@ def _beyond(scale: np.ndarray) -> int:
     return int(scale.max()) + 1 if scale.max() > 1 else 0
 
 
-def _wide_product(k: Kernels, x: Value, fit: WideProduct, least: int, most: int) -> Value:
+def _wide_product(k: Tflite, x: Value, fit: WideProduct, least: int, most: int) -> Value:
     """The limbs of both, the product's last place found in tables of its integer part; the result in int32."""
     from tflq.numerics.requantize.products import LIMB, PART
 
@@ -170,7 +170,7 @@ def _wide_product(k: Kernels, x: Value, fit: WideProduct, least: int, most: int)
     return k.mul(ops.right_shift(total, fit.shift), k.cast(sign, i32))
 
 
-By: TypeAlias = Callable[[RescaleFloat, Kernels, Value, Scaling[Any]], Value | None]
+By: TypeAlias = Callable[[RescaleFloat, Tflite, Value, Scaling[Any]], Value | None]
 
 FORMS_64: Final[tuple[By, ...]] = (_constant, _by_division, _by_long_product, _by_wide_product)
 """The forms of a rescaling in float64, the best one first: its result, zero point included, or None. The last raises

@@ -39,7 +39,7 @@ from tflq.dialects.tosa import convolution as tosa
 from tflq.dialects.tosa.elementwise import Clamp
 from tflq.dialects.tosa.movement import Rescale, Table
 from tflq.formats.tflite.lowering.form_ops import KernelOps
-from tflq.formats.tflite.lowering.lowering import Kernels, Twin, centred, integers_of, twin_of
+from tflq.formats.tflite.lowering.lowering import Tflite, Twin, centred, integers_of, twin_of
 from tflq.formats.tflite.lowering.rescale import scaling_of
 from tflq.ir.core import Value, constant
 from tflq.ir.types import f32, i32
@@ -59,7 +59,7 @@ MOVABLE: Final[tuple[type[FloatForm], ...]] = (Distance, Split)
 """Forms that hold wherever a runtime puts constants."""
 
 
-def fitted(k: Kernels, climb: Climb, forms: tuple[type[FloatForm], ...] = MOVABLE) -> FloatForm | None:
+def fitted(k: Tflite, climb: Climb, forms: tuple[type[FloatForm], ...] = MOVABLE) -> FloatForm | None:
     """The first form with a proof, from the cache of proofs if there is one."""
     for form in forms:
         fit = form.of_constants(k.remembered(form.constants, *climb[:5]))
@@ -81,18 +81,18 @@ class FloatRescale:
     form: FloatForm
     offset: int
 
-    def emit(self, k: Kernels, x: Value) -> Value:
+    def emit(self, k: Tflite, x: Value) -> Value:
         """The result for accumulators that are prepared, as integers, with a float twin; the ops count as selected."""
         twin = Twin(self.form.apply(x, KernelOps(k)), self.offset)
         result = k.fuse(self.op, integers_of(k, twin, self.op.output.type.storage))
         return self._clamped(k, result, twin)
 
-    def of_whole(self, k: Kernels, x: Value) -> Value:
+    def of_whole(self, k: Tflite, x: Value) -> Value:
         """The result for accumulators as they are, where only the RESCALE is being selected."""
         twin = Twin(self.form.apply_to_whole(x, KernelOps(k)), self.offset)
         return self._clamped(k, integers_of(k, twin, self.op.output.type.storage), twin)
 
-    def _clamped(self, k: Kernels, result: Value, twin: Twin) -> Value:
+    def _clamped(self, k: Tflite, result: Value, twin: Twin) -> Value:
         if self.clamp is not None:
             result = k.fuse(self.clamp, result)
         k.twins[result] = twin
@@ -100,7 +100,7 @@ class FloatRescale:
 
 
 def float_rescales(
-    op: Rescale | RescaleFloat, k: Kernels, accumulator: Bounds, *, convolution: bool
+    op: Rescale | RescaleFloat, k: Tflite, accumulator: Bounds, *, convolution: bool
 ) -> Iterator[FloatRescale]:
     """A RESCALE of accumulators within bounds in float32, in the forms that are proven, the best one first.
     convolution: whether one prepares the accumulators."""
@@ -114,7 +114,7 @@ def float_rescales(
         yield FloatRescale(op, clamp, form, form.offset(s.levels.low) + s.zero_out)
 
 
-def _forms(k: Kernels, s: Scaling[Factor], *, convolution: bool) -> Iterator[FloatForm]:
+def _forms(k: Tflite, s: Scaling[Factor], *, convolution: bool) -> Iterator[FloatForm]:
     """A factor in float32 has the kernel's own operations, which need no search. A line with fewer operations comes
     before them, and other lines after them."""
     kernel: FloatForm | None
@@ -130,7 +130,7 @@ def _forms(k: Kernels, s: Scaling[Factor], *, convolution: bool) -> Iterator[Flo
         yield from _proven(k, s, lines[shorter:])
 
 
-def _proven(k: Kernels, s: Scaling[Factor], forms: tuple[type[FloatForm], ...]) -> Iterator[FloatForm]:
+def _proven(k: Tflite, s: Scaling[Factor], forms: tuple[type[FloatForm], ...]) -> Iterator[FloatForm]:
     """The first of some forms with a proof, if there is one."""
     fits = (fitted(k, climb, forms) for climb in (climbs_of(s) if forms else ()))
     yield from itertools.islice((fit for fit in fits if fit is not None), 1)
@@ -139,7 +139,7 @@ def _proven(k: Kernels, s: Scaling[Factor], forms: tuple[type[FloatForm], ...]) 
 # Tables.
 
 
-def float_table_2d(op: Table2D, k: Kernels) -> Value | None:
+def float_table_2d(op: Table2D, k: Tflite) -> Value | None:
     """The integers of a sum or a product in float32, with their twin; None where no operand has a twin, or without a
     proof."""
     x, y = k.value(op.input1), k.value(op.input2)
@@ -156,7 +156,7 @@ def float_table_2d(op: Table2D, k: Kernels) -> Value | None:
     return None if total is None else integers_of(k, Twin(total, least), op.result.type.storage)
 
 
-def _sum(k: Kernels, x: Value, y: Value, table: np.ndarray) -> Value | None:
+def _sum(k: Tflite, x: Value, y: Value, table: np.ndarray) -> Value | None:
     twins = [twin_of(k, v) or Twin(k.cast(v, f32), 0) for v in (x, y)]
     first, second = (_numbers(v, twin) for v, twin in zip((x, y), twins, strict=True))
     fit = k.searched(1, fit_float_plane, table, first, second, k.sums)
@@ -166,7 +166,7 @@ def _sum(k: Kernels, x: Value, y: Value, table: np.ndarray) -> Value | None:
     return fit.apply(total, KernelOps(k))
 
 
-def _product(k: Kernels, x: Value, y: Value, fit: FloatProduct | None) -> Value | None:
+def _product(k: Tflite, x: Value, y: Value, fit: FloatProduct | None) -> Value | None:
     if fit is None:
         return None
     a, b = (centred(k, v, v.type.storage.minimum + place) for v, place in ((x, fit.a), (y, fit.b)))
@@ -174,11 +174,11 @@ def _product(k: Kernels, x: Value, y: Value, fit: FloatProduct | None) -> Value 
     return k.add(result, fit.offset) if fit.offset else result
 
 
-def _times(k: Kernels, x: Value, factor: np.float32) -> Value:
+def _times(k: Tflite, x: Value, factor: np.float32) -> Value:
     return constant(x.array * factor) if x.is_constant else k.mul(x, factor)
 
 
-def float_table(op: Table, k: Kernels) -> Value:
+def float_table(op: Table, k: Tflite) -> Value:
     """The integers of a table of the twin, with their own twin."""
     x, entries = k.value(op.input), op.table.array.astype(np.int64)
     twin = k.twins[x]
@@ -190,7 +190,7 @@ def float_table(op: Table, k: Kernels) -> Value:
     return integers_of(k, result, op.result.type.storage)
 
 
-def _line(k: Kernels, twin: Twin, numbers: np.ndarray, entries: np.ndarray) -> Twin | None:
+def _line(k: Tflite, twin: Twin, numbers: np.ndarray, entries: np.ndarray) -> Twin | None:
     """A table that climbs as one line does, for the numbers of a twin; None if it does not, or without a proof."""
     climb = table_climb(entries, numbers)
     fit = None if climb is None else (ClampedToSix if k.sums == "separate" else Distance).fit(climb)
@@ -202,7 +202,7 @@ def _numbers(x: Value, twin: Twin) -> np.ndarray:
     return x.type.storage.minimum - twin.offset + np.arange(256)
 
 
-def _read_less(op: Table, k: Kernels) -> int:
+def _read_less(op: Table, k: Tflite) -> int:
     """The zero point that a convolution takes off the result, if one reads it."""
     readers = (r for r in k.readers(op.result) if isinstance(r, (tosa.Conv2D, tosa.DepthwiseConv2D)))
     return next((r.input_zp for r in readers), 0)

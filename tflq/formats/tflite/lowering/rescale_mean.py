@@ -18,7 +18,7 @@ import numpy as np
 from tflq.dialects.quant import RescaleMean
 from tflq.dialects.tfl.pooling import Sum
 from tflq.dialects.tfl.shape import Shape
-from tflq.formats.tflite.lowering.lowering import Kernels, lowering
+from tflq.formats.tflite.lowering.lowering import Tflite, lowering
 from tflq.formats.tflite.lowering.rescale import clamped
 from tflq.formats.tflite.lowering.shifts import high_part, restore
 from tflq.ir.core import Value
@@ -29,7 +29,7 @@ _BYTES = (24, 16, 8, 0)
 
 
 @lowering(RescaleMean)
-def rescale_mean(op: RescaleMean, k: Kernels) -> Value:
+def rescale_mean(op: RescaleMean, k: Tflite) -> Value:
     """saturate(sums * M / 2^31 / 2^e + output_zp)."""
     to = op.output.type.storage
     x, values = k.value(op.sums), k.value(op.values)
@@ -51,7 +51,7 @@ def rescale_mean(op: RescaleMean, k: Kernels) -> Value:
     return k.cast(clamped(k, y, low, high, -1 << 30, 1 << 30, op.output_zp), to)
 
 
-def _count(k: Kernels, values: Value, axes: tuple[int, ...]) -> Value:
+def _count(k: Tflite, values: Value, axes: tuple[int, ...]) -> Value:
     """The number of elements along the axes. The first dim counts as one that may change."""
     dims = values.type.dims
     shape = k.emit(Shape, [values], TensorType((len(dims),), i32), out_type="INT32")
@@ -66,14 +66,14 @@ def _count(k: Kernels, values: Value, axes: tuple[int, ...]) -> Value:
     return count if rest == 1 else k.mul(count, np.asarray(rest))
 
 
-def _logarithm(k: Kernels, count: Value, entries: int) -> Value:
+def _logarithm(k: Tflite, count: Value, entries: int) -> Value:
     """floor(log2(count)), at most entries - 1."""
     if entries == 1:
         return k.constant(0)
     return _reached(k, k.cast(count, i64), k.constant(np.left_shift(np.int64(1), np.arange(1, entries)), i64))
 
 
-def _quotient(k: Kernels, dividend: Value, divisor: Value) -> Value:
+def _quotient(k: Tflite, dividend: Value, divisor: Value) -> Value:
     """floor(dividend / divisor), of at most 31 bits: int64."""
     divisor, quotient = k.cast(divisor, i64), None
     for place in _BYTES:
@@ -86,10 +86,10 @@ def _quotient(k: Kernels, dividend: Value, divisor: Value) -> Value:
     return quotient
 
 
-def _reached(k: Kernels, x: Value, steps: Value) -> Value:
+def _reached(k: Tflite, x: Value, steps: Value) -> Value:
     """Number of the steps, in a row, that x reaches."""
     return k.reduce(Sum, k.cast(k.greater_equal(x, steps), i32), [0], keep_dims=False)
 
 
-def _entry(k: Kernels, table: np.ndarray, index: Value) -> Value:
+def _entry(k: Tflite, table: np.ndarray, index: Value) -> Value:
     return k.gather(k.constant(table, i64), index)

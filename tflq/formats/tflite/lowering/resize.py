@@ -30,7 +30,7 @@ from tflq.dialects.tfl.arithmetic import Floor
 from tflq.dialects.tfl.pooling import ResizeBilinear, ResizeNearestNeighbor
 from tflq.dialects.tosa.movement import Rescale, Resize
 from tflq.dialects.traits import Tabulable
-from tflq.formats.tflite.lowering.lowering import Kernels, Twin, integers_of, lowering, moved
+from tflq.formats.tflite.lowering.lowering import Tflite, Twin, integers_of, lowering, moved
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, TensorType, f32, i32
 from tflq.numerics.float_basics import multiply_add
@@ -38,7 +38,7 @@ from tflq.numerics.resize import Sampling, float_kernel, float_nearest_index, is
 
 
 @lowering(Resize)
-def resize(op: Resize, k: Kernels) -> Value:
+def resize(op: Resize, k: Tflite) -> Value:
     x, source, result = k.value(op.input), op.input.type, op.output.type
     if source.shape is None or result.shape is None or None in source.shape[1:3] or None in result.shape[1:3]:
         remedy = "state the sizes of the model's inputs (--batch, --shape)"
@@ -73,7 +73,7 @@ def resized_dims(op: Resize) -> list[Dim]:
     return [Dim(axis, sizes[axis] or 0, results[axis] or 0, s) for axis, s in steps]
 
 
-def _nearest(k: Kernels, x: Value, dims: list[Dim], type: TensorType) -> Value:
+def _nearest(k: Tflite, x: Value, dims: list[Dim], type: TensorType) -> Value:
     indices = [nearest_index(d.steps, d.size, d.out) for d in dims]
     for flags in product((False, True), repeat=2):
         if all(
@@ -87,7 +87,7 @@ def _nearest(k: Kernels, x: Value, dims: list[Dim], type: TensorType) -> Value:
     return x
 
 
-def interpolated(k: Kernels, x: Value, dim: Dim, to: ScalarType | None = None) -> Value:
+def interpolated(k: Tflite, x: Value, dim: Dim, to: ScalarType | None = None) -> Value:
     """x[lower] * (n - f) + x[upper] * f along a dim, computed in x's type, or in `to`."""
     axis, steps, storage = dim.axis, dim.steps, to or x.type.storage
     lower, upper, fraction = taps(steps, dim.size, dim.out)
@@ -99,7 +99,7 @@ def interpolated(k: Kernels, x: Value, dim: Dim, to: ScalarType | None = None) -
     return k.add(k.mul(first, steps.n - weight), k.mul(second, weight))
 
 
-def _mixed(k: Kernels, x: Value, dim: Dim) -> Value:
+def _mixed(k: Tflite, x: Value, dim: Dim) -> Value:
     """x[lower] * (1 - f / n) + x[upper] * f / n along a dim of floats."""
     lower, upper, fraction = taps(dim.steps, dim.size, dim.out)
     first = _gathered(k, x, lower, dim.axis)
@@ -110,7 +110,7 @@ def _mixed(k: Kernels, x: Value, dim: Dim) -> Value:
     return k.add(k.mul(first, 1 - weight), k.mul(second, weight))
 
 
-def _gathered(k: Kernels, x: Value, index: np.ndarray, axis: int) -> Value:
+def _gathered(k: Tflite, x: Value, index: np.ndarray, axis: int) -> Value:
     """Elements of an axis by index; x itself if that is all of them in order."""
     if index.size == x.type.dims[axis] and (index == np.arange(index.size)).all():
         return x
@@ -132,7 +132,7 @@ class _Line(NamedTuple):
     offset: int
 
 
-def float_resize(op: Resize, k: Kernels) -> Value | None:
+def float_resize(op: Resize, k: Tflite) -> Value | None:
     """The 8-bit integers that are computed from the sums, with their twin.
 
     None where positions are not exact, where others read the sums, or without a proof.
@@ -157,7 +157,7 @@ def float_resize(op: Resize, k: Kernels) -> Value | None:
     return k.fuse(rounding[-1], integers_of(k, Twin(level, line.offset), last.type.storage))
 
 
-def _rounding(op: Resize, k: Kernels) -> list[Op] | None:
+def _rounding(op: Resize, k: Tflite) -> list[Op] | None:
     """The ops that make 8 bits of the sums, in order; None if others read what is between."""
     ops, values = list[Op](), [op.output]
     while values[-1].type.storage.bits > 8:

@@ -24,7 +24,7 @@ from tflq.dialects.builder import Operand
 from tflq.dialects.quant import RescaleF32, RescaleF64, RescaleI64
 from tflq.dialects.tosa.convolution import Convolution, MatMul
 from tflq.dialects.tosa.movement import Rescale
-from tflq.formats.tflite.lowering.lowering import BROADCAST_DIMS, KernelBuilder, Kernels
+from tflq.formats.tflite.lowering.lowering import BROADCAST_DIMS, KernelBuilder, Tflite
 from tflq.ir.core import Op, Value, constant
 from tflq.ir.types import ScalarType, Shape, i8, i16, i32, i64, ui8
 
@@ -125,7 +125,7 @@ class Digits:
         self.offset: Final = offset
 
 
-def digits(k: Kernels, x: Value) -> Digits:
+def digits(k: Tflite, x: Value) -> Digits:
     """The digits of an int8, uint8 or int16 tensor; of a constant, constants."""
     if x.type.storage == i8:
         return Digits((Digit(1, x),), 0)
@@ -141,7 +141,7 @@ def digits(k: Kernels, x: Value) -> Digits:
     return Digits((Digit(256, high), Digit(1, low)), 128)
 
 
-def _moved(k: Kernels, x: Value, by: int) -> Value:
+def _moved(k: Tflite, x: Value, by: int) -> Value:
     """x + by as int8, wrapping; ADD and CAST take a tenth of BITWISE_XOR's time."""
     return k.cast(k.add(x, by), i8)
 
@@ -164,7 +164,7 @@ def fills(dtype: np.dtype, stored: int) -> list[int]:
 class WeightedSum:
     """The sum of coefficient * tensor, of int32 tensors, in `element`; a coefficient of 1 costs nothing."""
 
-    def __init__(self, k: Kernels, element: ScalarType) -> None:
+    def __init__(self, k: Tflite, element: ScalarType) -> None:
         self._k = k
         self._total: Value | None = None
         self.element = element
@@ -184,7 +184,7 @@ class WeightedSum:
         return self._total if more.is_constant and not more.array.any() else self._k.add(self._total, more)
 
 
-def fits_int32(k: Kernels, op: Convolution | MatMul) -> bool:
+def fits_int32(k: Tflite, op: Convolution | MatMul) -> bool:
     """Whether the one reader of an accumulator says that it stays within int32."""
     user = k.only_user(op.output, Op)
     if not isinstance(user, (Rescale, RescaleF64, RescaleF32, RescaleI64)) or user.input_range is None:

@@ -18,7 +18,7 @@ import numpy as np
 
 from tflq.base import sized
 from tflq.dialects.declare import trait_of
-from tflq.dialects.forms import Form
+from tflq.dialects.forms import ModuleForm
 from tflq.dialects.tfl.indexing import Gather
 from tflq.dialects.tfl.state import state_version
 from tflq.dialects.tosa.convolution import Conv2D, DepthwiseConv2D
@@ -71,7 +71,7 @@ class SplitRows(Pass):
     `whole`: only what is resized in integers, since the rest has kernels of floats, which take images as they are."""
 
     name: ClassVar[str] = "split-rows"
-    takes: ClassVar[Form] = "integer"
+    takes: ClassVar[ModuleForm] = "integer"
 
     def __init__(self, share: float = 2.0, least: int = 1 << 15, whole: bool = False) -> None:
         self.share: Final = share

@@ -17,12 +17,12 @@ from typing import ClassVar, Final
 import numpy as np
 
 from tflq.dialects.effects import is_variable
-from tflq.dialects.forms import Form
+from tflq.dialects.forms import ModuleForm
 from tflq.dialects.quant import Table2D, Table16Bit
 from tflq.dialects.tfl.indexing import Gather
 from tflq.dialects.tosa.elementwise import Add
 from tflq.dialects.tosa.movement import Cast, Table
-from tflq.formats.tflite.lowering.lowering import Kernels, lowering
+from tflq.formats.tflite.lowering.lowering import Tflite, lowering
 from tflq.formats.tflite.lowering.shifts import right_shift
 from tflq.ir.core import Buffer, Module, Value, constant
 from tflq.ir.types import i8, i16, i32, ui8
@@ -30,7 +30,7 @@ from tflq.transforms.pass_manager import Pass, PassResult
 
 
 @lowering(Table)
-def table(op: Table, k: Kernels) -> Value:
+def table(op: Table, k: Tflite) -> Value:
     x, entries = k.value(op.input), op.table.array
     if x in k.twins and entries.dtype.itemsize == 1:
         from tflq.formats.tflite.lowering.rescale_float import float_table
@@ -45,14 +45,14 @@ def table(op: Table, k: Kernels) -> Value:
     return k.gather(constant(np.roll(entries, entries.size // 2) if signed else entries), _index(k, x))
 
 
-def _index(k: Kernels, x: Value) -> Value:
+def _index(k: Tflite, x: Value) -> Value:
     """An 8-bit x as an index in int32: its bits read as uint8."""
     if x.is_constant:
         return k.constant(x.array.view(np.uint8))
     return k.cast(k.bitcast(x, ui8) if x.type.storage is i8 else x, i32)
 
 
-def _before_narrowing(x: Value, k: Kernels) -> Value | None:
+def _before_narrowing(x: Value, k: Tflite) -> Value | None:
     """The index in int32 of an 8-bit x that is made of int32 numbers in its range; None if it is made of others."""
     cast, storage = x.producer, x.type.storage
     if not isinstance(cast, Cast) or cast.input.type.storage != i32 or not k.is_inner(x):
@@ -66,7 +66,7 @@ def _before_narrowing(x: Value, k: Kernels) -> Value | None:
     return k.add(k.value(cast.input), offset)
 
 
-def _interpolated(k: Kernels, x: Value, entries: np.ndarray) -> Value:
+def _interpolated(k: Tflite, x: Value, entries: np.ndarray) -> Value:
     wide = k.cast(x, i32)
     above = right_shift(k, wide, k.constant(7))
     low = k.sub(wide, k.mul(above, 128))
@@ -77,7 +77,7 @@ def _interpolated(k: Kernels, x: Value, entries: np.ndarray) -> Value:
 
 
 @lowering(Table2D)
-def table_2d(op: Table2D, k: Kernels) -> Value:
+def table_2d(op: Table2D, k: Tflite) -> Value:
     if k.mac == "float32":
         from tflq.formats.tflite.lowering.rescale_float import float_table_2d
 
@@ -94,7 +94,7 @@ def table_2d(op: Table2D, k: Kernels) -> Value:
 
 
 @lowering(Table16Bit)
-def table_16bit(op: Table16Bit, k: Kernels) -> Value:
+def table_16bit(op: Table16Bit, k: Tflite) -> Value:
     index = k.add(k.cast(k.value(op.input), i32), 1 << 15)
     return k.gather(op.table, index)
 
@@ -110,7 +110,7 @@ class ShareTables(Pass):
     """Equal tables that GATHER looks up share their bytes, in whichever function."""
 
     name: ClassVar[str] = "share-tables"
-    takes: ClassVar[Form] = "kernels"
+    takes: ClassVar[ModuleForm] = "kernels"
     runs_on: ClassVar[tuple[type, ...]] = (Gather,)
 
     def run(self, module: Module) -> PassResult:

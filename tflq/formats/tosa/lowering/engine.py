@@ -13,7 +13,7 @@ from typing import ClassVar, Final
 from tflq.analysis.known import Accesses
 from tflq.base.errors import Reason, Refused, UnsupportedError
 from tflq.dialects.effects import is_handle
-from tflq.dialects.forms import Form
+from tflq.dialects.forms import ModuleForm
 from tflq.dialects.tosa.movement import Variable
 from tflq.formats.lowering import FunctionWalk, distinct_result, entries, lowered_module, refuse
 from tflq.formats.tosa.lowering.context import LACKING, NO_STATE, ONE, NarrowTosa, Scope, Tosa, lowered, narrow
@@ -28,8 +28,8 @@ class LowerToTosa(Pass):
 
     name: ClassVar[str] = "lower-to-tosa"
     title: ClassVar[str] = "lowering to TOSA"
-    takes: ClassVar[Form] = "integer"
-    makes: ClassVar[Form] = "tosa"
+    takes: ClassVar[ModuleForm] = "integer"
+    makes: ClassVar[ModuleForm] = "tosa"
 
     def __init__(self, target: Target | None = None) -> None:
         self.target: Final[Target] = Target() if target is None else target

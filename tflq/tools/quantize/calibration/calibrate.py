@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from tflq.analysis.statistics import (
-    Form,
+    FileFormat,
     Joining,
     PointStatistics,
     Statistics,
@@ -85,7 +85,7 @@ def calibrate(
     scale: Level | None = None,
     workers: int = 1,
     resume: bool = False,
-    format: Form = "tflq",
+    format: FileFormat = "tflq",
     range: str = "minmax",
     force: bool = False,
     observer: Observer | None = None,
