@@ -98,9 +98,10 @@ def quantize(
             outputs is measured on them, unless they are an iterator; for schemes of weights they are for that alone.
         mean: For images: subtracted from each pixel (0 to 255), a number or one for each channel.
         scale: For images: multiplies the difference, a number or one for each channel.
-        range: Which range follows from statistics: "minmax", "ema", "percentile:99.9" or "mse". "auto": the one that is
-            nearest on the last quarter of `calibration`, and biases are corrected where that is nearer; "minmax"
-            alone with `statistics`, a `recipe`, `min_snr`, an iterator, or less than 8 samples.
+        range: Which range follows from statistics: "minmax", "margin", "ema", "percentile:99.9" or "mse". "auto": the
+            one that is nearest on the last quarter of `calibration`; channels are equalized and biases corrected where
+            that is nearer. It is "minmax" alone with `statistics`, a `recipe`, `min_snr`, an iterator, or less than 8
+            samples.
         io: What inputs and outputs are: floats, with casts behind and before them, or stored integers.
         target: A target's file, whose kernels decide what is quantized; by default those of the scheme.
         keep_float: Patterns of tensors' names (`*`, `?`, `re:`): an operator that makes one of them stays float. Rules
@@ -169,7 +170,7 @@ def quantize(
         elif metric is not None:
             raise OptionError(Reason("a metric needs the number that it is to reach", remedy="give min_snr"))
         elif span is not None and scheme in STATIC:
-            network, more = chosen_network(work, rules, span, biases=not reconstructs(rules, default))
+            network, more = chosen_network(work, rules, span)
             trials += more
         else:
             network = work.build(rules, lambda bins: _statistics(source, listed, calibration, images, bins), moments)
