@@ -63,7 +63,7 @@ def test_biases_are_corrected_where_that_is_nearer(tmp_path: Path) -> None:
     model, out = written(tmp_path, module), tmp_path / "out.tflite"
     data = np.random.default_rng(0).uniform(0.9, 1, size=(60, SIZE)).astype(np.float32)
     result = tflq.quantize(model, out, calibration=list(data))
-    assert [trial.name for trial in result.trials if trial.chosen][-1] == "bias correction"
+    assert "bias correction" in {trial.name for trial in result.trials if trial.chosen}
     ratio = signal_to_noise(model, out, list(data))
     tflq.quantize(model, out, calibration=list(data), range="minmax", force=True)
     assert ratio > signal_to_noise(model, out, list(data)) + 3

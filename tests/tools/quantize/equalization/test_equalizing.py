@@ -25,6 +25,10 @@ WINDOWS = {"padding": "SAME", "stride_w": 1, "stride_h": 1}
 APART = np.exp(np.linspace(-5, 5, CHANNELS)).astype(np.float32)
 
 
+def whole(numbers: list[Any]) -> np.ndarray:
+    return np.array(numbers, np.int32)
+
+
 class Built:
     """A function that grows operator by operator, on images [1, 4, 4, channels]."""
 
@@ -37,7 +41,9 @@ class Built:
         return self.rng.normal(size=shape).astype(np.float32)
 
     def op(self, name: str, *operands: Any, **attributes: Any) -> Value:
-        values = [each if isinstance(each, Value) else constant(np.asarray(each), name="c") for each in operands]
+        values: list[Value | None] = [
+            each if isinstance(each, Value) else constant(np.asarray(each), name="c") for each in operands
+        ]
         result = Value(TensorType((), f32), f"{name}_{len(self.ops)}")
         op = Op(f"tfl.{name}", values, [result], attributes)
         (shape,) = op.infer_shapes() if isinstance(op.infer_shapes(), list) else [op.infer_shapes()]  # type: ignore[attr-defined]
@@ -92,11 +98,11 @@ def test_factors_go_through_what_is_homogeneous(tmp_path: Path) -> None:
     c = built.op("add", built.op("add", a, b), built.drawn(CHANNELS) * APART)
     d = built.op("prelu", built.op("mul", c, built.drawn(CHANNELS)), built.drawn(1, 1, CHANNELS))
     pool = {**WINDOWS, "filter_width": 2, "filter_height": 2}
-    e = built.op("max_pool_2d", built.op("pad", d, np.int32([[0, 0], [1, 0], [0, 1], [0, 0]])), **pool)
+    e = built.op("max_pool_2d", built.op("pad", d, whole([[0, 0], [1, 0], [0, 1], [0, 0]])), **pool)
     f = built.op("average_pool_2d", e, **pool)
     weights = built.drawn(1, 2, 2, 2 * CHANNELS) * np.repeat(1 / APART, 2)
     g = built.op("depthwise_conv_2d", f, weights, built.drawn(2 * CHANNELS), depth_multiplier=2, **WINDOWS)
-    h = built.op("mean", built.op("neg", g), np.int32([1, 2]))
+    h = built.op("mean", built.op("neg", g), whole([1, 2]))
     y = built.op("fully_connected", h, built.drawn(3, 2 * CHANNELS), built.drawn(3))
     data = images(5)
     path, tensors = equal(tmp_path, built.module(y), data)
@@ -109,7 +115,7 @@ def test_factors_go_through_what_is_homogeneous(tmp_path: Path) -> None:
 def test_channels_follow_each_other_where_dims_are_joined(tmp_path: Path) -> None:
     built = Built()
     a = built.op("relu", built.conv(built.x, CHANNELS, APART))
-    flat = built.op("reshape", a, np.int32([1, 16 * CHANNELS]), new_shape=(1, 16 * CHANNELS))
+    flat = built.op("reshape", a, whole([1, 16 * CHANNELS]), new_shape=(1, 16 * CHANNELS))
     y = built.op("fully_connected", flat, built.drawn(3, 16 * CHANNELS), built.drawn(3))
     _, tensors = equal(tmp_path, built.module(y), images(3))
     assert flat.name in tensors
@@ -119,7 +125,7 @@ def test_channels_follow_each_other_where_dims_are_joined(tmp_path: Path) -> Non
 def test_scale_and_offset_of_a_normalization(tmp_path: Path) -> None:
     """One constant multiplies, one is added, and products behind take the factors up."""
     built = Built(CHANNELS)
-    mean = built.op("mean", built.x, np.int32([3]), keep_dims=True)
+    mean = built.op("mean", built.x, whole([3]), keep_dims=True)
     scaled = built.op("mul", built.op("sub", built.x, mean), built.drawn(CHANNELS) * APART)
     added = built.op("sub", built.drawn(CHANNELS) * APART, scaled)
     path, tensors = equal(tmp_path, built.module(built.conv(added, 3)), images(3, CHANNELS))
@@ -137,7 +143,7 @@ def curved(built: Built, a: Value) -> Value:
 
 
 def mixed(built: Built, a: Value) -> Value:
-    return built.op("add", a, built.op("mean", a, np.int32([3]), keep_dims=True))
+    return built.op("add", a, built.op("mean", a, whole([3]), keep_dims=True))
 
 
 def squared(built: Built, a: Value) -> Value:
@@ -149,7 +155,7 @@ def returned(built: Built, a: Value) -> Value:
 
 
 def padded(built: Built, a: Value) -> Value:
-    return built.op("pad", a, np.int32([[0, 0], [0, 0], [0, 0], [0, 1]]))
+    return built.op("pad", a, whole([[0, 0], [0, 0], [0, 0], [0, 1]]))
 
 
 @pytest.mark.parametrize("between", [bounded, curved, mixed, squared, returned, padded])
