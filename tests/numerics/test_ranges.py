@@ -28,9 +28,9 @@ from tflq.numerics.ranges import (
     nudged,
     percentile,
     range_before_softmax,
+    reached,
     simulated,
     stored_weights,
-    with_margin,
 )
 
 FLOATS = st.lists(st.floats(width=32), min_size=1, max_size=60)
@@ -81,11 +81,10 @@ def quantized_error(values: np.ndarray, low: float, high: float, levels: int = 2
 
 def test_a_margin_is_where_ends_differ() -> None:
     """An end that several samples have is a bound, and none crosses 0."""
-    low, high = with_margin([-1.0, -3.0], [4.0, 6.0])
-    assert (low, high) == (-2 - 4, 5 + 4)
-    assert with_margin([0.0, 0.0], [6.0, 6.0]) == (0.0, 6.0)
-    assert with_margin([0.5, 1.5], [2.0, 2.0]) == (0.0, 2.0)
-    assert with_margin([-3.0], [-1.0]) == (-3.0, -1.0)
+    assert reached([4.0, 6.0]) == 5 + 4
+    assert reached([6.0, 5.0, 6.0]) == 6
+    assert reached([-0.5, -1.5]) == 0
+    assert reached([-3.0]) == -3
 
 
 def test_what_is_below_the_range_before_softmax_counts_for_nothing() -> None:

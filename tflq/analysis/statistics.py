@@ -41,7 +41,7 @@ from tflq.base.documents import Check, DocumentError, checked, exactly, read_jso
 from tflq.base.errors import OptionError, Reason, check_choice, choices
 from tflq.base.files import FilePath, replace_file
 from tflq.ir.core import Function, Value
-from tflq.numerics.ranges import FINITE, METHODS, least_squared_error, moving_average, percentile, with_margin
+from tflq.numerics.ranges import FINITE, METHODS, least_squared_error, moving_average, percentile
 
 FORMAT: Final = "tflq.statistics"
 VERSION: Final = 2
@@ -346,7 +346,7 @@ class Method(NamedTuple):
 
     @classmethod
     def of(cls, text: str) -> Method:
-        """A method as it is written: minmax, margin, ema, percentile:99.9 or mse. OptionError for anything else."""
+        """A method as it is written: minmax, ema, percentile:99.9 or mse. OptionError for anything else."""
         name, colon, number = text.partition(":")
         if name not in METHODS or (colon and name != "percentile"):
             known = [method if method != "percentile" else "percentile:99.9" for method in METHODS]
@@ -369,12 +369,12 @@ def observed_range(point: PointStatistics, method: Method, key: str, levels: int
     low, high = point.minimum, point.maximum
     if low is None or high is None:
         return None
-    if method.name in ("ema", "margin"):
+    if method.name == "ema":
         lows = [value for value in point.sample_minima if value is not None]
         highs = [value for value in point.sample_maxima if value is not None]
         if not lows:
             raise _lacks(key, method, "each sample's least and largest", "calibrate anew")
-        return moving_average(lows, highs) if method.name == "ema" else with_margin(lows, highs)
+        return moving_average(lows, highs)
     if method.needs_bins and not point.bins:
         raise _lacks(key, method, "a histogram", "calibrate with --histogram")
     if method.name == "percentile":

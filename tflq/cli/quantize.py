@@ -93,7 +93,7 @@ class _Quantize(SectionedCommand):
     metavar="METHOD",
     default="auto",
     show_default=True,
-    help="minmax, margin, ema, percentile:99.9, mse; or auto: the best on the last quarter of --calibration, "
+    help="minmax, ema, percentile:99.9, mse; or auto: the best on the last quarter of --calibration, "
     "and channels are equalized and biases corrected where that is better there.",
 )
 @image_options
@@ -166,7 +166,7 @@ _RANGE = click.option(
     default="minmax",
     show_default=True,
     help="With --format ai-edge-quantizer, which keeps one range per tensor: how it is computed: minmax, "
-    "margin, ema, percentile:99.9 or mse.",
+    "ema, percentile:99.9 or mse.",
 )
 
 

@@ -37,12 +37,12 @@ def equalizing_factors(ranges: Sequence[np.ndarray], products: Sequence[tuple[np
     what it reads, and the largest magnitude of the weights of each channel, over the range of the channel for those
     that have a scale for each.
     """
-    own = np.maximum.reduce([relative(each) for each in ranges])
+    reach = np.maximum.reduce([relative(each) for each in ranges])
     shares = [relative(read * weights) for read, weights in products]
-    share = np.maximum.reduce(shares) if shares else np.ones(own.shape)
-    alive = (own > 0) & (share > 0)
-    factors = np.ones(own.shape)
-    factors[alive] = np.sqrt(share[alive]) / own[alive]
+    share = np.maximum.reduce(shares) if shares else np.ones(reach.shape)
+    alive = (reach > 0) & (share > 0)
+    factors = np.ones(reach.shape)
+    factors[alive] = np.sqrt(share[alive]) / reach[alive]
     for _, weights in products:
         if alive.any() and (largest := (weights[alive] / factors[alive]).max()) > 0:
             factors = np.where(alive, factors, np.maximum(factors, weights / largest))

@@ -60,22 +60,19 @@ def edges(bins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.where(bins < 0, -far, near), np.where(bins < 0, -near, far)
 
 
-# The range that values are quantized over, of what samples showed of them: five methods.
+# The range that values are quantized over, of what samples showed of them: four methods.
 #
 #     minmax        [min of all samples, max of all samples]
-#     margin        minmax, or the mean of the samples' minima less 4 of their standard deviations if that is lower, but
-#                   not below 0 if none was, nor where several samples have the same minimum; likewise high
 #     ema           low = 0.95 low + 0.05 (low of the sample), in the order of the samples, from the first; high too
 #     percentile:P  [quantile 1 - P/100, quantile P/100] of the elements, by the histogram, linear within a bin
 #     mse           of 100 fractions of [min, max], 0.01 to 1, the one with the least squared error of quantization
 #
 # Sources: min and max and their moving average as in ai-edge-quantizer (`algorithms/utils/common_utils`, smoothing
 # 0.95); percentile and mean squared error as in TensorFlow's calibration (`calibration_algorithm.py`, histogram
-# methods), on bins that do not depend on the data; the margin is this project's: of n samples like those before, about
-# one in n + 1 goes beyond all of these.
+# methods), on bins that do not depend on the data.
 
 
-METHODS: Final = ("minmax", "margin", "ema", "percentile", "mse")
+METHODS: Final = ("minmax", "ema", "percentile", "mse")
 SMOOTHING: Final = 0.95
 DEVIATIONS: Final = 4
 """Of what samples reach to, by so many standard deviations from their mean others may reach further."""
@@ -84,28 +81,25 @@ _PARTS: Final = 4
 """Places in a bin at which the error is measured."""
 
 
-def with_margin(lows: Sequence[float], highs: Sequence[float]) -> tuple[float, float]:
-    """The range that samples not seen may reach, from each sample's least and largest. lows, highs: at least one each.
-    An end does not cross 0."""
-    return -_reached([-low for low in lows]), _reached(list(highs))
-
-
 def range_before_softmax(
     lows: Sequence[float], highs: Sequence[float], classes: int, levels: int, beta: float = 1.0
 ) -> tuple[float, float]:
     """The range that counts for e^(beta·x) / Σ e^(beta·x) over classes, from each sample's least and largest.
 
-    It goes up as `with_margin`, and down to where all classes together, below the largest of any sample, are less than
+    It goes up to what is `reached`, and down to where all classes together, below the largest of any sample, are less than
     half a step of a result of so many levels.
     """
-    high = with_margin(lows, highs)[1]
-    return max(min(lows), min(highs) - math.log(2 * levels * classes) / beta), high
+    return max(min(lows), min(highs) - math.log(2 * levels * classes) / beta), reached(highs)
 
 
-def _reached(ends: list[float]) -> float:
-    """The largest number that samples may reach, where some reach these. One that several reach is a bound."""
+def reached(ends: Sequence[float]) -> float:
+    """The largest number that samples not seen may reach, from the largest of each sample, at least one: `DEVIATIONS`
+    standard deviations beyond the mean of these, if that is more than all of them.
+
+    It does not cross 0. A number that several samples reach is a bound, and remains.
+    """
     largest, further = max(ends), float(np.mean(ends) + DEVIATIONS * np.std(ends))
-    if ends.count(largest) > 1:
+    if list(ends).count(largest) > 1:
         return largest
     return max(largest, further if largest > 0 else min(further, 0.0))
 

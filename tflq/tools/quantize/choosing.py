@@ -36,7 +36,7 @@ FEWEST: Final = 8
 GAIN: Final = 0.3
 """Decibels."""
 _PLAIN: Final = "minmax"
-_METHODS: Final = ("margin", "mse", "ema", "percentile:99.9", "percentile:99.99")
+_METHODS: Final = ("mse", "ema", "percentile:99.9", "percentile:99.99")
 _BIASES: Final = "bias correction"
 _HEADROOM: Final = "headroom before softmax"
 _AS_IT_IS: Final = "channels as they are"
@@ -55,7 +55,7 @@ def equalized_work(
     trial, path = (os.path.join(folder, f"equalized.{name}.tflite") for name in ("trial", "all"))
     if not equalized(work.source, first, trial):
         return work, (), frozenset()
-    networks = [_network(each, rules, _PLAIN, first) for each in (work, replace(work, source=trial))]
+    networks = [_plain_network(each, rules, first) for each in (work, replace(work, source=trial))]
     with closing(FloatNetwork(work.source)) as floats:
         before, after = (decibels(floats.beside_bytes(network.data, judge)) for network in networks)
     is_better = after >= before + GAIN
@@ -65,9 +65,9 @@ def equalized_work(
     return replace(work, source=path), trials, equalized(work.source, samples, path)
 
 
-def _network(work: Work, rules: Sequence[Rule], method: str, samples: Span) -> Network:
-    """The network by a method of ranges, which follow from samples."""
-    build = _by(work, method).build
+def _plain_network(work: Work, rules: Sequence[Rule], samples: Span) -> Network:
+    """The network by the least and the largest of samples."""
+    build = _by(work, _PLAIN).build
     return build(rules, lambda bins: [calibrate(work.source, samples, histogram=bins).statistics], {})
 
 

@@ -98,7 +98,7 @@ def quantize(
             outputs is measured on them, unless they are an iterator; for schemes of weights they are for that alone.
         mean: For images: subtracted from each pixel (0 to 255), a number or one for each channel.
         scale: For images: multiplies the difference, a number or one for each channel.
-        range: Which range follows from statistics: "minmax", "margin", "ema", "percentile:99.9" or "mse". "auto": the
+        range: Which range follows from statistics: "minmax", "ema", "percentile:99.9" or "mse". "auto": the
             one that is nearest on the last quarter of `calibration`; channels are equalized and biases corrected where
             that is nearer. It is "minmax" alone with `statistics`, a `recipe`, `min_snr`, an iterator, or less than 8
             samples.
@@ -224,8 +224,8 @@ def _renamed(weight_range: str | None) -> list[str]:
 
 
 def _enough(source: FilePath, data: Any, images: Images | None, scheme: str) -> Span | None:
-    """The samples to choose by; None if there are not enough, if they can be gone through only once, or if nothing is
-    to be chosen."""
+    """The samples to choose by; None if there are not enough, or nothing to choose. Samples that can be gone through
+    only once are not enough."""
     if data is None or isinstance(data, Iterator) or scheme == "float16":
         return None
     samples = data if isinstance(data, Span) else Span.of(data, Entry.of(read(source)), images)

@@ -111,7 +111,7 @@ def calibrate(
             DESTINATION.
         format: What the file is: "tflq", with all that was seen, or "ai-edge-quantizer", as its
             `save_calibration_result` writes it: a range of each tensor. `tflq.quantize` takes both.
-        range: Which range goes into that: "minmax", "margin", "ema", "percentile:99.9" or "mse".
+        range: Which range goes into that: "minmax", "ema", "percentile:99.9" or "mse".
         force: Replaces the destination if it is there.
         observer: Is told how many samples are done.
 
