@@ -86,8 +86,8 @@ def range_before_softmax(
 ) -> tuple[float, float]:
     """The range that counts for e^(beta·x) / Σ e^(beta·x) over classes, from each sample's least and largest.
 
-    It goes up to what is `reached`, and down to where all classes together, below the largest of any sample, are less than
-    half a step of a result of so many levels.
+    It goes up to what is `reached`, and down to where all classes together are less than half a step of a result of so
+    many levels, below the largest of any sample.
     """
     return max(min(lows), min(highs) - math.log(2 * levels * classes) / beta), reached(highs)
 
