@@ -95,7 +95,8 @@ def quantize(
             of these, each of another signature. A network that was trained with fake quantization needs neither these
             nor samples.
         calibration: Samples to calibrate with instead, as `tflq.calibrate` takes them. The signal-to-noise ratio of the
-            outputs is measured on them, unless they are an iterator; for schemes of weights they are for that alone.
+            outputs is measured on them, unless they are an iterator; for schemes of weights they are for that, and for
+            equalized channels.
         mean: For images: subtracted from each pixel (0 to 255), a number or one for each channel.
         scale: For images: multiplies the difference, a number or one for each channel.
         range: Which range follows from statistics: "minmax", "ema", "percentile:99.9" or "mse". "auto": the
