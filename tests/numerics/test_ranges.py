@@ -27,6 +27,8 @@ from tflq.numerics.ranges import (
     moving_average,
     nudged,
     percentile,
+    range_before_softmax,
+    reached,
     simulated,
     stored_weights,
 )
@@ -75,6 +77,26 @@ def quantized_error(values: np.ndarray, low: float, high: float, levels: int = 2
     scale = (high - low) / (levels - 1)
     steps = np.clip(np.rint(values / scale), np.rint(low / scale), np.rint(low / scale) + levels - 1)
     return float(((steps * scale - values) ** 2).sum())
+
+
+def test_a_margin_is_where_ends_differ() -> None:
+    """An end that several samples have is a bound, and none crosses 0."""
+    assert reached([4.0, 6.0]) == 5 + 4
+    assert reached([6.0, 5.0, 6.0]) == 6
+    assert reached([-0.5, -1.5]) == 0
+    assert reached([-3.0]) == -3
+
+
+def test_what_is_below_the_range_before_softmax_counts_for_nothing() -> None:
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(20, 100)) * 10
+    low, high = range_before_softmax(list(rows.min(axis=1)), list(rows.max(axis=1)), 100, 256, 2.0)
+    assert high > rows.max()
+    assert low > rows.min()
+    exact, clipped = (np.exp(2 * (x - rows.max(axis=1, keepdims=True))) for x in (rows, np.maximum(rows, low)))
+    apart = exact / exact.sum(axis=1, keepdims=True) - clipped / clipped.sum(axis=1, keepdims=True)
+    assert np.abs(apart).max() < 0.5 / 256
+    assert range_before_softmax([-1.0], [1.0], 100, 256)[0] == -1.0
 
 
 @given(VALUES)

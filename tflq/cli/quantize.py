@@ -93,8 +93,8 @@ class _Quantize(SectionedCommand):
     metavar="METHOD",
     default="auto",
     show_default=True,
-    help="minmax, ema, percentile:99.9, mse; or auto: the best on the last quarter of --calibration, and biases are "
-    "corrected where that is better there.",
+    help="minmax, ema, percentile:99.9, mse; or auto: the best on the last quarter of --calibration, "
+    "and channels are equalized and biases corrected where that is better there.",
 )
 @image_options
 @click.option("--min-snr", type=float, metavar="DB", help="Operators go back to float until this holds.")
@@ -165,8 +165,8 @@ _RANGE = click.option(
     metavar="METHOD",
     default="minmax",
     show_default=True,
-    help="With --format ai-edge-quantizer, which keeps one range per tensor: how it is computed: minmax, ema, "
-    "percentile:99.9 or mse.",
+    help="With --format ai-edge-quantizer, which keeps one range per tensor: how it is computed: minmax, "
+    "ema, percentile:99.9 or mse.",
 )
 
 

@@ -4,6 +4,7 @@ rounded for their products, and fake quantization.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
@@ -73,9 +74,34 @@ def edges(bins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 METHODS: Final = ("minmax", "ema", "percentile", "mse")
 SMOOTHING: Final = 0.95
+DEVIATIONS: Final = 4
+"""Of what samples reach to, by so many standard deviations from their mean others may reach further."""
 _FRACTIONS: Final = np.arange(1, 101) / 100
 _PARTS: Final = 4
 """Places in a bin at which the error is measured."""
+
+
+def range_before_softmax(
+    lows: Sequence[float], highs: Sequence[float], classes: int, levels: int, beta: float = 1.0
+) -> tuple[float, float]:
+    """The range that counts for e^(beta·x) / Σ e^(beta·x) over classes, from each sample's least and largest.
+
+    It goes up to what is `reached`, and down to where all classes together are less than half a step of a result of so
+    many levels, below the largest of any sample.
+    """
+    return max(min(lows), min(highs) - math.log(2 * levels * classes) / beta), reached(highs)
+
+
+def reached(ends: Sequence[float]) -> float:
+    """The largest number that samples not seen may reach, from the largest of each sample, at least one: `DEVIATIONS`
+    standard deviations beyond the mean of these, if that is more than all of them.
+
+    It does not cross 0. A number that several samples reach is a bound, and remains.
+    """
+    largest, further = max(ends), float(np.mean(ends) + DEVIATIONS * np.std(ends))
+    if list(ends).count(largest) > 1:
+        return largest
+    return max(largest, further if largest > 0 else min(further, 0.0))
 
 
 def moving_average(lows: Sequence[float], highs: Sequence[float]) -> tuple[float, float]:

@@ -30,7 +30,7 @@ def test_what_is_nearer_on_samples_held_back_is_taken(tmp_path: Path) -> None:
     (best,) = (trial for name, trial in by_name.items() if name.startswith("range ") and trial.chosen)
     assert best.name != "range minmax"
     assert best.decibels >= by_name["range minmax"].decibels + 0.3
-    assert result.to_json()["trials"][0]["name"] == "range minmax"
+    assert result.to_json()["trials"][2]["name"] == "range minmax"
     other = samples(60, 1)
     near = signal_to_noise(model, out, list(other))
     tflq.quantize(model, out, calibration=list(data), range="minmax", force=True)
@@ -63,7 +63,7 @@ def test_biases_are_corrected_where_that_is_nearer(tmp_path: Path) -> None:
     model, out = written(tmp_path, module), tmp_path / "out.tflite"
     data = np.random.default_rng(0).uniform(0.9, 1, size=(60, SIZE)).astype(np.float32)
     result = tflq.quantize(model, out, calibration=list(data))
-    assert [trial.name for trial in result.trials if trial.chosen][-1] == "bias correction"
+    assert "bias correction" in {trial.name for trial in result.trials if trial.chosen}
     ratio = signal_to_noise(model, out, list(data))
     tflq.quantize(model, out, calibration=list(data), range="minmax", force=True)
     assert ratio > signal_to_noise(model, out, list(data)) + 3

@@ -16,7 +16,14 @@ from tflq.formats.backend import DEFAULT, named_by
 from tflq.formats.sources import on_disk, read
 from tflq.tools.quantize.building import Network, Work
 from tflq.tools.quantize.calibration.calibrate import Calibration, calibrate
-from tflq.tools.quantize.choosing import AUTO, FEWEST, chosen_network, reconstructed_network
+from tflq.tools.quantize.choosing import (
+    AUTO,
+    FEWEST,
+    chosen_network,
+    equalized_work,
+    noted_network,
+    reconstructed_network,
+)
 from tflq.tools.quantize.fidelity import (
     CALIBRATED,
     MOST,
@@ -88,12 +95,14 @@ def quantize(
             of these, each of another signature. A network that was trained with fake quantization needs neither these
             nor samples.
         calibration: Samples to calibrate with instead, as `tflq.calibrate` takes them. The signal-to-noise ratio of the
-            outputs is measured on them, unless they are an iterator; for schemes of weights they are for that alone.
+            outputs is measured on them, unless they are an iterator; for schemes of weights they are for that, and for
+            equalized channels.
         mean: For images: subtracted from each pixel (0 to 255), a number or one for each channel.
         scale: For images: multiplies the difference, a number or one for each channel.
-        range: Which range follows from statistics: "minmax", "ema", "percentile:99.9" or "mse". "auto": the one that is
-            nearest on the last quarter of `calibration`, and biases are corrected where that is nearer; "minmax"
-            alone with `statistics`, a `recipe`, `min_snr`, an iterator, or less than 8 samples.
+        range: Which range follows from statistics: "minmax", "ema", "percentile:99.9" or "mse". "auto": the
+            one that is nearest on the last quarter of `calibration`; channels are equalized and biases corrected where
+            that is nearer. It is "minmax" alone with `statistics`, a `recipe`, `min_snr`, an iterator, or less than 8
+            samples.
         io: What inputs and outputs are: floats, with casts behind and before them, or stored integers.
         target: A target's file, whose kernels decide what is quantized; by default those of the scheme.
         keep_float: Patterns of tensors' names (`*`, `?`, `re:`): an operator that makes one of them stays float. Rules
@@ -151,7 +160,10 @@ def quantize(
     with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
         source = on_disk(source, folder)
         work = Work(source, default, target, io, has_statistics=bool(listed))
-        search, near, trials = None, Nearness(None, None), tuple[Trial, ...]()
+        search, near, trials, tensors = None, Nearness(None, None), tuple[Trial, ...](), frozenset[str]()
+        span = _enough(source, calibration, images, scheme) if is_automatic and min_snr is None else None
+        if span is not None:
+            work, trials, tensors = equalized_work(work, rules, span, folder)
         calibration, moments = _for_weights(work, rules, calibration, images, with_moments=min_snr is None)
         if min_snr is not None:
             samples = _samples(source, calibration, images, "how near the outputs are is measured on samples")
@@ -159,12 +171,14 @@ def quantize(
             near = Nearness(search.after if metric is None else None, None)
         elif metric is not None:
             raise OptionError(Reason("a metric needs the number that it is to reach", remedy="give min_snr"))
-        elif is_automatic and (span := _enough(source, calibration, images, scheme)) is not None:
-            network, trials = chosen_network(work, rules, span, biases=not reconstructs(rules, default))
+        elif span is not None and scheme in STATIC:
+            network, more = chosen_network(work, rules, span)
+            trials += more
         else:
             network = work.build(rules, lambda bins: _statistics(source, listed, calibration, images, bins), moments)
         if reconstructs(rules, default):
             network = reconstructed_network(work, rules, network, calibration)
+        network = noted_network(network, tensors)
         if search is None and calibration is not None and not isinstance(calibration, Iterator):
             with closing(FloatNetwork(source)) as floats:
                 near = nearness(floats.beside_bytes(network.data, calibration, images=images))
@@ -212,8 +226,9 @@ def _renamed(weight_range: str | None) -> list[str]:
 
 
 def _enough(source: FilePath, data: Any, images: Images | None, scheme: str) -> Span | None:
-    """The samples to choose by; None if there are not enough, or if they can be gone through only once."""
-    if data is None or isinstance(data, Iterator) or scheme not in STATIC:
+    """The samples to choose by; None if there are not enough, or nothing to choose. Samples that can be gone through
+    only once are not enough."""
+    if data is None or isinstance(data, Iterator) or scheme == "float16":
         return None
     samples = data if isinstance(data, Span) else Span.of(data, Entry.of(read(source)), images)
     return samples if len(samples) >= FEWEST else None

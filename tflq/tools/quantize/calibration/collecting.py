@@ -178,6 +178,46 @@ def _hashed(samples: Iterable[Sample], names: Sequence[str]) -> Iterator[tuple[S
             yield hashed_sample
 
 
+# Ranges of channels, for `numerics.equalization`: of a batch a process answers the largest magnitudes.
+
+
+class Channels(NamedTuple):
+    """A tensor, its subgraph and index, whose last dim holds so many channels, once or several times in a row."""
+
+    place: tuple[int, int]
+    channels: int
+
+
+def channel_ranges(
+    path: FilePath, entry: str, watched: Sequence[Channels], samples: Iterable[Sequence[np.ndarray]]
+) -> list[np.ndarray]:
+    """The largest magnitude of each channel in runs of a model: float64, [channels] of each tensor. entry, samples and
+    errors as of `second_moments`."""
+    return _over_batches(_channel_ranges, np.maximum, (os.fspath(path), entry, tuple(watched)), samples)
+
+
+def _channel_ranges(
+    context: tuple[str, str, tuple[Channels, ...]], samples: Sequence[Sequence[np.ndarray]]
+) -> list[np.ndarray]:
+    """The ranges on some samples. context: the model, its entry and the tensors."""
+    path, entry, watched = context
+    ranges = [np.zeros(tensor.channels) for tensor in watched]
+    for arrays in samples:
+        run(path, entry, list(arrays))
+        for tensor, largest in zip(watched, ranges, strict=True):
+            np.maximum(largest, _magnitudes(opened(path), tensor), out=largest)
+    return ranges
+
+
+def _magnitudes(model: Model, tensor: Channels) -> np.ndarray:
+    """The largest magnitude of each channel after a run. No view of what the model holds is left behind."""
+    largest = np.zeros(tensor.channels)
+    for array in model.view(tensor.place):
+        columns = array.reshape(-1, tensor.channels)
+        largest = np.maximum(columns.max(axis=0, initial=0), -columns.min(axis=0, initial=0))
+    return largest
+
+
 # Second moments of tensors, for `numerics.ranges`: of a batch a process answers the sums.
 
 
@@ -202,24 +242,31 @@ def second_moments(
     entry: the signature's key; empty: the first subgraph. samples: for each, at least one, the arrays in the order in
     which the entry's runner takes them. InvalidModelError if the interpreter refuses the model."""
 
+    return _over_batches(_sums, np.add, (os.fspath(path), entry, tuple(factors)), samples)
+
+
+def _over_batches(
+    work: Callable[[Context, list[Sequence[np.ndarray]]], list[np.ndarray]],
+    joined: np.ufunc,
+    context: Context,
+    samples: Iterable[Sequence[np.ndarray]],
+) -> list[np.ndarray]:
+    """Answers of a process on batches of samples, joined array by array."""
     waiting = iter(samples)
     batches = iter(lambda: list(islice(waiting, _BATCH)), [])
-    return reduce(_added, in_order(_sums, (os.fspath(path), entry, tuple(factors)), batches, 1))
+    return reduce(lambda one, other: list(map(joined, one, other)), in_order(work, context, batches, 1))
 
 
 def _sums(context: tuple[str, str, tuple[Factor, ...]], samples: Sequence[Sequence[np.ndarray]]) -> list[np.ndarray]:
     """The sums over some samples. context: the model, its entry and the factors."""
     path, entry, factors = context
 
-    def sums(arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+    totals = [np.zeros((factor.columns, factor.columns)) for factor in factors]
+    for arrays in samples:
         run(path, entry, list(arrays))
-        return [_sum(factor, opened(path).fetch(list(factor.place))) for factor in factors]
-
-    return reduce(_added, map(sums, samples))
-
-
-def _added(one: list[np.ndarray], other: list[np.ndarray]) -> list[np.ndarray]:
-    return [a + b for a, b in zip(one, other, strict=True)]
+        for factor, total in zip(factors, totals, strict=True):
+            total += _sum(factor, opened(path).fetch(list(factor.place)))
+    return totals
 
 
 def _sum(factor: Factor, tensors: Sequence[np.ndarray]) -> np.ndarray:

@@ -1,0 +1,1 @@
+"""Channels of activations brought to like ranges, in the float network."""
