@@ -16,6 +16,7 @@ from tflq.tools.quantize.fidelity import signal_to_noise
 pytest.importorskip("ai_edge_litert", reason="needs the interpreter")
 
 
+@pytest.mark.slow
 def test_what_is_nearer_on_samples_held_back_is_taken(tmp_path: Path) -> None:
     """One number is far away, and nothing comes of it: the range of all costs more than what is clipped."""
     module = net(last="tfl.relu")
@@ -53,6 +54,7 @@ def test_methods_that_are_stated_stay(tmp_path: Path) -> None:
     assert not tflq.quantize(model, calibration=data[:7]).trials
 
 
+@pytest.mark.slow
 def test_biases_are_corrected_where_that_is_nearer(tmp_path: Path) -> None:
     """Weights whose errors of rounding have one sign, on inputs that have one, too."""
     module = net(last="tfl.relu")

@@ -172,7 +172,7 @@ def test_the_command_warns_of_outputs_that_are_far(tmp_path: Path, capsys: pytes
     weights = module.main.ops[0].operand(1).array
     weights[:] *= np.logspace(-6, 0, len(weights), dtype=np.float32)[:, None]
     module.main.ops[2].operand(1).array[:] *= np.logspace(6, 0, len(weights), dtype=np.float32)
-    result = tflq.quantize(written(tmp_path, module), calibration=list(samples(20)))
+    result = tflq.quantize(written(tmp_path, module), calibration=list(samples(20)), range="minmax")
     assert result.decibels is not None
     assert result.decibels < 10
     print_quantization(result, tmp_path / "out.tflite")

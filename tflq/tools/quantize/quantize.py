@@ -7,7 +7,7 @@ import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 from tflq.analysis.statistics import Statistics, read_statistics
 from tflq.base.errors import OptionError, Reason, check_choice, check_flags, check_number, check_path, not_expected
@@ -156,32 +156,14 @@ def quantize(
     if destination is not None:
         _check_suffix(destination)
         check_outputs([("the result", destination)], inputs=[source, *listed, calibration], force=force)
+    if metric is not None and min_snr is None:
+        raise OptionError(Reason("a metric needs the number that it is to reach", remedy="give min_snr"))
     rules = read_recipe(recipe, keep_float, default)
     with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
         source = on_disk(source, folder)
         work = Work(source, default, target, io, has_statistics=bool(listed))
-        search, near, trials, tensors = None, Nearness(None, None), tuple[Trial, ...](), frozenset[str]()
-        span = _enough(source, calibration, images, scheme) if is_automatic and min_snr is None else None
-        if span is not None:
-            work, trials, tensors = equalized_work(work, rules, span, folder)
-        calibration, moments = _for_weights(work, rules, calibration, images, with_moments=min_snr is None)
-        if min_snr is not None:
-            samples = _samples(source, calibration, images, "how near the outputs are is measured on samples")
-            network, search = _near(work, rules, listed, samples, min_snr, metric)
-            near = Nearness(search.after if metric is None else None, None)
-        elif metric is not None:
-            raise OptionError(Reason("a metric needs the number that it is to reach", remedy="give min_snr"))
-        elif span is not None and scheme in STATIC:
-            network, more = chosen_network(work, rules, span)
-            trials += more
-        else:
-            network = work.build(rules, lambda bins: _statistics(source, listed, calibration, images, bins), moments)
-        if reconstructs(rules, default):
-            network = reconstructed_network(work, rules, network, calibration)
-        network = noted_network(network, tensors)
-        if search is None and calibration is not None and not isinstance(calibration, Iterator):
-            with closing(FloatNetwork(source)) as floats:
-                near = nearness(floats.beside_bytes(network.data, calibration, images=images))
+        evidence = _Evidence(listed, calibration, images, is_automatic and min_snr is None)
+        network, search, near, trials = _quantized(work, rules, evidence, folder, min_snr, metric)
         if destination is not None:
             replace_file(destination, [network.data], force=force)
         return Quantization(
@@ -198,6 +180,58 @@ def quantize(
         )
 
 
+class _Evidence(NamedTuple):
+    """Where ranges come from: statistics, or samples. chooses: whether methods are chosen by samples held back."""
+
+    statistics: Sequence[FilePath | Statistics]
+    samples: Any
+    images: Images | None
+    chooses: bool
+
+    def seen(self, source: FilePath, bins: bool) -> list[Statistics]:
+        """The statistics of the call, read, or those of samples; empty without either."""
+        return _statistics(source, self.statistics, self.samples, self.images, bins)
+
+    def nearness(self, source: FilePath, network: Network) -> Nearness:
+        """How near outputs are to those of the source on the samples, if they can be gone through once more."""
+        if self.samples is None or isinstance(self.samples, Iterator):
+            return Nearness(None, None)
+        with closing(FloatNetwork(source)) as floats:
+            return nearness(floats.beside_bytes(network.data, self.samples, images=self.images))
+
+
+def _quantized(
+    work: Work,
+    rules: tuple[Rule, ...],
+    evidence: _Evidence,
+    folder: str,
+    least: float | None,
+    metric: Metric | None,
+) -> tuple[Network, Search | None, Nearness, tuple[Trial, ...]]:
+    """The network, the search for it if its outputs have to be as near as `least`, how near they are, and what was
+    tried. folder: for the networks between."""
+    source, search, trials, tensors = work.source, None, tuple[Trial, ...](), frozenset[str]()
+    span = _enough(source, evidence, work.default.scheme)
+    if span is not None:
+        work, trials, tensors = equalized_work(work, rules, span, folder)
+    evidence, moments = _for_weights(work, rules, evidence, with_moments=least is None)
+    if least is not None:
+        what = "how near the outputs are is measured on samples"
+        samples = _samples(source, evidence.samples, evidence.images, what)
+        network, search = _near(work, rules, evidence.statistics, samples, least, metric)
+    elif span is not None and work.default.scheme in STATIC:
+        network, more = chosen_network(work, rules, span)
+        trials += more
+    else:
+        network = work.build(rules, lambda bins: evidence.seen(work.source, bins), moments)
+    if reconstructs(rules, work.default):
+        network = reconstructed_network(work, rules, network, evidence.samples)
+    network = noted_network(network, tensors)
+    if search is not None:
+        return network, search, Nearness(search.after if metric is None else None, None), trials
+    return network, None, evidence.nearness(source, network), trials
+
+
 def _check_suffix(destination: FilePath) -> None:
     """OptionError for a destination of another format."""
     if named_by(destination) != DEFAULT:
@@ -207,30 +241,32 @@ def _check_suffix(destination: FilePath) -> None:
 
 
 def _for_weights(
-    work: Work, rules: tuple[Rule, ...], data: Any, images: Images | None, *, with_moments: bool
-) -> tuple[Any, Placed]:
+    work: Work, rules: tuple[Rule, ...], evidence: _Evidence, *, with_moments: bool
+) -> tuple[_Evidence, Placed]:
     """The samples, to go through several times where weights are fitted to them, and the moments of the numbers that
     weights are multiplied with. OptionError if weights are fitted to samples, and there are too few."""
     moments: Placed = {}
+    data, images = evidence.samples, evidence.images
     if rounds_by_products(rules, work.default):
         data = _samples(work.source, data, images, "weights are rounded by gptq on samples")
         moments = _moments(work.source, data) if with_moments else {}
     if reconstructs(rules, work.default):
         data = _samples(work.source, data, images, "weights are reconstructed on samples")
         _check_enough(data)
-    return data, moments
+    return evidence._replace(samples=data), moments
 
 
 def _renamed(weight_range: str | None) -> list[str]:
     return [] if weight_range is None else ["weight_range has the name weight_method now"]
 
 
-def _enough(source: FilePath, data: Any, images: Images | None, scheme: str) -> Span | None:
+def _enough(source: FilePath, evidence: _Evidence, scheme: str) -> Span | None:
     """The samples to choose by; None if there are not enough, or nothing to choose. Samples that can be gone through
     only once are not enough."""
-    if data is None or isinstance(data, Iterator) or scheme == "float16":
+    data = evidence.samples
+    if not evidence.chooses or data is None or isinstance(data, Iterator) or scheme == "float16":
         return None
-    samples = data if isinstance(data, Span) else Span.of(data, Entry.of(read(source)), images)
+    samples = data if isinstance(data, Span) else Span.of(data, Entry.of(read(source)), evidence.images)
     return samples if len(samples) >= FEWEST else None
 
 

@@ -191,6 +191,7 @@ def scaled_net() -> Module:
     return module
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("scheme", "least"), [("int8", 30), ("int16x8", 35), ("dynamic", 33), ("weight-only", 35)])
 def test_equalized_where_that_is_nearer(tmp_path: Path, scheme: Any, least: float) -> None:
     model, out = written(tmp_path, scaled_net()), tmp_path / "out.tflite"
