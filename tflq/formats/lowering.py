@@ -7,13 +7,15 @@ and stand-ins that are left are collected over the whole module into one `Unsupp
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
 
 from tflq.base.errors import Reason, Refused, UnsupportedError, operators
-from tflq.base.sized import need_few_parts
+from tflq.base.sized import MOST, need_few, need_few_parts
 from tflq.dialects.builder import Emitter
 from tflq.dialects.declare import Operator
 from tflq.dialects.effects import is_handle, is_pure
@@ -28,9 +30,17 @@ from tflq.ir.types import SCALARS, ScalarType, TensorType
 Result = TypeVar("Result")
 """The lowered form of a value."""
 _STAND_IN: Final = "refused"
+_REPEATED: Final = 8
+"""Elements of constants in repeated calls for each one in calls that are the first, where these are many."""
 
 WITHOUT_NUMBERS: Final = frozenset(t for t in SCALARS.values() if t.kind in ("opaque", "complex"))
 """Strings, variants and resources, and complex numbers."""
+
+
+def _elements(ops: Sequence[Op]) -> int:
+    """The number of elements of all constants that ops read."""
+    constants = {value for op in ops for value in op.present_operands if value.is_constant}
+    return sum(math.prod(value.type.sizes) for value in constants)
 
 
 @dataclass(eq=False)
@@ -45,6 +55,8 @@ class FunctionWalk(ABC, Generic[Result]):
     """The lists of ops that took the place of a call."""
     copies: int = 0
     """The number of ops that calls have repeated."""
+    elements: Counter[bool] = field(default_factory=Counter)
+    """The number of elements of constants of functions that took the place of a call: the first time, and again."""
 
     @abstractmethod
     def lowered(self, op: Op) -> Sequence[Result]:
@@ -70,11 +82,15 @@ class FunctionWalk(ABC, Generic[Result]):
                 self.record(old, new)
 
     def inline(self, ops: Sequence[Op]) -> None:
-        """Lowers the ops of a function in the place of its call. TooLarge if calls repeat too many."""
-        self.copies += len(ops) if id(ops) in self.inlined else 0
+        """Lowers the ops of a function in the place of its call. TooLarge if calls repeat too many, or too large
+        constants."""
+        repeats, start = id(ops) in self.inlined, len(self.emitter.ops)
+        self.copies += len(ops) if repeats else 0
         self.inlined.add(id(ops))
         need_few_parts(self.copies)
         self.lower(ops)
+        self.elements[repeats] += _elements(self.emitter.ops[start:])
+        need_few(self.elements[True], max(MOST, _REPEATED * self.elements[False]), "copies of {} numbers in its place")
 
     def _results(self, op: Op) -> Sequence[Result | Value]:
         start = len(self.emitter.ops)

@@ -13,7 +13,19 @@ import tflq
 from tflq.formats.onnx.engine import exact_in, lower
 from tflq.formats.tflite.writer import write
 from tflq.ir.core import Function, Module, Op, Value
-from tflq.ir.types import ElementType, TensorType, UniformQuantizedType, f32, i1, i8, i32, i64, resource
+from tflq.ir.types import (
+    ElementType,
+    TensorType,
+    UniformQuantizedPerAxisType,
+    UniformQuantizedType,
+    f32,
+    i1,
+    i8,
+    i16,
+    i32,
+    i64,
+    resource,
+)
 
 NONE: Final = {"fused_activation_function": "NONE"}
 ADD_I32: Final = NONE | {"pot_scale_int16": False}
@@ -192,22 +204,24 @@ def test_what_a_branch_lacks_is_refused_with_its_place() -> None:
         lower(module)
 
 
-@pytest.mark.parametrize(("depth", "fits"), [(5, True), (8, False)])
-def test_copies_of_functions_are_bounded(depth: int, fits: bool) -> None:
-    """Each function runs the next one in both branches, so that the graph doubles with each."""
+@pytest.mark.parametrize(("depth", "fits"), [(2, True), (7, False)])
+def test_numbers_in_copies_of_a_function_are_bounded(depth: int, fits: bool) -> None:
+    """Each function runs the next one in both branches, and the last one has a table of 16 bits for each channel."""
+    left, right = (UniformQuantizedPerAxisType.of(i16, 1, np.asarray([s, 2 * s], np.float32), 0) for s in (0.01, 0.03))
 
     def calling(index: int) -> Function:
-        condition, x = argument((), i1, "condition"), argument((4,), i8, "x")
-        both = op("if", [condition, condition, x], (4,), i8, then_subgraph_index=index, else_subgraph_index=index)
+        condition, x = argument((), i1, "condition"), argument((1, 2), left, "x")
+        both = op("if", [condition, condition, x], (1, 2), right, then_subgraph_index=index, else_subgraph_index=index)
         return Function(f"before_{index}", [condition, x], both.results, [both])
 
-    condition, x = argument((), i1, "condition"), argument((4,), i8, "x")
-    module = Module([*(calling(at + 1) for at in range(depth)), Function("last", [condition, x], [x], [])])
+    condition, x = argument((), i1, "condition"), argument((1, 2), left, "x")
+    last = op("relu6", [x], (1, 2), right)
+    module = Module([*(calling(at + 1) for at in range(depth)), Function("last", [condition, x], last.results, [last])])
     if fits:
-        assert lower(module).main.ops
+        assert tflq.convert(write(module), format="onnx").data
     else:
-        with pytest.raises(tflq.UnsupportedError, match="further copies of functions, and tflq makes 128 at most"):
-            lower(module)
+        with pytest.raises(tflq.UnsupportedError, match=r"copies of .* numbers in its place"):
+            tflq.convert(write(module), format="onnx")
 
 
 def test_sums_and_wide_integers_inside_count() -> None:

@@ -11,7 +11,6 @@ import numpy as np
 from tflq.analysis.known import Ranges
 from tflq.base.caches import ProofCache
 from tflq.base.errors import Refused
-from tflq.base.sized import need_few
 from tflq.dialects.quant import Scast
 from tflq.dialects.registry import Registry, form_of
 from tflq.dialects.tosa.movement import Identity
@@ -237,29 +236,16 @@ class Scope:
         return self.outer.shared(key) if value is None and self.outer is not None else value
 
 
-_MOST_COPIES: Final = 128
-"""Copies of functions that a graph has beside the first of each. Those with tables of 16 bits have megabytes."""
-
-
 class State:
-    """The variables of a function, by name, and the functions in the places of their calls."""
+    """The variables of a function, by name."""
 
     def __init__(self) -> None:
-        self._copied: set[Function] = set()
-        self._further = 0
         self.starts: dict[str, np.ndarray] = {}
         """The first values of variables, where an op gives them."""
         self.handles: dict[Value, str] = {}
         """The names of the variables that values are handles of."""
         self.arguments: dict[str, Value] = {}
         """The arguments of the function for variables that are read or written, with their first value."""
-
-    def count_copy(self, function: Function) -> None:
-        """Counts a function in the place of a call. TooLarge if too many copies are further ones: functions that each
-        call another twice would be a graph of any size."""
-        self._further += function in self._copied
-        self._copied.add(function)
-        need_few(self._further, _MOST_COPIES, "{} further copies of functions")
 
     def sides(self, t: Onnx, used: set[Value]) -> tuple[list[Value], list[Value]]:
         """The arguments and the results that stand for them."""

@@ -180,7 +180,6 @@ def loop(op: While, t: Onnx) -> list[Result]:
 def _run(t: Onnx, function: Function, operands: Sequence[Value], tensors: Sequence[OnnxTensor]) -> list[OnnxTensor]:
     """The results of a function on the tensors of its operands."""
     location = t.location
-    t.state.count_copy(function)
     _need_types(operands, function.inputs)
     t.scope.tensors.update(zip(function.inputs, tensors, strict=True))
     t.lower_ops(function.ops)
