@@ -228,11 +228,11 @@ def move(op: Op, b: RuleBuilder) -> Answer:
 
 
 def _index(op: Op, b: RuleBuilder, value: Value | None) -> Value | None:
-    """The plain operand; indices become int32 where no kernel is listed on their type."""
+    """The plain operand; indices become int32 where no kernel is listed on their type. RESHAPE reads no other sizes."""
     if value is None:
         return None
     element = value.type.element
-    unlisted = element in (i8, i16) and not isinstance(op, Gather)
+    unlisted = element in (i8, i16) and not isinstance(op, (Gather, Reshape))
     if unlisted or (element == i64 and isinstance(op, (Split, Transpose))):
         return b.cast(b.value(value), i32)
     return b.value(value)
