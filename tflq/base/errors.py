@@ -494,7 +494,7 @@ _MEND = "mend the file"
 
 def fault_of_file(error: BaseException, path: str) -> OptionError:
     """The error for what importing a file raised."""
-    if isinstance(error, SyntaxError) and error.filename == path:
+    if isinstance(error, SyntaxError) and error.filename in (path, os.path.abspath(path)):
         text = f": {error.text.strip()}" if error.text else ""
         return OptionError(Reason(f"{error.msg}{text}", path, place=str(error.lineno or 1), remedy=_MEND))
     return OptionError(_raised(error, path, 1, "importing the file"))
@@ -531,7 +531,8 @@ def _raised(error: BaseException, path: str, line: int, who: str) -> Reason:
     """The reason, at the innermost line of the file that the error went through, or else at `line`."""
     from traceback import extract_tb
 
-    lines = [frame.lineno for frame in extract_tb(error.__traceback__) if frame.filename == path and frame.lineno]
+    files, frames = (path, os.path.abspath(path)), extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if frame.filename in files and frame.lineno]
     if isinstance(error, VerificationError):
         did = f"makes invalid IR: {str(error).splitlines()[0]}"
     else:

@@ -17,7 +17,7 @@ from pathlib import Path
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
-from tflq.base.errors import OptionError, Reason, TflqError, fault_of_file, items
+from tflq.base.errors import FileError, OptionError, Reason, fault_of_file, items, not_expected
 from tflq.base.files import FilePath, file_errors
 from tflq.dialects.tfl.state import Custom
 from tflq.ir.core import Module, Op
@@ -55,6 +55,15 @@ class Extension:
     passes: Sequence[type[Pass]] = ()
     rules: Mapping[str | type[Op], Sequence[Rule]] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        """OptionError for rules that are no lists of functions by operator."""
+        by_operator: Any = self.rules
+        if not isinstance(by_operator, Mapping) or not all(isinstance(key, (str, type)) for key in by_operator):
+            raise not_expected("Extension.rules", by_operator, 'lists by operator, as {"Threshold": [rule]}')
+        for key, rules in by_operator.items():
+            if not isinstance(rules, (list, tuple)) or not all(map(callable, rules)):
+                raise not_expected(f"Extension.rules[{key!r}]", rules, "a list of functions, as [rule]")
+
 
 @cache
 def installed() -> tuple[Extension, ...]:
@@ -88,7 +97,7 @@ def attribute_of(path: Path, name: str) -> Any:
 
     The name of its module has the path and the thread in it, so that neither another file of this name nor another
     thread that runs this file takes its place meanwhile."""
-    place = hashlib.sha256(os.path.abspath(path).encode()).hexdigest()[:8]
+    place = hashlib.sha256(os.fsencode(os.path.abspath(path))).hexdigest()[:8]
     spec = importlib.util.spec_from_file_location(f"tflq_rules_{path.stem}_{place}_{get_ident()}", path)
     if spec is None or spec.loader is None:
         raise OptionError(Reason("this is not a Python file", str(path), remedy="give a file whose name ends in .py"))
@@ -97,7 +106,7 @@ def attribute_of(path: Path, name: str) -> Any:
     try:
         with file_errors(path):
             spec.loader.exec_module(module)
-    except (KeyboardInterrupt, TflqError):
+    except (KeyboardInterrupt, FileError):
         raise
     except BaseException as error:
         del sys.modules[spec.name]

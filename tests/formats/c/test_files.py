@@ -168,6 +168,23 @@ def test_a_name_of_a_tensor_stays_in_its_comment(name: str, tmp_path: Path) -> N
     assert set(comment(name, None)) <= set(comment("".join(map(chr, range(32, 127))), None))
 
 
+@need_compiler
+@pytest.mark.parametrize("stem", ["größe", "a b", "it's", "a%b", "日本", "\udcff"])
+def test_a_header_is_included_by_its_name(stem: str, tmp_path: Path) -> None:
+    """In a folder whose name C cannot include."""
+    folder = tmp_path / 'a"b\n??/'
+    folder.mkdir()
+    tflq.convert(MODELS / "pad.tflite", folder / f"{stem}.c")
+    assert tflq.verify(MODELS / "pad.tflite", folder / f"{stem}.c", seeds=1).equal
+
+
+@pytest.mark.parametrize("stem", ['a"b', "a\\b", "a\nb", "a??b"])
+def test_a_header_that_c_cannot_include_is_refused(stem: str, tmp_path: Path) -> None:
+    with pytest.raises(tflq.OptionError, match="C cannot include a header of the name"):
+        tflq.convert(MODELS / "pad.tflite", tmp_path / f"{stem}.c")
+    assert not [*tmp_path.iterdir()]
+
+
 def test_a_byte_of_a_name_that_is_not_utf8_is_that_byte() -> None:
     assert comment("a\udcffb") == "a%FFb"
     assert comment("\ud800é") == "%ED%A0%80%C3%A9"

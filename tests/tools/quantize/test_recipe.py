@@ -197,6 +197,8 @@ def test_faults_name_their_line(model: Path, tmp_path: Path, text: str, what: st
 
 
 def test_tables_that_a_recipe_does_not_have(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="recipe=3: expected a file, or a list of its rules"):
+        read_recipe(3, (), DEFAULT)  # type: ignore[arg-type]
     with pytest.raises(OptionError, match="'rules' is not a table of a recipe"):
         read_recipe(recipe(tmp_path, "[[rules]]\n"), (), DEFAULT)
     with pytest.raises(OptionError, match="a recipe has a list of them"):

@@ -15,6 +15,7 @@ from typing import Final
 
 import numpy as np
 
+from tflq.base.errors import OptionError, Reason
 from tflq.base.files import Pieces
 from tflq.base.version import __version__
 from tflq.formats.backend import Writing
@@ -28,6 +29,7 @@ from tflq.ir.core import Module, Value
 
 LARGE: Final = 1 << 20
 """Bytes of constants from which a program has them in a file of bytes, if nobody says otherwise."""
+_NOT_INCLUDED: Final = re.compile(r'["\\\x00-\x1f\x7f]|\?\?')
 DATA: Final = ("inline", "separate", "blob")
 _ROW: Final = re.compile(r".{100}[^,]*,")
 """Elements of a constant that stand in one line."""
@@ -40,7 +42,11 @@ class Writer:
         self._program = program
         self._module = module
         self._name = name
-        self._stem = comment(writing.stem or name)
+        self._stem = writing.stem or name
+        if _NOT_INCLUDED.search(self._stem):
+            what = f"C cannot include a header of the name '{comment(self._stem)}.h'"
+            remedy = "give a name without quotes, backslashes, control characters and ??"
+            raise OptionError(Reason(what, value=self._stem, remedy=remedy))
         self._readers = program.unit.readers()
         self._data = writing.choices.get("data") or ("blob" if program.constant_bytes >= LARGE else "inline")
         self._writing = writing
@@ -57,7 +63,7 @@ class Writer:
     def _encoded(self, texts: Iterable[str]) -> Iterator[bytes]:
         """Texts with the name in the places of its marks."""
         for text in texts:
-            yield text.replace(MACRO, self._name.upper()).replace(NAME, self._name).encode("ascii", "replace")
+            yield text.replace(MACRO, self._name.upper()).replace(NAME, self._name).encode("utf-8", "surrogateescape")
 
     # The interface.
 

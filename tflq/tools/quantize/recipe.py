@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from tflq.analysis.statistics import Method
-from tflq.base.errors import OptionError, Reason, check_choice, choices
+from tflq.base.errors import OptionError, Reason, check_choice, choices, not_expected
 from tflq.base.files import FilePath
 from tflq.dialects.declare import trait_of
 from tflq.dialects.parameters import HybridKernel
@@ -140,7 +140,9 @@ def read_recipe(recipe: Recipe | None, keep_float: Sequence[str], default: Setti
     float_rules = tuple(Rule(name=pattern, what=(("scheme", FLOAT),)) for pattern in keep_float)
     if recipe is None:
         return float_rules
-    if not isinstance(recipe, (str, os.PathLike)):
+    if not isinstance(recipe, (str, os.PathLike, list, tuple)):
+        raise not_expected("recipe", recipe, "a file, or a list of its rules")
+    if isinstance(recipe, (list, tuple)):
         return float_rules + tuple(_rule(table, f"rule {place}", Rule(), default) for place, table in enumerate(recipe))
     file = RulesFile(Path(recipe))
     for name in file.content:

@@ -189,7 +189,8 @@ class _Program:
     def _compile(self, path: str) -> None:
         interface, stem = self._interface, os.path.splitext(path)[0]
         main = Path(self._folder.name, "main.c")
-        main.write_text(_main(path, interface, self._hook))
+        source = Path(shutil.copyfile(path, Path(self._folder.name, "source.c")))  # by a name that C can include
+        main.write_text(_main(source, interface, self._hook))
         sources = [str(main), *([f"{stem}_data.c"] if os.path.isfile(f"{stem}_data.c") else [])]
         program = os.path.join(self._folder.name, "program")
         command = [*self._compiler, *_FLAGS, "-I", os.path.dirname(stem) or ".", "-o", program, *sources, "-lm"]
@@ -200,7 +201,8 @@ class _Program:
         if ended.returncode:
             lines = ended.stderr.decode(errors="replace").strip().splitlines() or [how_ended(ended.returncode)]
             line = next((x for x in lines if "error" in x), lines[-1])
-            line = re.sub(rf"{re.escape(str(main))}(:\d+)*", f"{path}, behind its end", line)
+            line = re.sub(rf"{re.escape(str(main))}(:\d+)*", lambda _: f"{path}, behind its end", line)
+            line = line.replace(str(source), path)
             raise RunError(f"it does not compile: {line}", fatal=True)
         words = [program, *([f"{stem}.bin"] if interface.blob else [])]
         pipe = subprocess.PIPE
@@ -304,7 +306,7 @@ def _sums_hook(macro: str) -> str:
         return file.read().replace("MACRO", macro)
 
 
-def _main(path: str, interface: Interface, hook: str) -> str:
+def _main(path: Path, interface: Interface, hook: str) -> str:
     """The text of the program that reads inputs and writes outputs."""
     macro, state = interface.macro, interface.state
     further = ["&state"] * bool(state) + ["(const uint8_t *)constants"] * interface.blob + ["memory.bytes"]
@@ -313,7 +315,7 @@ def _main(path: str, interface: Interface, hook: str) -> str:
     cases += [f"    case {at}: ended = run{at}(); break;" for at in range(len(interface.entries))]
     return _MAIN.format(
         hook=hook,
-        source=os.path.abspath(path),
+        source=path.name,
         macro=macro,
         globals="\n".join(globals),
         functions="\n".join(
