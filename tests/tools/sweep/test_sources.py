@@ -156,7 +156,7 @@ def test_parts_are_apart_and_together_all(models: Path) -> None:
     assert sum(map(len, keys)) == len(set().union(*keys)) == 2 * len(found)
     assert all(keys)
     with pytest.raises(OptionError, match="no model's id matches"):
-        jobs_of(found, ["integer"], Selection(("nothing",)))
+        jobs_of(found, ["integer"], Selection(("pad", "nothing")))
     for wrong in ("0/3", "4/3", "x"):
         with pytest.raises(OptionError):
             read_shard(wrong)

@@ -318,17 +318,21 @@ class Selection:
 
     def names(self, id: str) -> bool:
         """Whether `only` has this id."""
-        return not self.only or any(pattern in id or fnmatchcase(id, pattern) for pattern in self.only)
+        return not self.only or any(_fits(pattern, id) for pattern in self.only)
+
+
+def _fits(pattern: str, id: str) -> bool:
+    return pattern in id or fnmatchcase(id, pattern)
 
 
 def jobs_of(models: Sequence[Model], targets: Sequence[str], selection: Selection) -> list[Job]:
     """Each model under each of its targets, or of the sweep's if it names none, in order, of those that are selected.
 
-    OptionError if `only` matches no model.
+    OptionError if a pattern of `only` matches no model.
     """
     selected = selection.test()
-    if not any(selection.names(model.id) for model in models):
-        raise OptionError(f"no model's id matches {', '.join(selection.only)}")
+    if lone := [pattern for pattern in selection.only if not any(_fits(pattern, model.id) for model in models)]:
+        raise OptionError(f"no model's id matches {', '.join(lone)}")
     jobs = [(model, target) for model in models for target in dict.fromkeys(model.targets or targets)]
     return [(model, target) for model, target in jobs if selected((model.id, target))]
 
