@@ -193,7 +193,7 @@ class _Evidence(NamedTuple):
         return _statistics(source, self.statistics, self.samples, self.images, bins)
 
     def nearness(self, source: FilePath, network: Network) -> Nearness:
-        """How near outputs are to those of the source on the samples, if they can be gone through once more."""
+        """The nearness of outputs to those of the source on the samples, if they can be gone through once more."""
         if self.samples is None or isinstance(self.samples, Iterator):
             return Nearness(None, None)
         with closing(FloatNetwork(source)) as floats:
