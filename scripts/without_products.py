@@ -68,6 +68,7 @@ def _is_core(error: pytest.ExceptionInfo[BaseException]) -> bool:
         return False
     frames = [Path(str(entry.path)).as_posix() for entry in pytest.ExceptionInfo.from_exception(cause).traceback]
     inside = [path for path in frames if "/tflq/" in path and "importlib" not in path]
+    inside = [path for path in inside if not path.endswith("/tflq/__init__.py")]  # public names, imported when asked
     return bool(inside) and not any(f"/tflq/{folder}/" in inside[-1] for folder in ("tools", "cli"))
 
 
