@@ -29,6 +29,14 @@ NAMES: Final = re.compile(
     r"|\btflq[. ](quantize|calibrate|debug|sweep|run_sweep)\b|named_passes|\bsweeps?\b|stablehlo"
 )
 """What names something absent in the source of a test: its modules, functions, commands, passes and dialects."""
+DOCUMENTS: Final = frozenset(
+    f"test_{name}"
+    for name in (
+        *("pages", "packaging", "site", "readme", "numerics_page", "proposals_page"),
+        *("examples_in_docstrings", "words"),
+    )
+)
+"""Tests of documents and of the wheel as a whole, which name something absent."""
 
 
 class SkipAbsent:
@@ -52,7 +60,7 @@ class SkipAbsent:
 @cache
 def names_absent(path: Path) -> bool:
     """Whether a test file names something absent."""
-    return path.is_file() and NAMES.search(path.read_text(encoding="utf-8")) is not None
+    return path.is_file() and (path.stem in DOCUMENTS or NAMES.search(path.read_text(encoding="utf-8")) is not None)
 
 
 def _skipped(path: Path) -> tuple[str, int, str]:
