@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -60,9 +61,8 @@ MACHINES: Final = {
 }
 
 
-def sources(models: list[Path], count: int, folder: Path) -> Iterator[tuple[Path, Path]]:
-    """The smallest models that are written with a self-test, and the source of each."""
-    written = 0
+def sources(models: list[Path], folder: Path) -> Iterator[tuple[Path, Path]]:
+    """Models that are written with a self-test, the smallest first, and the source of each."""
     for number, model in enumerate(sorted(models, key=lambda path: path.stat().st_size)):
         source = folder / str(number) / "net.c"
         source.parent.mkdir()
@@ -70,8 +70,7 @@ def sources(models: list[Path], count: int, folder: Path) -> Iterator[tuple[Path
             tflq.convert(model, source, choices={"data": "inline"})
         except TflqError:
             continue
-        if "int main(" in source.read_text() and written < count:
-            written += 1
+        if "int main(" in source.read_text():
             yield model, source
 
 
@@ -85,7 +84,7 @@ def main() -> int:
     models = [m for each in options.models for m in (sorted(each.rglob("*.tflite")) if each.is_dir() else [each])]
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
-        networks = list(sources(models, options.count, Path(folder)))
+        networks = list(islice(sources(models, Path(folder)), options.count))
         for model, _ in networks:
             print(f"{model.stat().st_size:8} {model.name}")
         print(f"| machine | {' | '.join(f'-O{level}' for level in options.levels)} |")

@@ -125,9 +125,7 @@ def check_attribute(attribute: Attribute, op: Op, notes: Notes) -> None:
     if attribute.positive and value > _MOST:
         notes.fail_op(op, f"{name} is {value}, more than a kernel can count with")
     if attribute.among and value and value not in attribute.among:
-        *most, last = attribute.among
-        known = f"{', '.join(most)} or {last}" if most else last
-        notes.fail_op(op, f"{name} is {value}, but the kernel takes only {known}")
+        notes.fail_op(op, f"{name} is {value}, but the kernel takes only {' or '.join(attribute.among)}")
     if attribute.unread and value <= 0:
         notes.warn_op(op, f"{name} is {value}, and interpreters count channels instead", remedy=f"state {name}")
 

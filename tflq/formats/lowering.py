@@ -7,7 +7,6 @@ and stand-ins that are left are collected over the whole module into one `Unsupp
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
@@ -40,7 +39,7 @@ WITHOUT_NUMBERS: Final = frozenset(t for t in SCALARS.values() if t.kind in ("op
 def _elements(ops: Sequence[Op]) -> int:
     """The number of elements of all constants that ops read."""
     constants = {value for op in ops for value in op.present_operands if value.is_constant}
-    return sum(math.prod(value.type.sizes) for value in constants)
+    return sum(value.type.size for value in constants)
 
 
 @dataclass(eq=False)

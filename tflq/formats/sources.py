@@ -18,7 +18,7 @@ from tflq.base.errors import (
 )
 from tflq.base.files import FilePath, file_errors, reads_once, replace_file
 from tflq.dialects.forms import is_tosa, verify_declared, verify_form
-from tflq.formats.backend import backend, named_by, names
+from tflq.formats.backend import DEFAULT, backend, named_by, names, suffixes
 from tflq.formats.flatbuffer.layout import TOSA
 from tflq.formats.flatbuffer.structure import folder_error, foreign_error, identify
 from tflq.formats.tflite import reader
@@ -149,9 +149,10 @@ def on_disk(path: FilePath, folder: FilePath) -> str:
     if not reads_once(path):
         return os.fspath(path)
     name = os.fspath(path)
+    format = suffixes().get(os.path.splitext(name)[1][1:], DEFAULT)  # its content can be read once
     place = os.path.join(folder, f"{os.urandom(4).hex()}-{os.path.basename(path)[-100:]}")
     with file_errors(path), open(path, "rb") as source, open(place, "xb") as copy:
-        copy.writelines(_pieces(source, name, model=os.path.splitext(name)[1] not in (".onnx", ".c")))
+        copy.writelines(_pieces(source, name, model=format in ("tflite", "tosa", "mlir")))
     return place
 
 

@@ -88,8 +88,9 @@ def chosen_network(work: Work, rules: Sequence[Rule], samples: Span) -> tuple[Ne
     with closing(FloatNetwork(work.source)) as floats:
         choosing = _Choosing(work, rules, first, lambda network: decibels(floats.beside_bytes(network.data, judge)))
         method = choosing.choose(seen)
-    network = choosing.built(method, calibrate(work.source, samples).statistics, samples)
-    return network, tuple(choosing.trials)
+    seen = calibrate(work.source, samples).statistics
+    seen = choosing.further(seen) if choosing.has_headroom else seen
+    return choosing.built(method, seen, samples), tuple(choosing.trials)
 
 
 class _Choosing:
@@ -104,8 +105,7 @@ class _Choosing:
         self.trials: list[Trial] = []
 
     def built(self, method: str, seen: Statistics, samples: Span) -> Network:
-        """The network by a method of ranges, and by what is chosen so far."""
-        seen = self._further(seen) if self.has_headroom else seen
+        """The network by a method of ranges, with biases corrected if that is chosen."""
         network = _by(self.work, method).build(self.rules, lambda _: [seen], {})
         return corrected_network(self.work, network, samples) if self.corrects else network
 
@@ -113,11 +113,11 @@ class _Choosing:
         """Chooses, and returns the method of ranges."""
         plain = self._tried(_range(_PLAIN), self.built(_PLAIN, seen, self.first), -math.inf)
         least = self._correct(_PLAIN, seen, plain)
-        if self._further(seen) is not seen:
-            self.has_headroom = True
-            value = self._tried(_HEADROOM, self.built(_PLAIN, seen, self.first), least - GAIN)
+        further = self.further(seen)
+        if further is not seen:
+            value = self._tried(_HEADROOM, self.built(_PLAIN, further, self.first), least - GAIN)
             self.has_headroom = self.trials[-1].chosen
-            least = value if self.has_headroom else least
+            seen, least = (further, value) if self.has_headroom else (seen, least)
         values = {
             method: self._tried(_range(method), self.built(method, seen, self.first), least + GAIN)
             for method in _METHODS
@@ -142,7 +142,8 @@ class _Choosing:
         self.trials.append(Trial(name, value, value >= least))
         return value
 
-    def _further(self, seen: Statistics) -> Statistics:
+    def further(self, seen: Statistics) -> Statistics:
+        """Statistics with headroom; the same object where nothing gets it."""
         return with_headroom(read(self.work.source), seen, STATIC[self.work.default.scheme])
 
 

@@ -40,18 +40,11 @@ def _before_softmax(function: Function) -> Iterator[tuple[Value, Softmax]]:
         value = op.operand(0) if isinstance(op, Softmax) else None
         while value is not None and len(users.get(value, ())) == 1 and value not in function.outputs:
             dims = value.type.dims
-            if not dims or None in dims or value.type.sizes[-1] != _elements(value):
+            if not dims or None in dims or dims[-1] != value.type.size:
                 break
             yield value, op  # type: ignore[misc]
             moved = value.producer
             value = moved.input if isinstance(moved, (Reshape, Squeeze, ExpandDims)) else None
-
-
-def _elements(value: Value) -> int:
-    count = 1
-    for size in value.type.sizes:
-        count *= size
-    return count
 
 
 def _further(point: PointStatistics, classes: int, beta: float, levels: int) -> PointStatistics:

@@ -26,7 +26,6 @@ from tflq.base.errors import (
 from tflq.formats.backend import opening
 from tflq.tools.samples.files import Images, Level
 from tflq.tools.samples.reading import check_data
-from tflq.tools.verify.compiled import CompiledRunner
 from tflq.tools.verify.difference import Difference, Tolerance, difference
 from tflq.tools.verify.entries import comparable
 from tflq.tools.verify.inputs import Case, Cases, Options, Source
@@ -59,7 +58,6 @@ from tflq.tools.verify.postprocessing import FilledOutputs, Rows, cropped, opera
 from tflq.tools.verify.runner import FileRunner, Opening, Resolver, RunError, Runtime
 from tflq.tools.verify.runtimes import MicroRunner, OnnxRunner
 from tflq.tools.verify.sources import label_of, path_of
-from tflq.tools.verify.sums import try_sums
 from tflq.tools.verify.tflite_runner import TfliteRunner
 from tflq.tools.verify.timing import run_time
 
@@ -475,13 +473,13 @@ class _Comparison:
         self.result.layers = Layers(sum(results.values()), len(compared), diverging, tuple(every), listed)
 
     def _with_sums(self, a: AnyRunner, b: AnyRunner, every: Sequence[Divergence]) -> list[Divergence]:
-        """Adds to results of products in C how they differ on sums of `sums`' choice."""
-        if not (isinstance(a, TfliteRunner) and isinstance(b, CompiledRunner)):
+        """Adds to results of products how they differ on chosen sums, where the file can be given some."""
+        if not (isinstance(a, TfliteRunner) and isinstance(b, FileRunner)):
             return [*every]
         tried: dict[tuple[str, str], Difference] = {}
         for key, case in {inner.case.key: inner.case for inner in self._inner}.items():
             try:
-                for name, got, want in try_sums(a, b, key, case.arrays, self._options.timeout):
+                for name, got, want in b.sums_beside(a, key, case.arrays, self._options.timeout):
                     tried[key, name] = self._difference(got, want)
             except RunError as error:
                 self.result.failures.append(f"{self._place('sums', case)}: {error}")

@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from io import BytesIO
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 from urllib.parse import unquote
 
 import numpy as np
@@ -28,6 +28,9 @@ from tflq.base.processes import how_ended, last_words, limited
 from tflq.ir.core import Function, Module, Value
 from tflq.ir.types import SCALARS, TensorType
 from tflq.tools.verify.runner import FileRunner, Opening, RunError
+
+if TYPE_CHECKING:
+    from tflq.tools.verify.tflite_runner import TfliteRunner
 
 _FLAGS: Final = ("-std=c99", "-ffp-contract=off")
 _TYPES: Final = {
@@ -432,6 +435,13 @@ class CompiledRunner(FileRunner):
             return list(program.try_sums(self._name(key), sums, runs))
         finally:
             program.close()
+
+    def sums_beside(
+        self, original: TfliteRunner, key: str, inputs: Sequence[np.ndarray], timeout: float
+    ) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+        from tflq.tools.verify.sums import try_sums
+
+        return try_sums(original, self, key, inputs, timeout)
 
     def single(self, key: str) -> Collection[str]:
         """The layers that a single function of the source computes."""

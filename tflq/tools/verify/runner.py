@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from itertools import count
 from types import MappingProxyType
-from typing import IO, Any, Final, Literal, NamedTuple, Protocol, Required, Self, TypedDict
+from typing import IO, TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, Required, Self, TypedDict
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from tflq.base.processes import how_ended, last_words, limited, python_process
 from tflq.ir.core import Function, Module, Value
 from tflq.tools.verify import worker
 from tflq.tools.verify.worker import RESOLVERS, Entries, Response, Side, load
+
+if TYPE_CHECKING:
+    from tflq.tools.verify.tflite_runner import TfliteRunner
 
 Resolver = Literal["reference", "optimized", "default"]
 Runtime = Literal["onnxruntime", "openvino", "tflm"]
@@ -415,6 +418,14 @@ class FileRunner:
     def feeds(self, _: str) -> bool:
         """Whether tensors can be given other values."""
         return False
+
+    def sums_beside(
+        self, original: TfliteRunner, key: str, inputs: Sequence[np.ndarray], timeout: float
+    ) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+        """For products of which the file computes results again, from sums that it is given: the name of a result, and
+        what the file and the original make of the sums. None where sums cannot be given. RunError if either does not
+        run."""
+        yield from ()
 
     def cut(self, _: str) -> dict[str, np.ndarray]:
         """The tensors after which the file is divided, as the last run computed them."""
