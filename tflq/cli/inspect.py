@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tflq.conversion.report import Report, Row
     from tflq.tools.coverage import CoverageRow
     from tflq.tools.inspect import FunctionSummary, Inspection, TensorSummary
-    from tflq.tools.quantize.regions.instrument import QuantizationState
+    from tflq.tools.quantize.regions.state import QuantizationState
 
 
 _MOST = 20

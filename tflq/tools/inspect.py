@@ -26,7 +26,7 @@ from tflq.numerics.kernel_sets import DEFAULT as DEFAULT_SET
 if TYPE_CHECKING:
     from tflq.conversion.report import Report
     from tflq.tools.explorer import Explored
-    from tflq.tools.quantize.regions.instrument import QuantizationState
+    from tflq.tools.quantize.regions.state import QuantizationState
 
 
 class Inspection:
@@ -69,7 +69,7 @@ class Inspection:
         """
         if is_tosa(self.module):
             return None
-        from tflq.tools.quantize.regions.instrument import quantization_state
+        from tflq.tools.quantize.regions.state import quantization_state
 
         return quantization_state(read_network(self._source))
 
