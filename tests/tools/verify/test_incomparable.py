@@ -99,6 +99,18 @@ def test_all_signatures_that_both_have_are_compared(tmp_path: Path, capsys: pyte
     assert "left out    signature 'mul': the second model has no signature of this key" in said
 
 
+def test_a_model_whose_batch_is_stated_is_compared_at_that_batch(tmp_path: Path) -> None:
+    x, y = (argument((None, 4), Q, name) for name in "xy")
+    source, result = tmp_path / "a.tflite", tmp_path / "b.tflite"
+    source.write_bytes(bytes(write(Module([Function("f", [x], [y], [Op("tfl.add", [x, x], [y], dict(ADD))])]))))
+    tflq.convert(source, result, batch=3)
+    verified = tflq.verify(source, result)
+    assert not verified.equal
+    assert any("shape signature is [3, 4] instead of [-1, 4]" in text for text in verified.interface)
+    assert [(each.elements, each.equal) for each in verified.outputs.values()] == [(3 * 4 * 5, True)]
+    assert not verified.uncompared
+
+
 def test_a_single_signature_of_another_subgraph_is_compared_too() -> None:
     module = tflq.read(two_signatures("add", "mul"))
     assert module.signatures is not None

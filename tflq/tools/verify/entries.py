@@ -39,18 +39,14 @@ def comparable(a: AnyRunner, b: AnyRunner, *, interface: bool) -> Comparable:
     if isinstance(a, FileRunner) and isinstance(b, TfliteRunner):
         return _with_file(b, a)
     result = Comparable()
-    if interface or not same_inputs(a.entries, b.entries, "", fit=True):
+    if interface or not same_inputs(a.entries, b.entries, ""):
         result.interface = _differences(a, b, interface=interface)
     both = [key for key in a.entries if key in b.entries]
     single = len(both) == len(a.entries) == len(b.entries) == 2
     if single and all(_covers(runner, both[1]) for runner in (a, b)):
         both = both[:1]  # the signature only names what "" runs by position
-    result.keys = [key for key in both if same_inputs(a.entries, b.entries, key, fit=not interface)]
-    for key in both:
-        if key not in result.keys:
-            fits = interface and same_inputs(a.entries, b.entries, key, fit=True)
-            remedy = "; --no-interface compares what they give" if fits else ""
-            result.leave_out([key], f"the models take other inputs there{remedy}")
+    result.keys = [key for key in both if same_inputs(a.entries, b.entries, key)]
+    result.leave_out([key for key in both if key not in result.keys], "the models take other inputs there")
     for one, other, which in ((a, b, "second model"), (b, a, "original")):
         missing = [key for key in one.entries if key not in other.entries]
         run = "" in result.keys

@@ -102,9 +102,9 @@ def allocation_differences(a: Entries, b: Entries) -> list[str]:
     return sentences
 
 
-def same_inputs(a: Entries, b: Entries, key: str, *, fit: bool = False) -> bool:
-    """Whether both models take the same arrays at an entry, so that they can be compared there. With `fit`, each is
-    first given the dims that it leaves open and the other states.
+def same_inputs(a: Entries, b: Entries, key: str) -> bool:
+    """Whether both models take the same arrays at an entry, so that they can be compared there. Each is first given the
+    dims that it leaves open and the other states.
     """
     sides = [[d for _, d in entries[key]["inputs"]] for entries in (a, b) if key in entries]
     if len(sides) < 2 or [d["dtype"] for d in sides[0]] != [d["dtype"] for d in sides[1]]:
@@ -112,7 +112,7 @@ def same_inputs(a: Entries, b: Entries, key: str, *, fit: bool = False) -> bool:
     shapes = [[d["shape_signature"] or d["shape"] for d in side] for side in sides]
     if shapes[0] == shapes[1]:
         return True
-    if not fit or not all(map(shapes_fit, *shapes)):
+    if not all(map(shapes_fit, *shapes)):
         return False
     for x, y, m, n in zip(*sides, *shapes, strict=True):
         x["shape"] = y["shape"] = [d if max(pair) < 0 else max(pair) for *pair, d in zip(m, n, x["shape"], strict=True)]
