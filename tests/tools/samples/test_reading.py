@@ -246,3 +246,10 @@ def test_the_mean_and_the_scale_of_images_are_numbers(mean: Any, scale: Any) -> 
         Images.of(mean, scale)
     assert Images.of(None, None) is None
     assert Images.of((1, 2, 3), 4) == Images((1.0, 2.0, 3.0), (4.0,))
+
+
+def test_floats_of_a_quantized_input_are_numbers() -> None:
+    quantized = Input("given", "x", (3,), np.dtype(np.int8), 0.5, 1)
+    assert quantized.converted(np.array([np.inf, -np.inf, 0.25], np.float32), "row 0").tolist() == [127, -128, 2]
+    with pytest.raises(OptionError, match="the sample of row 0 has NaN"):
+        quantized.converted(np.array([0, 1, np.nan], np.float32), "row 0")

@@ -76,7 +76,7 @@ class Input:
 
     def converted(self, array: Any, where: str) -> np.ndarray:
         """An array of the input's dtype. Floats for quantized integers are quantized, rounded half away from zero.
-        OptionError for any other dtype."""
+        OptionError for NaN among these, and for any other dtype."""
         array = np.asarray(array)
         if array.dtype == self.dtype or (self.dtype.kind in "SUO" and array.dtype.kind in "SUO"):
             return array
@@ -86,10 +86,13 @@ class Input:
             raise OptionError(
                 Reason(f"input '{self.name}' is {wanted}", tensor=self.tensor, value=array.dtype.name, remedy=remedy)
             )
+        if np.isnan(array).any():
+            what = f"input '{self.name}' is quantized, and the sample of {where} has NaN, which no integer stands for"
+            raise OptionError(Reason(what, tensor=self.tensor, value="nan", remedy="mend or leave out that sample"))
         steps = array.astype(np.float64) / self.scale
         ends = np.iinfo(self.dtype)
         rounded = np.copysign(np.floor(np.abs(steps) + 0.5), steps) + self.zero_point
-        return np.clip(np.nan_to_num(rounded), ends.min, ends.max).astype(self.dtype)
+        return np.clip(rounded, ends.min, ends.max).astype(self.dtype)
 
     def misfit(self, shape: Shape, where: str) -> OptionError:
         """The error for an array that fits neither whole nor as a row."""
