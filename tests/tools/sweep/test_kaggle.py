@@ -13,7 +13,8 @@ import pytest
 from support.kaggle_server import TOKEN, Kaggle, serving
 
 from tflq.cli.main import run
-from tflq.tools.sweep.manifest import KaggleFetcher, UnavailableError
+from tflq.tools.sweep.fetchers import UnavailableError
+from tflq.tools.sweep.kaggle import KaggleFetcher
 from tflq.tools.sweep.store import read_results
 from tflq.tools.sweep.task import Model
 

@@ -12,7 +12,7 @@ from statistics import median
 from typing import Any, Final, Protocol
 
 from tflq.tools.sweep.baseline import Change, Entry, compare, entry_of, in_order, is_slower, read_entries
-from tflq.tools.sweep.manifest import Supplied
+from tflq.tools.sweep.fetchers import Supplied
 from tflq.tools.sweep.measure import CONVERT_ONLY, JOB
 from tflq.tools.sweep.server import Ended, Executor, Staged
 from tflq.tools.sweep.store import Store, read_results

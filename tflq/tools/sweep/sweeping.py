@@ -21,16 +21,9 @@ from tflq.numerics.kernel_sets import DEFAULT as DEFAULT_SET
 from tflq.numerics.kernel_sets import NEWEST
 from tflq.tools.sweep.baseline import Change, failing, options_of, read_entries
 from tflq.tools.sweep.driver import Driver, Observer, Silent, changes_since, task_for
-from tflq.tools.sweep.manifest import (
-    Fetcher,
-    FileFetcher,
-    KaggleFetcher,
-    Supply,
-    UrlFetcher,
-    find_models,
-    hashes_of,
-    pin,
-)
+from tflq.tools.sweep.fetchers import Fetcher, FileFetcher, Supply, UrlFetcher
+from tflq.tools.sweep.kaggle import KaggleFetcher
+from tflq.tools.sweep.manifest import find_models, hashes_of, pin
 from tflq.tools.sweep.measure import JOB
 from tflq.tools.sweep.page import Summary, write_outputs
 from tflq.tools.sweep.server import Executor, LocalExecutor
