@@ -11,6 +11,8 @@ from support.harness import argument, const, convert_and_compare, one_op
 from support.lowered import draw
 from support.portable import assert_portable
 
+import tflq
+from tflq.base.errors import UnsupportedError
 from tflq.dialects.builder import Builder
 from tflq.dialects.tfl.movement import Concatenation, Pack, PadV2, Split, Unpack
 from tflq.dialects.tfl.pooling import ResizeNearestNeighbor
@@ -213,3 +215,15 @@ def test_a_shape_that_is_computed_but_for_the_batch() -> None:
     model = bytes(write(Module([Function("main", [x], [y], ops)])))
     for count in (1, 3):
         convert_and_compare(model, [[draw(i8, (count, 4, 6))]], target="portable")
+
+
+@pytest.mark.parametrize("what", MOVES)
+def test_sizes_that_the_model_computes(what: str) -> None:
+    """The target has no builtin for them: refused by the operator, not written."""
+    name, shape, others, shapes, attributes, version = MOVES[what]
+    element = UniformQuantizedType.of(i8, 0.5, -3)
+    computed = [argument(v.type.dims, v.type.element, f"n{i}") for i, v in enumerate(others)]
+    results = [argument((None,) * len(s), element, f"y{i}") for i, s in enumerate(shapes)]
+    model = one_op(f"tfl.{name}", [argument(shape, element), *computed], results, attributes, version)
+    with pytest.raises(UnsupportedError, match=f"{name.upper()}.*tfl.{name} on .* is not an operator of the target"):
+        tflq.convert(model, target="portable")
