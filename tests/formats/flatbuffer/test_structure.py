@@ -217,6 +217,31 @@ def test_overlapping_vectors_do_not_multiply_work() -> None:
     assert time.perf_counter() - started < 1
 
 
+@pytest.mark.parametrize(("layout", "field"), [("Buffer", "data"), ("Tensor", "shape")])
+def test_bytes_that_many_vectors_share(layout: str, field: str) -> None:
+    """Constants are views: any number may share bytes. Other vectors are copied, which has a bound."""
+    tree: dict[str, Any] = decode(SMALL)
+    first = tree["subgraphs"][0]
+    if layout == "Buffer":
+        tree["buffers"] += [{"data": np.zeros(1, np.uint8)} for _ in range(300)]
+        tree["buffers"][-1] = {"data": np.zeros(40_000, np.uint8)}
+    else:
+        first["tensors"] += [dict(first["tensors"][0], shape=np.ones(1, np.int32)) for _ in range(300)]
+        first["tensors"][-1] = dict(first["tensors"][0], shape=np.ones(10_000, np.int32))
+    data = encode(tree)
+    place = slot(data, graph(data), "SubGraph", "tensors")
+    vector = target(data, slot(data, root(data), "Model", "buffers") if layout == "Buffer" else place)
+    last = u32(data, vector) - 1
+    shared = target(data, slot(data, element(data, vector, last), layout, field))
+    for index in range(last - 299, last):
+        place = slot(data, element(data, vector, index), layout, field)
+        data = put(data, place, shared - place)
+    if layout == "Buffer":
+        check(memoryview(data))
+    else:
+        refused(data, "", "vectors overlap")
+
+
 def test_cost_on_a_large_graph() -> None:
     """2,000 operators and 2,500 tensors: checked in milliseconds (bounded loosely, for slow machines)."""
     tree: dict[str, Any] = decode((MODELS / "cnn_int8.tflite").read_bytes())
