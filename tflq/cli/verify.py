@@ -245,7 +245,8 @@ def _print_layers(result: Verification) -> None:
     accepted = sum(d.difference.accepted for d in layers.diverging)
     within = f" ({accepted} within what is accepted)" if accepted else ""
     outcome = f"{len(layers.diverging)} differ{within}, the first:" if layers.first else "all equal"
-    output.field("layers", f"{layers.compared} of {layers.results} operator results compared, {outcome}")
+    steps = f" and {layers.steps} results within them" if layers.steps else ""
+    output.field("layers", f"{layers.compared} of {layers.results} operator results{steps} compared, {outcome}")
     if layers.missing:
         listed = ", ".join(layers.missing[:SHOWN])
         more = f" and {len(layers.missing) - SHOWN} more" if len(layers.missing) > SHOWN else ""

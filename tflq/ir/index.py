@@ -428,11 +428,13 @@ PASSES: Final[dict[str, str]] = {
     "tools.quantize.regions.propagate": "quant-propagate",
     "tools.quantize.regions.quantize": "quantize tfl-quantize-pipeline",
     "tools.quantize.solver.modes": "quant-simplify quant-transform",
+    "transforms.by_rows": "by-rows",
     "transforms.canonicalize": "canonicalize cse dce fold",
     "transforms.floats": "dequantize-fallback row-updates spectra tabulate-floats",
     "transforms.lower_rounding": "lower-rounding",
     "transforms.shape_binding": "bind-shapes",
     "transforms.shape_settling": "close-dims infer-shapes restore-declared-shapes",
+    "transforms.shared_tables": "shared-tables",
     "transforms.source": "cut cut-before-custom extract-signature record-names set-min-runtime",
     "transforms.tabulate": "tabulate",
 }

@@ -69,6 +69,7 @@ class Fusion:
         self._alias = {op.result: op.operands[0] for op in function.ops if isinstance(op, _ALIASES)}
         self.outputs: Final = [self.root(v) for v in function.outputs]
         self.views: Final[dict[Value, tuple[Value, int]]] = {}
+        self.pieces: Final[dict[Value, tuple[Value, int]]] = {}
         self.raw: Final[dict[Value, Value]] = {}
         self._users: dict[Value, list[Op]] = defaultdict(list)
         for op in function.ops:
@@ -99,10 +100,15 @@ class Fusion:
     def base(self, value: Value) -> tuple[Value, int]:
         """The value in whose memory another is, and the element at which it begins."""
         value, at = self.root(value), 0
-        while value in self.views:
-            value, start = self.views[value]
+        while (whole := self.views.get(value) or self.pieces.get(value)) is not None:
+            value, start = whole
             at += start
         return value, at
+
+    def has_own(self, value: Value) -> bool:
+        """Whether a kernel computes a value into memory that is not yet chosen."""
+        known = value in self._returned or value in self.views or value in self.pieces or value in self.inside
+        return not known and value.producer is not None and not isinstance(value.producer, move.VariableRead)
 
     def users(self, value: Value) -> list[Op]:
         return self._users.get(value, [])

@@ -15,13 +15,14 @@ from typing import Final
 
 import numpy as np
 
+from tflq.analysis.lifetimes import ALIGNMENT
+from tflq.analysis.products import multiplications
 from tflq.base.errors import OptionError, Reason
 from tflq.base.files import Pieces
 from tflq.base.version import __version__
 from tflq.formats.backend import Writing
 from tflq.formats.c.check import main
-from tflq.formats.c.graph import Graph, products, unread
-from tflq.formats.c.memory import ALIGNMENT
+from tflq.formats.c.graph import Graph, unread
 from tflq.formats.c.names import MACRO, NAME, c_type, comment, count, declared, described, dims_of, elements, literal
 from tflq.formats.c.program import Program
 from tflq.formats.c.unit import helpers, indented, needs_math
@@ -104,7 +105,7 @@ class Writer:
 
     def _heading(self) -> str:
         program, source = self._program, comment(str(self._module.source or "a model").rpartition("/")[2])
-        counts = (str(sum(map(products, graph.function.ops))) for _, graph in program.entries)
+        counts = (str(sum(map(multiplications, graph.function.ops))) for _, graph in program.entries)
         lines = [
             f"{self._name}: {source}, written by tflq {__version__}",
             f"SHA-256 of the source: {self._writing.digest or 'not known'}",
@@ -138,6 +139,7 @@ class Writer:
         yield _CHECKS + (_FLOAT_CHECKS if program.has_floats else "")
         yield f"#ifndef {MACRO}_DATA\n#define {MACRO}_DATA /* before each constant: a section, PROGMEM */\n#endif\n"
         yield f"#ifndef {MACRO}_LAYER\n#define {MACRO}_LAYER(number, tensor, bytes) ((void)0)\n#endif\n"
+        yield f"#ifndef {MACRO}_STEP\n#define {MACRO}_STEP(tensor, bytes) ((void)0)\n#endif\n"
         yield f"#ifndef {MACRO}_SUMS\n#define {MACRO}_SUMS(sums, results, count)\n#endif\n\n"
         yield from self._constants()
         yield from (f"{text}\n\n" for text in small)
