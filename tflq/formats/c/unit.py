@@ -69,7 +69,7 @@ class Unit:
         op, results = kernel.op, kernel.results
         parameters = [f"const {c_type(v)} *p{at}" for at, v in enumerate(kernel.leaves)]
         parameters += [f"{c_type(v)} *{name}" for v, name in zip(results, result_names(results), strict=True)]
-        parameters += [f"{s.type} *{s.name}" for s in kernel.scratch]
+        parameters += [f"{s.type} *restrict {s.name}" for s in kernel.scratch]  # which nothing else is in
         key = "\n".join([*parameters, "", *kernel.lines])
         if key not in self._names:
             word = comment(op.location.opcode if op.location else op.short_name).lower().replace(" ", "_")

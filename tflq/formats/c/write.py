@@ -167,7 +167,7 @@ class Writer:
         """A text; as a blob, with an argument or parameter for the constants where a function reads some."""
         if self._data != "blob":
             return text
-        kinds = {True: "const uint8_t *constants, ", False: "constants, "}
+        kinds = {True: "const uint8_t *restrict constants, ", False: "constants, "}
         return _CALL.sub(lambda c: c[0] + kinds[bool(c[1])] * (c[2] in self._readers), text)
 
     def _constants(self) -> Iterator[str]:
