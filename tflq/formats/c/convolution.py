@@ -17,7 +17,7 @@ import numpy as np
 from tflq.analysis.products import channel_ends
 from tflq.dialects.tosa import convolution as conv
 from tflq.formats.c.loops import AXES, Body, Rows, flat, pixel, placed, read_sum, window
-from tflq.formats.c.names import count, dims_of, plus
+from tflq.formats.c.names import dims_of, plus
 from tflq.formats.c.unit import Scratch, closed, loops
 from tflq.ir.types import i8, i32, i64
 
@@ -31,17 +31,15 @@ COPY: Final = "col"
 def convolution(op: conv.Weighted, body: Body, *, copies: bool) -> list[Rows]:
     """The rows of any convolution. copies: whether windows may be copied."""
     ends = channel_ends(op)
-    fits = (
-        ends is not None and i32.minimum <= int(ends[0].min(initial=0)) and int(ends[1].max(initial=0)) <= i32.maximum
-    )
-    fits &= not op.weight_zp or count(op.weight) // dims_of(op.result)[-1] <= 1 << 15  # sums times the zero point
+    fits = ends is not None and max(-int(ends[0].min(initial=0)), int(ends[1].max(initial=0))) <= i32.maximum
     if ends is not None:
         limit = (i32 if op.result.type.storage == i32 else i64).maximum
         body.terms.ends[op.result] = np.maximum(ends[0], -limit), np.minimum(ends[1], limit)
     if fits and op.weight.is_constant and op.weight.type.storage.bits <= 8 and op.weight.array.dtype == np.int8:
-        if isinstance(op, conv.Conv2D) and copies:
+        height, width, *_, multiplier = dims = dims_of(op.weight)
+        below = math.prod(dims[1:]) <= 1 << 15 or not op.weight_zp  # sums of a window, times the zero point
+        if isinstance(op, conv.Conv2D) and copies and below:
             return _columns(op, body)
-        height, width, *_, multiplier = dims_of(op.weight)
         if isinstance(op, conv.DepthwiseConv2D) and height * width <= _MOST_TAPS and multiplier == 1:
             return _by_taps(op, body)
     return _plain(op, body, "float" if op.result.type.storage.is_float else "int32_t" if fits else "int64_t")

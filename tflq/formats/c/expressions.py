@@ -6,6 +6,7 @@ by way of unsigned integers. What is called a point says how operands are indexe
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
@@ -135,7 +136,7 @@ class Expressions:
 
     def _index(self, value: Value) -> str:
         dims, size, there = dims_of(value), count(value), self._at.dims
-        if size == np.prod(there, dtype=np.int64):
+        if size == math.prod(there):
             return self._at.flat
         if size == 1:
             return "0"
@@ -257,8 +258,7 @@ class Expressions:
     def _rescaled(self, op: move.Rescale) -> str:
         """With one multiplier and shift, or with those of a channel."""
         x, storage = self._read(op.input), op.result.type.storage
-        rows = [row - op.input_zp for row in self._ends(op.input)]
-        x = plus(x, -op.input_zp)
+        x, rows = plus(x, -op.input_zp), [row - op.input_zp for row in self._ends(op.input)]
         multiplier, shift = op.multiplier.astype(object), op.shift.astype(object)
         scaled = [row * multiplier >> shift for row in rows]
         reach = max(abs(int(end)) for row in rows for end in (row.min(), row.max()))

@@ -11,11 +11,10 @@ Of two convolutions in one tree the earlier is cut off, at the narrowest value o
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import Final
-
-import numpy as np
 
 from tflq.dialects.tosa import convolution as conv
 from tflq.dialects.tosa import elementwise as ew
@@ -174,7 +173,7 @@ class Fusion:
         reduced = isinstance(target, move.Reduction)
         there = dims_of(target.operands[0] if reduced else target.result)  # type: ignore[arg-type]
         dims, need = dims_of(op.result), self.need(op)
-        if count(op.result) != np.prod(there, dtype=np.int64) or (reduced and need > 0):
+        if count(op.result) != math.prod(there) or (reduced and need > 0):
             return False
         if isinstance(op, move.Reduction) and around(dims_of(op.input), op.axis)[2] != (there[-1:] or (1,))[0]:
             return False

@@ -69,7 +69,7 @@ class Unit:
         op, results = kernel.op, kernel.results
         parameters = [f"const {c_type(v)} *p{at}" for at, v in enumerate(kernel.leaves)]
         parameters += [f"{c_type(v)} *{name}" for v, name in zip(results, result_names(results), strict=True)]
-        parameters += [f"{s.type} *restrict {s.name}" for s in kernel.scratch]  # which nothing else is in
+        parameters += [f"{s.type} *{'restrict ' * (s.size > 0)}{s.name}" for s in kernel.scratch]
         key = "\n".join([*parameters, "", *kernel.lines])
         if key not in self._names:
             word = comment(op.location.opcode if op.location else op.short_name).lower().replace(" ", "_")
@@ -146,8 +146,9 @@ def rolled(lines: Sequence[str]) -> list[str]:
     out: list[str] = []
     at = 0
     while at < len(lines):
-        ways = [(_times(rows, at, size), size) for size in range(1, _LONGEST + 1)]
-        times, size = max(ways, key=lambda way: (way[0] - 1) * way[1])
+        sizes = (size for size in range(1, min(_LONGEST + 1, len(rows) - at)) if rows[at + size][0] == rows[at][0])
+        ways = ((_times(rows, at, size), size) for size in sizes)
+        times, size = max(ways, key=lambda way: (way[0] - 1) * way[1], default=(1, 1))
         if times < _TIMES:
             times = size = 1
             out.append(lines[at])

@@ -193,7 +193,9 @@ class Writer:
     def _arrays(self, storage: str) -> Iterator[str]:
         for (type, _), (name, array, element) in self._program.unit.constants.items():
             yield f"{storage}const {type} {name}[{max(array.size, 1)}] {MACRO}_DATA = {{\n"
-            yield _ROW.sub(r"\g<0>\n", elements(array, element) or "0") + "\n};\n"
+            text = elements(array, element) or "0"
+            rows = _ROW.findall(text)
+            yield "\n".join([*rows, text[sum(map(len, rows)) :]]) + "\n};\n"
 
     def _separate(self) -> Iterator[str]:
         yield f'#include "{self._stem}.h"\n\n#ifndef {MACRO}_DATA\n#define {MACRO}_DATA\n#endif\n\n'
