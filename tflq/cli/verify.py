@@ -63,7 +63,9 @@ SHOWN = 10
 @image_options
 @seeds_option(2)
 @seed_option()
-@click.option("--layers", is_flag=True, help="Compare operator results too: where do the models begin to differ?")
+@click.option(
+    "--layers", is_flag=True, help="Compare operator results too (of C always): where do the models begin to differ?"
+)
 @click.option(
     "--html",
     "page",

@@ -104,7 +104,7 @@ class Fusion:
             at += start
         return value, at
 
-    def has_own(self, value: Value) -> bool:
+    def is_placeable(self, value: Value) -> bool:
         """Whether a kernel computes a value into memory that is not yet chosen."""
         known = value in self._returned or value in self.views or value in self.pieces or value in self.inside
         return not known and value.producer is not None and not isinstance(value.producer, move.VariableRead)

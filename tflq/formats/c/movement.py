@@ -21,7 +21,7 @@ def find_views(fusion: Fusion) -> None:
         if isinstance(op, move.Concat) and count(op.result):
             for source, _, place in blocks(op):
                 value = fusion.root(source)
-                if place.flags.c_contiguous and fusion.has_own(value):
+                if place.flags.c_contiguous and fusion.is_placeable(value):
                     fusion.pieces[value] = op.result, begin(place)
         if isinstance(op, move.Slice) and not op.input.is_constant and count(op.result):
             ((_, block, _),) = blocks(op)

@@ -163,7 +163,7 @@ def rolled(lines: Sequence[str]) -> list[str]:
 
 
 def _times(rows: Sequence[tuple[str, list[int]]], at: int, size: int) -> int:
-    """How often a number of statements stand behind each other, with numbers that grow by the same steps."""
+    """The times that a number of statements stand behind each other, with numbers that grow by the same steps."""
     first, second = rows[at : at + size], rows[at + size : at + 2 * size]
     if [form for form, _ in first] != [form for form, _ in second] or any("/*" in form for form, _ in first):
         return 1

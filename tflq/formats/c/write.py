@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from tflq.analysis.lifetimes import ALIGNMENT
+from tflq.analysis.placing import ALIGNMENT
 from tflq.analysis.products import multiplications
 from tflq.base.errors import OptionError, Reason
 from tflq.base.files import Pieces

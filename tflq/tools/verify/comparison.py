@@ -584,7 +584,8 @@ def verify(
         seeds: Number of sets of random inputs.
         seed: Another seed gives other random sets.
         layers: Also compare the results of operators, by tensor name, on the first set of inputs of each signature and
-            shape. Of products in C, also those of sums on both sides of each step of their requantization.
+            shape. Of C they always are, and so are results within it on all inputs, and those of products for sums on
+            both sides of each step of their requantization.
         batch: Size of the inputs' first dimension where the model leaves it open.
         shapes: Whole shapes of inputs, by name. Dimensions that stay open are run at two sizes, larger than any window
             of the model.

@@ -1,4 +1,4 @@
-"""What a file shows of itself besides tensors of the model: sums that it is given, and the results of its steps."""
+"""Results within a file besides tensors of the model: those of chosen sums, and of its steps."""
 
 from __future__ import annotations
 
