@@ -25,7 +25,7 @@ def stepwise(starts: list[int], size: int = 1, height: int = 1) -> tuple[Functio
     weights = const(RNG.integers(-127, 128, (3, height, 1, 4)), i8)
     pad = (0, height - 1, 0, 0)
     attributes = {"pad": pad, "stride": (1, 1), "dilation": (1, 1), "input_zp": 3, "weight_zp": 0}
-    operands = [rows.result, weights, const(RNG.integers(-900, 900, 3), i32)]
+    operands: list[Value | None] = [rows.result, weights, const(RNG.integers(-900, 900, 3), i32)]
     conv = Op("tosa.conv2d", operands, [result(i32, 5, 1, 1, 3)], attributes)
     numbers = {"multiplier": np.asarray([1 << 30], np.int32), "shift": np.asarray([36], np.int8)}
     flags = {"input_zp": 0, "output_zp": 0, "rounding_mode": "SINGLE_ROUND", "scale32": True, "per_channel": False}

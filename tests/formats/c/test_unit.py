@@ -17,6 +17,11 @@ from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, i8, i32
 
 
+def _at(line: str, step: int) -> str:
+    """A statement in a step of a loop."""
+    return re.sub(r"(-?\d+) \+ (-?\d+) \* step", lambda m: str(int(m[1]) + int(m[2]) * step), line)
+
+
 def run(lines: list[str]) -> list[str]:
     """The statements that loops execute, with numbers for sums."""
     out, loop = [], list[str]()
@@ -25,11 +30,7 @@ def run(lines: list[str]) -> list[str]:
         if line.startswith("for"):
             times, loop = int(line.rpartition("< ")[2].split(";")[0]), []
         elif line == "}":
-            for step in range(times):
-                out += [
-                    re.sub(r"(-?\d+) \+ (-?\d+) \* step", lambda m, s=step: str(int(m[1]) + int(m[2]) * s), each)
-                    for each in loop
-                ]
+            out += [_at(each, step) for step in range(times) for each in loop]
             times = 0
         else:
             (loop if times else out).append(line)
