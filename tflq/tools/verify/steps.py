@@ -5,7 +5,7 @@ model is converted again as the source says that it was. If both call the same f
 stores and every row of sums is compared with the evaluator's, which is exact.
 
 Inputs leave much unused: channels that are always clamped, levels that no result has. So the inputs also run with drawn
-elements in the place of each product's result, the same in both.
+elements in the place of each product's result, the same in both; floats then have all magnitudes.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ def steps(model: str, b: CompiledRunner, key: str, runs: Sequence[StepRun]) -> I
     with b.showing(key) as shown:
         for drawn in (False, True):
             state = Run(module)
-            for each in runs[: max(1, min(_RUNS, most))]:
+            for number, each in enumerate(runs[: max(1, min(_RUNS, most))]):
                 if not each.follows:
                     state = _first(module, program)
-                yield from _Evaluation(graph, shown, drawn=drawn).steps(each, state)
+                yield from _Evaluation(graph, shown, _Drawn(number) if drawn else None).steps(each, state)
 
 
 def _module(model: str, b: CompiledRunner) -> Module | None:
@@ -74,24 +74,47 @@ def _first(module: Module, program: Program) -> Run:
     return run
 
 
-class _Evaluation:
-    """One run of a program and of the evaluator, operator by operator. drawn: whether results of products get drawn
-    elements."""
+class _Drawn:
+    """Elements that take the place of others: in turns any, those at both ends, and few at the upper one."""
 
-    def __init__(self, graph: Graph, shown: Shown, *, drawn: bool) -> None:
+    def __init__(self, number: int) -> None:
+        self._rng = np.random.default_rng(number)
+        self._upper = (None, 1 / 2, 1 / 16)[number % 3]
+        self._ranges = Ranges(sums=True)
+
+    def result(self, value: Value) -> np.ndarray:
+        """Integers within what is proven of a value."""
+        (low, high), shape = self._ranges.of(value), value.type.sizes
+        if self._upper is None:
+            return self._rng.integers(low, high, shape, value.type.storage.dtype, endpoint=True)
+        return np.where(self._rng.random(shape) < self._upper, high, low).astype(value.type.storage.dtype)
+
+    def input(self, array: np.ndarray) -> np.ndarray:
+        """An input; floats of all magnitudes, since those of a model are seldom within 1."""
+        if array.dtype.kind != "f":
+            return array
+        return array * np.exp2(self._rng.integers(-4, 16, array.shape)).astype(array.dtype)
+
+
+class _Evaluation:
+    """One run of a program and of the evaluator, operator by operator. drawn: what results of products get; None:
+    nothing."""
+
+    def __init__(self, graph: Graph, shown: Shown, drawn: _Drawn | None) -> None:
         self._graph = graph
         self._shown = shown
-        self._ranges = Ranges(sums=True) if drawn else None
-        self._rng = np.random.default_rng(1)
+        self._drawn = drawn
         self._stored = set(graph.stored)
         self._steps: list[Step] = []
 
     def steps(self, run: StepRun, state: Run) -> list[Step]:
         """The results of a run."""
-        function = self._graph.function
-        self._shown.start(run.inputs, follows=run.follows)
+        function, inputs = self._graph.function, run.inputs
+        if self._drawn is not None:
+            inputs = [self._drawn.input(array) for array in inputs]
+        self._shown.start(inputs, follows=run.follows)
         try:
-            evaluate_function(function, dict(zip(function.inputs, run.inputs, strict=True)), state, self._after)
+            evaluate_function(function, dict(zip(function.inputs, inputs, strict=True)), state, self._after)
         except (NotImplementedError, ArithmeticError, IndexError) as error:
             raise RunError(f"tflq's evaluator does not run: {error}") from error
         self._shown.end()
@@ -113,9 +136,8 @@ class _Evaluation:
         want = env[sums]
         wide = np.frombuffer(rows, f"i{len(rows) // max(want.size, 1)}").reshape(want.shape)
         self._steps.append(_step(sums.producer, sums, wide, want.astype(wide.dtype)))
-        if self._ranges is not None and value.type.storage.bits <= 16:
-            low, high = self._ranges.of(value)
-            env[value] = self._rng.integers(low, high, got.shape, endpoint=True).astype(got.dtype)
+        if self._drawn is not None and value.type.storage.bits <= 16:
+            env[value] = self._drawn.result(value)
             self._shown.replace(env[value])
         else:
             self._shown.replace(None)
