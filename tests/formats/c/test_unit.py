@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
 from support.harness import argument, const
-from support.on_c import assert_passes, module_of, need_compiler, written
+from support.on_c import COMPILER, WARNINGS, assert_passes, module_of, need_compiler, written
 from support.recurrent import lstm_model
 
 import tflq
@@ -70,6 +71,14 @@ def test_operands_of_a_concatenation_are_computed_in_it(tmp_path: Path) -> None:
     assert source.with_suffix(".h").read_text().count("#define NET_ARENA_BYTES 64\n") == 1
     assert source.read_text().count("memcpy(y + ") == 2
     assert_passes(source, "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+
+
+@need_compiler
+def test_an_output_that_only_a_hook_names_compiles(tmp_path: Path) -> None:
+    x = argument((1, 0), i8)
+    y = Value(TensorType((2, 0), i8), "y")
+    source = written(module_of([x], [Op("tosa.concat", [x, x], [y], {"axis": 0})]), tmp_path)
+    subprocess.run([COMPILER, *WARNINGS, "-fsyntax-only", source], check=True)
 
 
 @need_compiler

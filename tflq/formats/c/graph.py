@@ -226,6 +226,6 @@ def is_inexact(op: Op) -> bool:
 
 
 def unread(names: Iterable[str], lines: Iterable[str]) -> list[str]:
-    """Statements that keep compilers from warning of parameters that no line reads."""
-    words = set(re.findall(r"\w+", "\n".join(lines)))
+    """Statements that keep compilers from warning of parameters that no line reads but hooks, which do nothing."""
+    words = set(re.findall(r"\w+", "\n".join(line for line in lines if not line.startswith(MACRO))))
     return [f"(void){name};" for name in names if name not in words]
