@@ -249,7 +249,7 @@ def _print_layers(result: Verification) -> None:
     outcome = f"{len(layers.diverging)} differ{within}, the first:" if layers.first else "all equal"
     steps = f" and {layers.steps} results within them" if layers.steps else ""
     output.field("layers", f"{layers.compared} of {layers.results} operator results{steps} compared, {outcome}")
-    if layers.missing:
+    if layers.missing and not layers.steps:  # which have what these are computed from
         listed = ", ".join(layers.missing[:SHOWN])
         more = f" and {len(layers.missing) - SHOWN} more" if len(layers.missing) > SHOWN else ""
         click.echo(f"  not compared, as the second model has no tensor of that name: {listed}{more}")

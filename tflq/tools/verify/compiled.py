@@ -28,7 +28,7 @@ from tflq.base.processes import how_ended, last_words, limited
 from tflq.base.version import __version__
 from tflq.ir.core import Function, Module, Value
 from tflq.ir.types import SCALARS, TensorType
-from tflq.tools.verify.runner import FileRunner, Opening, RunError, Step, StepRun
+from tflq.tools.verify.runner import Compare, FileRunner, Opening, RunError, Step, StepRun
 
 if TYPE_CHECKING:
     from tflq.tools.verify.tflite_runner import TfliteRunner
@@ -472,10 +472,13 @@ class CompiledRunner(FileRunner):
 
         return try_sums(original, self, key, inputs, timeout)
 
-    def steps_beside(self, original: TfliteRunner, key: str, runs: Sequence[StepRun]) -> Iterator[Step]:
+    def steps_beside(
+        self, original: TfliteRunner, key: str, runs: Sequence[StepRun], compare: Compare
+    ) -> Iterator[Step]:
         from tflq.tools.verify.steps import steps
 
-        return steps(original.path, self, key, [run._replace(inputs=self.ordered(run.inputs, key)) for run in runs])
+        runs = [run._replace(inputs=self.ordered(run.inputs, key)) for run in runs]
+        return steps(original.path, self, key, runs, compare)
 
     @property
     def interface(self) -> Interface:

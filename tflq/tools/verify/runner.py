@@ -21,6 +21,7 @@ from tflq.base.files import FilePath
 from tflq.base.processes import how_ended, last_words, limited, python_process
 from tflq.ir.core import Function, Module, Value
 from tflq.tools.verify import worker
+from tflq.tools.verify.difference import Difference
 from tflq.tools.verify.worker import RESOLVERS, Entries, Response, Side, load
 
 if TYPE_CHECKING:
@@ -339,15 +340,18 @@ class StepRun(NamedTuple):
     follows: bool
 
 
+Compare = Callable[[np.ndarray, np.ndarray], Difference]
+"""The difference of what a file computes from what it should."""
+
+
 class Step(NamedTuple):
-    """A result within a file, as the file and tflq's evaluator compute it. operator, opcode: those of the original; -1
-    if it has none."""
+    """A result within a file, and how far it is from that of tflq's evaluator. operator, opcode: those of the original;
+    -1 if it has none."""
 
     operator: int
     opcode: str
     tensor: str
-    got: np.ndarray
-    want: np.ndarray
+    apart: Difference
 
 
 class FileRunner:
@@ -447,7 +451,9 @@ class FileRunner:
         run."""
         yield from ()
 
-    def steps_beside(self, original: TfliteRunner, key: str, runs: Sequence[StepRun]) -> Iterator[Step]:
+    def steps_beside(
+        self, original: TfliteRunner, key: str, runs: Sequence[StepRun], compare: Compare
+    ) -> Iterator[Step]:
         """Results within the file that tflq's evaluator has, too, in runs of an entry. None where the file shows none.
         RunError if it does not run."""
         yield from ()

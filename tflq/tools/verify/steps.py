@@ -25,7 +25,8 @@ from tflq.formats.c.program import Program, program_of
 from tflq.formats.sources import digest_of
 from tflq.ir.core import Module, Op, Value
 from tflq.tools.verify.compiled import CALLED, CompiledRunner, Shown
-from tflq.tools.verify.runner import RunError, Step, StepRun
+from tflq.tools.verify.difference import Difference
+from tflq.tools.verify.runner import Compare, RunError, Step, StepRun
 
 _MOST: Final = 1 << 28
 """Multiplications of all runs, at most; one run is always evaluated."""
@@ -33,7 +34,7 @@ _RUNS: Final = 16
 """Runs, at most."""
 
 
-def steps(model: str, b: CompiledRunner, key: str, runs: Sequence[StepRun]) -> Iterator[Step]:
+def steps(model: str, b: CompiledRunner, key: str, runs: Sequence[StepRun], compare: Compare) -> Iterator[Step]:
     """The results within runs of an entry. model: the path of what the source was written from. None where the source
     does not say how, or has results that no standard fixes. RunError if the program does not run."""
     module = _module(model, b)
@@ -50,7 +51,7 @@ def steps(model: str, b: CompiledRunner, key: str, runs: Sequence[StepRun]) -> I
             for number, each in enumerate(runs[: max(1, min(_RUNS, most))]):
                 if not each.follows:
                     state = _first(module, program)
-                yield from _Evaluation(graph, shown, _Drawn(number) if drawn else None).steps(each, state)
+                yield from _Evaluation(graph, shown, compare, _Drawn(number) if drawn else None).steps(each, state)
 
 
 def _module(model: str, b: CompiledRunner) -> Module | None:
@@ -100,9 +101,10 @@ class _Evaluation:
     """One run of a program and of the evaluator, operator by operator. drawn: what results of products get; None:
     nothing."""
 
-    def __init__(self, graph: Graph, shown: Shown, drawn: _Drawn | None) -> None:
+    def __init__(self, graph: Graph, shown: Shown, compare: Compare, drawn: _Drawn | None) -> None:
         self._graph = graph
         self._shown = shown
+        self._compare = compare
         self._drawn = drawn
         self._stored = set(graph.stored)
         self._steps: list[Step] = []
@@ -123,19 +125,19 @@ class _Evaluation:
     def _after(self, op: Op, env: dict[Value, np.ndarray]) -> None:
         for value in op.results:
             if value in self._stored:
-                self._compare(op, value, env)
+                self._add(op, value, env)
 
-    def _compare(self, op: Op, value: Value, env: dict[Value, np.ndarray]) -> None:
+    def _add(self, op: Op, value: Value, env: dict[Value, np.ndarray]) -> None:
         """Compares a result, and the sums that it comes from."""
         sums = self._graph.sums_of(value)
         got, rows = self._shown.result(value)
-        self._steps.append(_step(op, value, got, env[value]))
+        self._steps.append(_step(op, value, self._compare(got, env[value])))
         if sums is None or sums.producer is None:
             self._shown.replace(None)
             return
         want = env[sums]
         wide = np.frombuffer(rows, f"i{len(rows) // max(want.size, 1)}").reshape(want.shape)
-        self._steps.append(_step(sums.producer, sums, wide, want.astype(wide.dtype)))
+        self._steps.append(_step(sums.producer, sums, self._compare(wide, want.astype(wide.dtype))))
         if self._drawn is not None and value.type.storage.bits <= 16:
             env[value] = self._drawn.result(value)
             self._shown.replace(env[value])
@@ -143,8 +145,8 @@ class _Evaluation:
             self._shown.replace(None)
 
 
-def _step(op: Op, value: Value, got: np.ndarray, want: np.ndarray) -> Step:
+def _step(op: Op, value: Value, apart: Difference) -> Step:
     place = op.location
     if place is None:
-        return Step(-1, op.short_name, value.name, got, want)
-    return Step(place.operator, place.opcode, value.name or f"{place.tensor}: {op.short_name}", got, want)
+        return Step(-1, op.short_name, value.name, apart)
+    return Step(place.operator, place.opcode, value.name or f"{place.tensor}: {op.short_name}", apart)

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-
-import numpy as np
 
 from tflq.tools.verify.difference import Difference
 from tflq.tools.verify.inputs import Case
 from tflq.tools.verify.outcome import Divergence
-from tflq.tools.verify.runner import FileRunner, StepRun
+from tflq.tools.verify.runner import Compare, FileRunner, StepRun
 from tflq.tools.verify.tflite_runner import TfliteRunner
-
-Compare = Callable[[np.ndarray, np.ndarray], Difference]
-"""The difference of what a file computes from what it should."""
 
 
 def with_sums(
@@ -36,7 +31,7 @@ def steps_within(a: TfliteRunner, b: FileRunner, cases: Sequence[Case], compare:
     run."""
     known: dict[tuple[int, str, str], Difference] = {}
     runs = [StepRun(case.arrays, bool(case.step)) for case in cases]
-    for step in b.steps_beside(a, cases[0].key, runs):
-        place, apart = (step.operator, step.opcode, step.tensor), compare(step.got, step.want)
+    for step in b.steps_beside(a, cases[0].key, runs, compare):
+        place, apart = step[:3], step.apart
         known[place] = known[place] + apart if place in known else apart
     return [Divergence(cases[0].key, *place, apart) for place, apart in known.items()]
