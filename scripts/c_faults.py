@@ -5,7 +5,8 @@
 A fault changes a multiplier by 2^16 (one of 16 bits by 1), a shift or a zero point by 1, a bound inwards by 1, or one
 weight of int8: the kinds in turn, at a random place. The source without faults is compared with the model, and outputs
 of those with one with its outputs: it compiles faster than an interpreter starts. Faults that these do not show are
-verified as users do, which compares what is within, too. A fault that nothing shows is listed.
+verified as users do, which compares what is within, too. A fault that nothing shows is listed. None is left out of the
+count, though some change no result: LEAKY_RELU makes the same of the two lowest levels, so that a bound is either.
 """
 
 from __future__ import annotations
