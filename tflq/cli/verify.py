@@ -63,7 +63,9 @@ SHOWN = 10
 @image_options
 @seeds_option(2)
 @seed_option()
-@click.option("--layers", is_flag=True, help="Compare operator results too: where do the models begin to differ?")
+@click.option(
+    "--layers", is_flag=True, help="Compare operator results too (of C always): where do the models begin to differ?"
+)
 @click.option(
     "--html",
     "page",
@@ -245,8 +247,9 @@ def _print_layers(result: Verification) -> None:
     accepted = sum(d.difference.accepted for d in layers.diverging)
     within = f" ({accepted} within what is accepted)" if accepted else ""
     outcome = f"{len(layers.diverging)} differ{within}, the first:" if layers.first else "all equal"
-    output.field("layers", f"{layers.compared} of {layers.results} operator results compared, {outcome}")
-    if layers.missing:
+    steps = f" and {layers.steps} results within them" if layers.steps else ""
+    output.field("layers", f"{layers.compared} of {layers.results} operator results{steps} compared, {outcome}")
+    if layers.missing and not layers.steps:  # which have what these are computed from
         listed = ", ".join(layers.missing[:SHOWN])
         more = f" and {len(layers.missing) - SHOWN} more" if len(layers.missing) > SHOWN else ""
         click.echo(f"  not compared, as the second model has no tensor of that name: {listed}{more}")

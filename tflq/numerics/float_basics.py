@@ -169,6 +169,29 @@ def quantize_thresholds(scales: npt.ArrayLike, levels: npt.ArrayLike, rounding: 
     return from_steps(high)
 
 
+_NEAR: Final = 4
+"""Steps of float32 from an estimate of a scale to the scale itself, at most."""
+
+
+def scale_of_thresholds(array: np.ndarray) -> tuple[float, int] | None:
+    """Scale and first level of float32 numbers, if they are the `quantize_thresholds` of a level and those behind it;
+    else None."""
+    if array.size < 2 or not np.isfinite(array).all():
+        return None
+    wide = array.astype(np.float64)
+    step = (wide[-1] - wide[0]) / (array.size - 1)
+    if step <= 0 or abs(wide[0] / step) >= 1 << 22:
+        return None
+    first = round(wide[0] / step + 0.5)
+    levels = first + np.arange(array.size)
+    end = -1 if abs(levels[-1]) > abs(first) else 0
+    near = float_steps(np.float32(wide[end] / (levels[end] - 0.5)).reshape(1))
+    for scale in from_steps(near + np.arange(-_NEAR, _NEAR + 1)):
+        if scale > 0 and np.array_equal(quantize_thresholds(scale, levels), array):
+            return float(scale), first
+    return None
+
+
 # Where a sum of float32 numbers, rounded, reaches a level.
 
 

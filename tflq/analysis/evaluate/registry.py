@@ -161,12 +161,16 @@ def evaluate_one(op: Op, arrays: Sequence[np.ndarray | None], run: Run) -> list[
 
 
 def evaluate_function(
-    function: Function, inputs: Mapping[Value, np.ndarray], run: Run | None = None
+    function: Function,
+    inputs: Mapping[Value, np.ndarray],
+    run: Run | None = None,
+    after: Callable[[Op, dict[Value, np.ndarray]], None] | None = None,
 ) -> dict[Value, np.ndarray]:
     """Every value of a function for some inputs. NotImplementedError names an op without an evaluator; where a result
     is undefined (a divisor of 0) it is an ArithmeticError or an IndexError.
 
     `run` knows the module of a function that calls others, and keeps the variables from one evaluation to the next.
+    `after` is called behind each op, with all values so far, which it may replace.
     """
     env: dict[Value, np.ndarray] = dict(inputs)
     run = Run() if run is None else run
@@ -175,6 +179,8 @@ def evaluate_function(
         for op in function.ops:
             results = evaluate_one(op, _operands(op, env, array_of), run)
             env.update(zip(op.results, results, strict=True))
+            if after is not None:
+                after(op, env)
     finally:
         run.scope = outer
     return env

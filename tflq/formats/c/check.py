@@ -82,11 +82,10 @@ def _elements(op: Op) -> int:
 def expected(program: Program, graph: Graph, module: Module) -> int | None:
     """The checksum of tflq's evaluator, of steps from the first state on; None if it says nothing, or takes long."""
     function = graph.function
-    if program.products > _MOST or any(v.type.storage.is_float for v in function.outputs) or program.inexact:
-        return None
-    if any(_elements(op) > _MOST for op in program.ops):
-        return None
-    if any(v.type.storage.name not in _DRAWN for v in function.inputs):
+    large = program.products > _MOST or any(_elements(op) > _MOST for op in program.ops)
+    can_draw = all(v.type.storage.name in _DRAWN for v in function.inputs)
+    can_draw &= all(map(count, [*function.inputs, *function.outputs]))
+    if large or not can_draw or program.inexact or any(v.type.storage.is_float for v in function.outputs):
         return None
     run = _Bounded(module)
     run.variables.update({name: value.array for name, (_, value) in program.state.items()})

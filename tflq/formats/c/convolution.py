@@ -14,11 +14,12 @@ from typing import Final
 
 import numpy as np
 
+from tflq.analysis.products import channel_ends
 from tflq.dialects.tosa import convolution as conv
 from tflq.formats.c.loops import AXES, Body, Rows, flat, pixel, placed, read_sum, window
 from tflq.formats.c.names import dims_of, plus
 from tflq.formats.c.unit import Scratch, closed, loops
-from tflq.ir.types import i8, i32
+from tflq.ir.types import i8, i32, i64
 
 _MOST_TAPS: Final = 25
 """Elements of a window to which a depthwise convolution has pointers, on the stack."""
@@ -29,29 +30,19 @@ COPY: Final = "col"
 
 def convolution(op: conv.Weighted, body: Body, *, copies: bool) -> list[Rows]:
     """The rows of any convolution. copies: whether windows may be copied."""
-    bound = _bound(op)
-    fits = bound is not None and bound < 1 << 31
-    if bound is not None:
-        body.terms.bounds[op.result] = min(bound, (1 << 31) - 1) if op.result.type.storage == i32 else bound
+    ends = channel_ends(op)
+    fits = ends is not None and max(-int(ends[0].min(initial=0)), int(ends[1].max(initial=0))) <= i32.maximum
+    if ends is not None:
+        limit = (i32 if op.result.type.storage == i32 else i64).maximum
+        body.terms.ends[op.result] = np.maximum(ends[0], -limit), np.minimum(ends[1], limit)
     if fits and op.weight.is_constant and op.weight.type.storage.bits <= 8 and op.weight.array.dtype == np.int8:
-        if isinstance(op, conv.Conv2D) and copies:
+        height, width, *_, multiplier = dims = dims_of(op.weight)
+        below = math.prod(dims[1:]) <= 1 << 15 or not op.weight_zp  # sums of a window, times the zero point
+        if isinstance(op, conv.Conv2D) and copies and below:
             return _columns(op, body)
-        height, width, *_, multiplier = dims_of(op.weight)
         if isinstance(op, conv.DepthwiseConv2D) and height * width <= _MOST_TAPS and multiplier == 1:
             return _by_taps(op, body)
     return _plain(op, body, "float" if op.result.type.storage.is_float else "int32_t" if fits else "int64_t")
-
-
-def _bound(op: conv.Weighted) -> int | None:
-    """The greatest magnitude of any sum on the way; None if weights or bias are not known."""
-    if op.result.type.storage.is_float or not op.weight.is_constant or not op.bias.is_constant:
-        return None
-    weights = np.abs(op.weight.array.astype(np.int64)) + abs(op.weight_zp)
-    axes = (0, 1) if isinstance(op, conv.DepthwiseConv2D) else tuple(range(1, weights.ndim))
-    storage = op.input.type.storage
-    reach = max(storage.maximum - op.input_zp, op.input_zp - storage.minimum)
-    most = int(weights.sum(axis=axes).max(initial=0)) * reach
-    return most + int(np.abs(op.bias.array.astype(np.int64)).max(initial=0))
 
 
 def _bias(op: conv.Weighted, body: Body, type: str, index: str) -> str:

@@ -6,6 +6,7 @@ by way of unsigned integers. What is called a point says how operands are indexe
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
@@ -56,6 +57,8 @@ _BINARY: Final[dict[type[Op], tuple[str, str, str]]] = {
     ew.Greater: ("{} > {}", "{} > {}", "{} > {}"),
 }
 """By operator: the expression of int32, of int64, and of floats."""
+_GROUP: Final = 8
+"""Channels in a row with the same number from which it is stored once."""
 _OF_MATH: Final[tuple[type[Op], ...]] = (ew.Cos, ew.Erf, ew.Exp, ew.Log, ew.Sin, ew.Tanh)
 _FUNCTIONS: Final[dict[type[Op], str]] = {
     ew.Ceil: "ceilf32({0})",
@@ -81,8 +84,8 @@ class Expressions:
         self.fusion = fusion
         self.ranges = ranges
         self.leaves: list[Value] = []
-        self.bounds: dict[Value, int] = {}
-        """The greatest magnitude of sums that a kernel knows better than `ranges`."""
+        self.ends: dict[Value, tuple[np.ndarray, np.ndarray]] = {}
+        """The least and the greatest of sums that a kernel knows better than `ranges`, of each channel or of all."""
         self._at = Point((), "0")
         self._known: dict[Value, str] = {}
         self._lines: list[str] = []
@@ -133,7 +136,7 @@ class Expressions:
 
     def _index(self, value: Value) -> str:
         dims, size, there = dims_of(value), count(value), self._at.dims
-        if size == np.prod(there, dtype=np.int64):
+        if size == math.prod(there):
             return self._at.flat
         if size == 1:
             return "0"
@@ -184,10 +187,15 @@ class Expressions:
         return i32.minimum <= min(ends) and max(ends) <= i32.maximum
 
     def _range(self, value: Value) -> tuple[int, int]:
+        least, most = self._ends(value)
+        return int(least.min()), int(most.max())
+
+    def _ends(self, value: Value) -> tuple[np.ndarray, np.ndarray]:
+        """The least and the greatest element of each channel, or of all, as integers of any size."""
         root = self.fusion.root(value)
-        bound = self.bounds.get(root)
-        low, high = self.ranges.of(root)
-        return (low, high) if bound is None else (max(low, -bound), min(high, bound))
+        low, high = (np.asarray([n], object) for n in self.ranges.of(root))
+        least, most = self.ends.get(root, (low, high))
+        return np.maximum(low, least.astype(object)), np.minimum(high, most.astype(object))
 
     def _lookup(self, op: Op) -> str:
         """An entry of a constant row. An index that may be outside takes the nearest entry."""
@@ -250,24 +258,26 @@ class Expressions:
     def _rescaled(self, op: move.Rescale) -> str:
         """With one multiplier and shift, or with those of a channel."""
         x, storage = self._read(op.input), op.result.type.storage
-        low, high = self._range(op.input)
-        low, high = low - op.input_zp, high - op.input_zp
-        x = plus(x, -op.input_zp)
-        multiplier, shift = op.multiplier.astype(np.int64), op.shift.astype(np.int64)
-        reach = max(-low, high)
-        most = max((reach * m >> s) + 1 for m, s in zip(np.abs(multiplier).tolist(), shift.tolist(), strict=True))
-        safe = reach < (1 << 31) - (1 << 24) and most + abs(op.output_zp) < 1 << 31
+        x, rows = plus(x, -op.input_zp), [row - op.input_zp for row in self._ends(op.input)]
+        multiplier, shift = op.multiplier.astype(object), op.shift.astype(object)
+        scaled = [row * multiplier >> shift for row in rows]
+        reach = max(abs(int(end)) for row in rows for end in (row.min(), row.max()))
+        least, most = int(np.min(scaled)) - 1 + op.output_zp, int(np.max(scaled)) + 1 + op.output_zp
+        safe = reach < (1 << 31) - (1 << 24) and max(-least, most, most - op.output_zp, op.output_zp - least) < 1 << 31
         if safe and len(shift) == 1 and multiplier[0] == 1 << 30 and shift[0] <= 30:
             text = f"({x})" if op.input_zp else x
             text = text if shift[0] == 30 else f"{text} * {1 << (30 - int(shift[0]))}"
         else:
             text = self._scaled(op, x, reach, safe=safe)
         text = plus(text, op.output_zp)
-        ends = f"{literal(storage.minimum)}, {literal(storage.maximum)})"
+        low, high = literal(storage.minimum), literal(storage.maximum)
         if not safe:
-            return f"clamp64({text}, {ends}"
-        within = storage.minimum <= op.output_zp - most and most + op.output_zp <= storage.maximum
-        return text if storage == i32 or within else f"clamp32({text}, {ends}"
+            return f"clamp64({text}, {low}, {high})"
+        if storage == i32 or (storage.minimum <= least and most <= storage.maximum):
+            return text
+        if storage.minimum <= least:
+            return f"min32({text}, {high})"
+        return f"max32({text}, {low})" if most <= storage.maximum else f"clamp32({text}, {low}, {high})"
 
     def _scaled(self, op: move.Rescale, x: str, reach: int, *, safe: bool) -> str:
         """The product and its rounding. A division by 2^30 of what is below 2^29 is 0, as one by more would be."""
@@ -290,7 +300,11 @@ class Expressions:
         """One number, or that of the channel; shifts are bytes."""
         if (numbers == numbers[0]).all():
             return literal(int(numbers[0]))
-        return f"{self.unit.numbers(numbers, i32)}[{self._channel()}]"
+        changes = np.flatnonzero(np.diff(numbers)) + 1
+        group = int(np.gcd.reduce([*changes, len(numbers)]))  # channels that have the same, behind each other
+        if group < _GROUP:
+            return f"{self.unit.numbers(numbers, i32)}[{self._channel()}]"
+        return f"{self.unit.numbers(numbers[::group], i32)}[{self._channel()} / {group}]"
 
 
 _OPERATORS: Final[dict[type[Op], Callable[[Expressions, Any], str]]] = {

@@ -11,11 +11,10 @@ Of two convolutions in one tree the earlier is cut off, at the narrowest value o
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import Final
-
-import numpy as np
 
 from tflq.dialects.tosa import convolution as conv
 from tflq.dialects.tosa import elementwise as ew
@@ -69,6 +68,7 @@ class Fusion:
         self._alias = {op.result: op.operands[0] for op in function.ops if isinstance(op, _ALIASES)}
         self.outputs: Final = [self.root(v) for v in function.outputs]
         self.views: Final[dict[Value, tuple[Value, int]]] = {}
+        self.pieces: Final[dict[Value, tuple[Value, int]]] = {}
         self.raw: Final[dict[Value, Value]] = {}
         self._users: dict[Value, list[Op]] = defaultdict(list)
         for op in function.ops:
@@ -99,10 +99,15 @@ class Fusion:
     def base(self, value: Value) -> tuple[Value, int]:
         """The value in whose memory another is, and the element at which it begins."""
         value, at = self.root(value), 0
-        while value in self.views:
-            value, start = self.views[value]
+        while (whole := self.views.get(value) or self.pieces.get(value)) is not None:
+            value, start = whole
             at += start
         return value, at
+
+    def is_placeable(self, value: Value) -> bool:
+        """Whether a kernel computes a value into memory that is not yet chosen."""
+        known = value in self._returned or value in self.views or value in self.pieces or value in self.inside
+        return not known and value.producer is not None and not isinstance(value.producer, move.VariableRead)
 
     def users(self, value: Value) -> list[Op]:
         return self._users.get(value, [])
@@ -168,7 +173,7 @@ class Fusion:
         reduced = isinstance(target, move.Reduction)
         there = dims_of(target.operands[0] if reduced else target.result)  # type: ignore[arg-type]
         dims, need = dims_of(op.result), self.need(op)
-        if count(op.result) != np.prod(there, dtype=np.int64) or (reduced and need > 0):
+        if count(op.result) != math.prod(there) or (reduced and need > 0):
             return False
         if isinstance(op, move.Reduction) and around(dims_of(op.input), op.axis)[2] != (there[-1:] or (1,))[0]:
             return False

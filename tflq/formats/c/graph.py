@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from tflq.analysis.blocks import MOVEMENT
 from tflq.analysis.known import Ranges
 from tflq.base.errors import Refused
 from tflq.dialects.tosa import convolution as conv
@@ -18,9 +18,9 @@ from tflq.formats.c.convolution import COPY
 from tflq.formats.c.fusion import Fusion
 from tflq.formats.c.loops import Body, kernel
 from tflq.formats.c.memory import Plan
-from tflq.formats.c.movement import MOVEMENT, find_views, moved
+from tflq.formats.c.movement import find_views, moved
 from tflq.formats.c.names import CALLED, MACRO, bytes_of, c_type, count, declared, described, dims_of
-from tflq.formats.c.unit import Kernel, Scratch, result_names
+from tflq.formats.c.unit import Kernel, Scratch, result_names, rolled
 from tflq.ir.core import Function, Op, Value
 
 if TYPE_CHECKING:
@@ -46,12 +46,14 @@ class Graph:
     """Whether all of it has a form in C."""
 
     def __init__(self, function: Function, symbol: str, program: Program, *, hooked: bool) -> None:
-        """hooked: whether it calls the hook of layers."""
+        """hooked: whether it calls the hooks of results."""
         self.function: Final = function
         self.symbol: Final = symbol
         self._program = program
         self.kernels: Final[list[Kernel]] = []
         self.lines: list[str] = []
+        self.stored: Final[list[Value]] = []
+        """The results behind which a hook stands, in the order of a run."""
         ends = [[*function.inputs, *function.outputs, *(v for _, v in program.state.values())]]
         parts: list[Iterable[Value]] = [*ends, *([*op.present_operands, *op.results] for op in function.ops)]
         places = [None, *(op.location for op in function.ops)]
@@ -61,7 +63,7 @@ class Graph:
             self._ranges = Ranges(sums=True)
             if program.all(((op.location, op) for op in function.ops), self._add):
                 self._place()
-                self.lines = [*self._statements(hooked=hooked)]
+                self.lines = rolled([*self._statements(hooked=hooked)])
                 self.complete = True
 
     def _add(self, op: Op) -> None:
@@ -133,6 +135,11 @@ class Graph:
         size = bytes_of(base) // max(count(base), 1)
         return f"({'' if writes else 'const '}{c_type(base)} *)(void *)(arena + {at + begin * size})"
 
+    def sums_of(self, value: Value) -> Value | None:
+        """The sums of which a kernel makes its result, where it calls the hook of sums."""
+        row = self._fusion.row_of(value)
+        return row.result if isinstance(row, conv.Weighted) else None
+
     # Text.
 
     @property
@@ -147,9 +154,13 @@ class Graph:
         for number, each in enumerate(self.kernels):
             yield from self._statement(number, each)
             for value in each.results if hooked else ():
-                if named := self._fusion.named.get(value):
-                    hook = f"{MACRO}_LAYER({next(self._program.numbers)}, {self.pointer(value)}, {bytes_of(value)});"
-                    yield f"{hook} /* {described(named)} */"
+                named, bytes = self._fusion.named.get(value), f"{self.pointer(value)}, {bytes_of(value)}"
+                if named:
+                    yield f"{MACRO}_LAYER({next(self._program.numbers)}, {bytes}); /* {described(named)} */"
+                elif each.lines:
+                    yield f"{MACRO}_STEP({bytes});"
+                if named or each.lines:
+                    self.stored.append(value)
         for at, value in enumerate(self._fusion.outputs):
             if self._pointers.get(value) != f"out{at}":
                 yield f"memcpy(out{at}, {self.pointer(value)}, {bytes_of(value)});"
@@ -163,7 +174,7 @@ class Graph:
             if (value := each.op.output) not in self._pointers:
                 source = f"state->{self._program.state[each.op.variable][0]}"
                 yield f"memcpy({self.pointer(value, writes=True)}, {source}, {bytes_of(value)});"
-        else:
+        elif each.lines:
             scratch = zip(each.scratch, self.plan.scratch[number], strict=True)
             arguments = [
                 *(self.pointer(v) for v in each.leaves),
@@ -207,17 +218,6 @@ def _call(graph: Graph, inputs: Sequence[str], outputs: Sequence[str]) -> str:
 # Facts of operators.
 
 
-def products(op: Op) -> int:
-    """Multiplications of a convolution or a product of matrices; 0 for others."""
-    if isinstance(op, conv.MatMul):
-        return count(op.result) * dims_of(op.input1)[-1]
-    if not isinstance(op, conv.Weighted):
-        return 0
-    dims = dims_of(op.weight)
-    depth = math.prod(dims[:2] if isinstance(op, conv.DepthwiseConv2D) else dims[1:])
-    return depth * (count(op.input) // dims[-1] * dims[0] if isinstance(op, conv.TransposeConv2D) else count(op.result))
-
-
 def is_inexact(op: Op) -> bool:
     """Whether an operator on floats has results that no standard fixes."""
     rounds = isinstance(op, _INEXACT) and not isinstance(op, _EXACT)
@@ -226,6 +226,6 @@ def is_inexact(op: Op) -> bool:
 
 
 def unread(names: Iterable[str], lines: Iterable[str]) -> list[str]:
-    """Statements that keep compilers from warning of parameters that no line reads."""
-    words = set(re.findall(r"\w+", "\n".join(lines)))
+    """Statements that keep compilers from warning of parameters that no line reads but hooks, which do nothing."""
+    words = set(re.findall(r"\w+", "\n".join(line for line in lines if not line.startswith(MACRO))))
     return [f"(void){name};" for name in names if name not in words]

@@ -60,7 +60,7 @@ static int32_t q15_exp(int32_t a, int32_t bits) {
   const int32_t quarter = 1 << (13 - bits), within = (a & (quarter - 1)) - quarter, rest = (int16_t)(within - a);
   const int32_t x = within * (1 << bits) + (1 << 12), x2 = q15_mul(x, x), x4 = half_away(q15_mul(x2, x2), 2);
   const int32_t tail = half_away(q15_mul(x4 + q15_mul(x2, x), 10923) + x2, 1);
-  int32_t y = clamp32(28918 + q15_mul((int16_t)(x + tail), 28918), -32768, 32767);
+  int32_t y = 28918 + q15_mul((int16_t)(x + tail), 28918);
   for (int32_t k = 0; k < 7 && k < bits + 2; k++) {
     if ((rest & (quarter << k)) != 0) {
       y = q15_mul(y, powers[k]);
@@ -74,7 +74,7 @@ static int32_t q13_reciprocal(int32_t a) {
   int32_t x = (int16_t)(23130 + q15_mul(half, -15420));
   for (int32_t step = 0; step < 3; step++) {
     const int32_t rest = (int16_t)(8192 - q15_mul(half, x));
-    x = (int16_t)(x + clamp32(q15_mul(x, rest) * 4, -32768, 32767));
+    x = (int16_t)(x + q15_mul(x, rest) * 4);
   }
   return x;
 }

@@ -84,8 +84,11 @@ def kernel(op: Op, unit: Unit, fusion: Fusion, ranges: Ranges, *, copies: bool =
         parts = convolution(row, body, copies=copies)
     else:
         parts = next(make for kind, make in _ROWS if isinstance(row, kind))(row, body)
-    since = len(body.terms.leaves)
-    lines = [line for part in parts for line in closed([*part.lines, *_results(part, op.result, row, body)])]
+    since: int | None = len(body.terms.leaves)
+    lines: list[str] = []
+    if [(part.base, part.sum) for part in parts] == [("0", "acc[j]")] and body.scratch[0].type == c_type(op.result):
+        since, lines = None, [f"{body.scratch.pop(0).type} *acc = y;"]  # sums of one row become results where they are
+    lines += [line for part in parts for line in closed([*part.lines, *_results(part, op.result, row, body)])]
     return body.finished(row if row.location else op, lines, op.results, since)
 
 
@@ -144,7 +147,7 @@ def _matmul(op: conv.MatMul, body: Body) -> list[Rows]:
     exact = k << bits <= 1 << 31
     type = "float" if storage.is_float else "int32_t" if exact else "int64_t"
     if exact and not storage.is_float:
-        body.terms.bounds[op.result] = k << bits
+        body.terms.ends[op.result] = np.asarray([-k << bits]), np.asarray([k << bits])
     body.accumulator(type, n)
     left, right = ("g * " if size > 1 else "0 * " for size in many)
     zero = "0.0f" if storage.is_float else "0"
@@ -202,7 +205,7 @@ def _pool(op: conv.Pool, body: Body) -> list[Rows]:
     lines = ["int32_t n = 0;"] * mean + closed([*loops(j=channels), f"acc[j] = {first};"]) + closed(each)
     text = "acc[j]"
     if isinstance(op, conv.AvgPool2D):
-        body.terms.bounds[op.result] = 1 << 16
+        body.terms.ends[op.result] = np.asarray([-1 << 16]), np.asarray([1 << 16])
         text = _mean(op, body)
     return placed(op.result, lines, text)
 

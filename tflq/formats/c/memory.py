@@ -1,42 +1,18 @@
 """Where tensors and scratch are in one arena.
 
-Each has a size, and lives from the kernel that writes it to the last that reads it. Spans are placed one after the
-other, each at the lowest free place; of several orders the one with the least end is taken. A result lies on an operand
-that is not read later, where its kernel allows it.
+Each lives from the kernel that writes it to the last that reads it. A result lies on an operand that is not read later,
+where its kernel allows it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Sequence
 
-from tflq.analysis.lifetimes import Lifetimes
+from tflq.analysis.placing import Span, aligned, placed
 from tflq.formats.c.fusion import Fusion
 from tflq.formats.c.names import bytes_of, count
 from tflq.formats.c.unit import Kernel
 from tflq.ir.core import Value
-
-ALIGNMENT: Final = 8
-
-
-@dataclass(slots=True)
-class Span:
-    """Bytes that live from one kernel to another, both included."""
-
-    size: int
-    first: int
-    last: int
-    at: int = 0
-
-
-_ORDERS: Final[tuple[Callable[[Span], tuple[int, ...]], ...]] = (
-    lambda s: (-s.size, s.first),
-    lambda s: (s.first - s.last, -s.size),
-    lambda s: (-s.size * (s.last - s.first + 1), s.first),
-    lambda s: (s.first, -s.size),
-    lambda s: (-s.last, -s.size),
-)
 
 
 class Plan:
@@ -52,9 +28,10 @@ class Plan:
                 span = self.spans.get(self.place_of(leaf))
                 if span is not None:
                     span.last = number
-            for value in kernel.results:
+            for value in map(self.place_of, kernel.results):
                 if value not in elsewhere:
-                    self.spans[value] = Span(bytes_of(value), number, number)
+                    span = self.spans.setdefault(value, Span(bytes_of(value), number, number))
+                    span.last = max(span.last, number)
         for value in fusion.outputs:
             span = self.spans.get(self.place_of(value))
             if span is not None:
@@ -62,7 +39,7 @@ class Plan:
         for number, kernel in enumerate(kernels):
             self._lie(number, kernel)
         self.scratch = [[Span(s.size, at, at) for s in kernel.scratch] for at, kernel in enumerate(kernels)]
-        self.size = _placed([*self.spans.values(), *(span for row in self.scratch for span in row)])
+        self.size = placed([*self.spans.values(), *(span for row in self.scratch for span in row)])
 
     def at(self, value: Value) -> int | None:
         """The byte at which a tensor begins; None if it is elsewhere."""
@@ -71,7 +48,7 @@ class Plan:
 
     def alive(self, number: int) -> int:
         """Bytes of the tensors that live while a kernel runs."""
-        return sum(_aligned(span.size) for span in self.spans.values() if span.first <= number <= span.last)
+        return sum(aligned(span.size) for span in self.spans.values() if span.first <= number <= span.last)
 
     def place_of(self, value: Value) -> Value:
         """The tensor in whose memory a value is."""
@@ -88,36 +65,13 @@ class Plan:
         for leaf in kernel.shares:
             base = self.place_of(leaf)
             other = self.spans.get(base)
-            whole = leaf not in self._fusion.views and count(leaf) * bytes_of(base) == bytes_of(leaf) * count(base)
+            whole = (
+                leaf not in self._fusion.views
+                and leaf not in self._fusion.pieces
+                and count(leaf) * bytes_of(base) == bytes_of(leaf) * count(base)
+            )
             if other is not None and other.last == number and whole and other.size == span.size:
                 self._lying[result] = base
                 other.last = max(span.last, number)
                 del self.spans[result]
                 return
-
-
-def _placed(spans: list[Span]) -> int:
-    """The end of the spans where the best order places them."""
-    end, places = min((_in_order(sorted(spans, key=order)) for order in _ORDERS), key=lambda each: each[0])
-    for span, at in places:
-        span.at = at
-    return end
-
-
-def _aligned(size: int) -> int:
-    return -(-size // ALIGNMENT) * ALIGNMENT
-
-
-def _in_order(spans: Sequence[Span]) -> tuple[int, list[tuple[Span, int]]]:
-    """The end of the spans, and the place of each, if they are placed in this order."""
-    places: list[tuple[int, int]] = []  # where each begins and ends
-    lifetimes = Lifetimes()
-    for number, span in enumerate(spans):
-        size, at = _aligned(span.size), 0
-        for begin, end in sorted(places[other] for other in lifetimes.beside(span.first, span.last)):
-            if at + size <= begin:
-                break
-            at = max(at, end)
-        places.append((at, at + size))
-        lifetimes.add(number, span.first, span.last)
-    return max((end for _, end in places), default=0), [(s, at) for s, (at, _) in zip(spans, places, strict=True)]

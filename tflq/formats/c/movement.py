@@ -1,36 +1,32 @@
 """Operators that move elements: each is copies of blocks with strides, merged as far as dims lie behind each other.
 
-Where elements come from and go to is what numpy says of views: arrays of a byte for each element, which nothing fills.
-A slice that is one piece of its operand is no copy but a view.
+A slice that is one piece of its operand is no copy but a view. What becomes one piece of a concatenation is computed
+there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Final, TypeAlias
-
-import numpy as np
-
-from tflq.base.errors import Refused
+from tflq.analysis.blocks import Block, begin, blocks
 from tflq.dialects.tosa import movement as move
 from tflq.formats.c.fusion import Fusion
 from tflq.formats.c.loops import Body
-from tflq.formats.c.names import count, dims_of, literal
+from tflq.formats.c.names import count, literal
 from tflq.formats.c.unit import closed, loops
-from tflq.ir.core import Op, Value
-
-MOVEMENT: Final = (move.Slice, move.Concat, move.Pad, move.Reverse, move.Tile, move.Transpose)
-_Block: TypeAlias = tuple[Value, np.ndarray, np.ndarray]
-"""An operand, a view of it, and one of the result in the same dims."""
+from tflq.ir.core import Op
 
 
 def find_views(fusion: Fusion) -> None:
-    """Enters slices that are one piece of what an operator has computed."""
+    """Enters slices that are one piece of what an operator has computed, and operands that are of a concatenation."""
     for op in fusion.function.ops:
+        if isinstance(op, move.Concat) and count(op.result):
+            for source, _, place in blocks(op):
+                value = fusion.root(source)
+                if place.flags.c_contiguous and fusion.is_placeable(value):
+                    fusion.pieces[value] = op.result, begin(place)
         if isinstance(op, move.Slice) and not op.input.is_constant and count(op.result):
-            ((_, source, _),) = _blocks(op)
-            if source.flags.c_contiguous:
-                fusion.views[op.result] = fusion.root(op.input), _begin(source)
+            ((_, block, _),) = blocks(op)
+            if block.flags.c_contiguous:
+                fusion.views[op.result] = fusion.root(op.input), begin(block)
 
 
 def moved(op: Op, body: Body) -> list[str]:
@@ -39,53 +35,13 @@ def moved(op: Op, body: Body) -> list[str]:
     if isinstance(op, move.Pad) and any(op.padding):
         number = op.pad_const if op.result.type.storage.is_float else int(op.pad_const)
         lines = closed([*loops(i=count(op.result)), f"y[i] = {literal(number)};"])
-    for block in _blocks(op):
-        lines += _copied(block, body)
+    for block in blocks(op):
+        if body.fusion.pieces.get(body.fusion.root(block[0])) != (op.results[0], begin(block[2])):
+            lines += _copied(block, body)
     return lines
 
 
-def _blocks(op: Op) -> Iterator[_Block]:
-    """The copies of an operator. Refused for one that makes none."""
-    arrays = [np.empty(dims_of(value), np.int8) for value in op.present_operands]
-    source, x, y = op.present_operands[0], arrays[0], np.empty(dims_of(op.results[0]), np.int8)
-    if isinstance(op, move.Concat):
-        ends = np.cumsum([array.shape[op.axis] for array in arrays])
-        yield from zip(op.present_operands, arrays, np.split(y, ends[:-1], op.axis), strict=True)
-    elif isinstance(op, move.Slice):
-        yield source, x[tuple(slice(a, a + size) for a, size in zip(op.start, y.shape, strict=True))], y
-    elif isinstance(op, move.Pad):
-        pairs = list(zip(op.padding[::2], op.padding[1::2], strict=True))
-        yield (
-            source,
-            _without(x, [(max(-a, 0), max(-b, 0)) for a, b in pairs]),
-            _without(y, np.maximum(pairs, 0).tolist()),
-        )
-    elif isinstance(op, move.Reverse):
-        yield source, np.flip(x, op.axis), y
-    elif isinstance(op, move.Tile):
-        sizes = [n for pair in zip(op.multiples, x.shape, strict=True) for n in pair]
-        once = x.reshape([n for dim in x.shape for n in (1, dim)])
-        yield source, np.broadcast_to(once, sizes), y.reshape(sizes)
-    elif isinstance(op, move.Transpose):
-        yield source, x.transpose(op.perms), y
-    else:
-        raise Refused(f"{op.short_name.upper()} is not written in C")
-
-
-def _without(array: np.ndarray, ends: Sequence[Sequence[int]]) -> np.ndarray:
-    """A view without so many elements at both ends of each dim."""
-    return array[tuple(slice(int(a), dim - int(b)) for (a, b), dim in zip(ends, array.shape, strict=True))]
-
-
-def _begin(view: np.ndarray) -> int:
-    """The number of the element that a view begins with."""
-    base = view
-    while isinstance(base.base, np.ndarray):
-        base = base.base
-    return int(view.ctypes.data - base.ctypes.data)
-
-
-def _copied(block: _Block, body: Body) -> list[str]:
+def _copied(block: Block, body: Body) -> list[str]:
     """Loops over the dims of a block, of which those that lie behind each other are one."""
     value, source, place = block
     rows = [row for row in zip(source.shape, source.strides, place.strides, strict=True) if row[0] != 1]
@@ -101,7 +57,7 @@ def _copied(block: _Block, body: Body) -> list[str]:
     whole = merged[-1] if merged and merged[-1][1:] == (1, 1) else None
     outer = merged[:-1] if whole else merged
     terms = [[f"{n} * i{at}" for at, row in enumerate(outer) if (n := row[side])] for side in (1, 2)]
-    here, there = (" + ".join([*side, str(_begin(view))]) for side, view in zip(terms, block[1:], strict=True))
+    here, there = (" + ".join([*side, str(begin(view))]) for side, view in zip(terms, block[1:], strict=True))
     move_one = f"y[{there}] = {name}[{here}];"
     if whole:
         move_one = f"memcpy(y + {there}, {name} + {here}, {whole[0]} * sizeof({type}));"

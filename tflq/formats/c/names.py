@@ -101,8 +101,8 @@ def dims_of(value: Value) -> tuple[int, ...]:
     shape = value.type.shape
     if shape is None or None in shape:
         raise Refused(f"the shape of '{value.name}' is not known before a run")
-    dims = tuple(int(d) for d in value.type.sizes)
-    if np.prod(dims, dtype=np.float64) >= 1 << 28:
+    dims = value.type.sizes
+    if math.prod(dims) >= 1 << 28:
         raise Refused(f"'{value.name}' has too many elements for an index of 32 bits")
     return dims
 
@@ -144,9 +144,15 @@ def plus(text: str, number: int) -> str:
     return text if not number else f"{text} + {number}" if number > 0 else f"{text} - {-number}"
 
 
+_BYTES: Final = np.asarray([f"{number}," for number in range(-128, 256)], "S5")
+"""The text of each number of a byte from -128 on, and a comma."""
+
+
 def elements(array: np.ndarray, storage: ScalarType) -> str:
     """The elements of a constant, between braces."""
     flat = np.ascontiguousarray(array).reshape(-1)
+    if flat.dtype in (np.int8, np.uint8):
+        return _BYTES[flat.astype(np.int16) + 128].tobytes().translate(None, b"\0").decode()[:-1]
     if storage.is_float and np.isfinite(flat).all():
         return ",".join(["%.8ef"] * flat.size) % tuple(flat.tolist())  # nine digits give the number back
     if not storage.is_float and flat.size and flat.min() > -(1 << 31) and flat.max() < 1 << 31:

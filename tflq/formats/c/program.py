@@ -12,10 +12,11 @@ from functools import cached_property
 from itertools import count
 from typing import Any, ClassVar, Final, TypeVar
 
+from tflq.analysis.products import multiplications
 from tflq.base.errors import Reason, Refused
 from tflq.dialects.forms import ModuleForm
 from tflq.dialects.tosa import movement as move
-from tflq.formats.c.graph import Graph, is_inexact, products, unread
+from tflq.formats.c.graph import Graph, is_inexact, unread
 from tflq.formats.c.names import CALLED, NAME, bytes_of, comment, identifier
 from tflq.formats.c.unit import Unit
 from tflq.formats.lowering import keyed_entries, refuse
@@ -92,7 +93,7 @@ class Program:
     @property
     def products(self) -> int:
         """Multiplications of all functions."""
-        return sum(map(products, self.ops))
+        return sum(map(multiplications, self.ops))
 
     @cached_property
     def inexact(self) -> list[str]:

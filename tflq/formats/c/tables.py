@@ -14,12 +14,10 @@ import numpy as np
 
 from tflq.ir.core import Value
 from tflq.numerics.activation import logistic_table, tanh_table
-from tflq.numerics.float_basics import float_steps, from_steps, quantize_thresholds
+from tflq.numerics.float_basics import scale_of_thresholds
 
 _LARGE: Final = 4096
 """Bytes up to which a table stays one."""
-_NEAR: Final = 4
-"""Steps of float32 from an estimate of a scale to the scale itself, at most."""
 
 
 def function_of(table: Value) -> str | None:
@@ -36,19 +34,6 @@ def _functions() -> dict[bytes, str]:
 
 
 def thresholds_of(table: Value) -> tuple[float, int] | None:
-    """Scale and first level, if the entries are the least floats that round to a level and those behind it."""
+    """Scale and first level of a large table of thresholds; None if it is none."""
     array = table.array.reshape(-1)
-    if array.nbytes <= _LARGE or array.dtype != np.float32 or not np.isfinite(array).all():
-        return None
-    wide = array.astype(np.float64)
-    step = (wide[-1] - wide[0]) / (array.size - 1)
-    if step <= 0 or abs(wide[0] / step) >= 1 << 22:
-        return None
-    first = round(wide[0] / step + 0.5)
-    levels = first + np.arange(array.size)
-    end = -1 if abs(levels[-1]) > abs(first) else 0
-    near = float_steps(np.float32(wide[end] / (levels[end] - 0.5)).reshape(1))
-    for scale in from_steps(near + np.arange(-_NEAR, _NEAR + 1)):
-        if scale > 0 and np.array_equal(quantize_thresholds(scale, levels), array):
-            return float(scale), first
-    return None
+    return scale_of_thresholds(array) if array.nbytes > _LARGE and array.dtype == np.float32 else None

@@ -69,7 +69,7 @@ class Unit:
         op, results = kernel.op, kernel.results
         parameters = [f"const {c_type(v)} *p{at}" for at, v in enumerate(kernel.leaves)]
         parameters += [f"{c_type(v)} *{name}" for v, name in zip(results, result_names(results), strict=True)]
-        parameters += [f"{s.type} *{s.name}" for s in kernel.scratch]
+        parameters += [f"{s.type} *{'restrict ' * (s.size > 0)}{s.name}" for s in kernel.scratch]
         key = "\n".join([*parameters, "", *kernel.lines])
         if key not in self._names:
             word = comment(op.location.opcode if op.location else op.short_name).lower().replace(" ", "_")
@@ -128,6 +128,52 @@ def indented(lines: Iterable[str]) -> str:
         out.append(f"{'  ' * depth}{line}\n")
         depth += line.endswith("{")
     return "".join(out)
+
+
+# Loops over statements.
+
+_NUMBER: Final = re.compile(r"(?<!\w)\d+")
+_LONGEST: Final = 32
+"""Statements of a loop, at most."""
+_TIMES: Final = 4
+"""Repetitions that become a loop, at least."""
+
+
+def rolled(lines: Sequence[str]) -> list[str]:
+    """Statements, with loops in the place of those that repeat others but for numbers that grow by a step each time.
+    Those with comments are of one tensor, and stay."""
+    rows = [(_NUMBER.sub("#", line), [*map(int, _NUMBER.findall(line))]) for line in lines]
+    out: list[str] = []
+    at = 0
+    while at < len(lines):
+        sizes = (size for size in range(1, min(_LONGEST + 1, len(rows) - at)) if rows[at + size][0] == rows[at][0])
+        ways = ((_times(rows, at, size), size) for size in sizes)
+        times, size = max(ways, key=lambda way: (way[0] - 1) * way[1], default=(1, 1))
+        if times < _TIMES:
+            times = size = 1
+            out.append(lines[at])
+        else:
+            out += loops(step=times)
+            for line, (_, first), (_, second) in zip(lines[at : at + size], rows[at:], rows[at + size :], strict=False):
+                terms = (f"{a} + {b - a} * step" if a != b else str(a) for a, b in zip(first, second, strict=True))
+                out.append(_NUMBER.sub(lambda _, terms=terms: next(terms), line))  # type: ignore[misc]
+            out.append("}")
+        at += times * size
+    return out
+
+
+def _times(rows: Sequence[tuple[str, list[int]]], at: int, size: int) -> int:
+    """The times that a number of statements stand behind each other, with numbers that grow by the same steps."""
+    first, second = rows[at : at + size], rows[at + size : at + 2 * size]
+    if [form for form, _ in first] != [form for form, _ in second] or any("/*" in form for form, _ in first):
+        return 1
+    times, steps = 2, [[b - a for a, b in zip(x, y, strict=True)] for (_, x), (_, y) in zip(first, second, strict=True)]
+    while rows[at + times * size : at + (times + 1) * size] == [
+        (form, [n + times * step for n, step in zip(numbers, row, strict=True)])
+        for (form, numbers), row in zip(first, steps, strict=True)
+    ]:
+        times += 1
+    return times
 
 
 # Small functions.

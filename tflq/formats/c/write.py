@@ -15,13 +15,14 @@ from typing import Final
 
 import numpy as np
 
+from tflq.analysis.placing import ALIGNMENT
+from tflq.analysis.products import multiplications
 from tflq.base.errors import OptionError, Reason
 from tflq.base.files import Pieces
 from tflq.base.version import __version__
 from tflq.formats.backend import Writing
 from tflq.formats.c.check import main
-from tflq.formats.c.graph import Graph, products, unread
-from tflq.formats.c.memory import ALIGNMENT
+from tflq.formats.c.graph import Graph, unread
 from tflq.formats.c.names import MACRO, NAME, c_type, comment, count, declared, described, dims_of, elements, literal
 from tflq.formats.c.program import Program
 from tflq.formats.c.unit import helpers, indented, needs_math
@@ -104,7 +105,7 @@ class Writer:
 
     def _heading(self) -> str:
         program, source = self._program, comment(str(self._module.source or "a model").rpartition("/")[2])
-        counts = (str(sum(map(products, graph.function.ops))) for _, graph in program.entries)
+        counts = (str(sum(map(multiplications, graph.function.ops))) for _, graph in program.entries)
         lines = [
             f"{self._name}: {source}, written by tflq {__version__}",
             f"SHA-256 of the source: {self._writing.digest or 'not known'}",
@@ -138,6 +139,7 @@ class Writer:
         yield _CHECKS + (_FLOAT_CHECKS if program.has_floats else "")
         yield f"#ifndef {MACRO}_DATA\n#define {MACRO}_DATA /* before each constant: a section, PROGMEM */\n#endif\n"
         yield f"#ifndef {MACRO}_LAYER\n#define {MACRO}_LAYER(number, tensor, bytes) ((void)0)\n#endif\n"
+        yield f"#ifndef {MACRO}_STEP\n#define {MACRO}_STEP(tensor, bytes) ((void)0)\n#endif\n"
         yield f"#ifndef {MACRO}_SUMS\n#define {MACRO}_SUMS(sums, results, count)\n#endif\n\n"
         yield from self._constants()
         yield from (f"{text}\n\n" for text in small)
@@ -165,7 +167,7 @@ class Writer:
         """A text; as a blob, with an argument or parameter for the constants where a function reads some."""
         if self._data != "blob":
             return text
-        kinds = {True: "const uint8_t *constants, ", False: "constants, "}
+        kinds = {True: "const uint8_t *restrict constants, ", False: "constants, "}
         return _CALL.sub(lambda c: c[0] + kinds[bool(c[1])] * (c[2] in self._readers), text)
 
     def _constants(self) -> Iterator[str]:
@@ -191,7 +193,9 @@ class Writer:
     def _arrays(self, storage: str) -> Iterator[str]:
         for (type, _), (name, array, element) in self._program.unit.constants.items():
             yield f"{storage}const {type} {name}[{max(array.size, 1)}] {MACRO}_DATA = {{\n"
-            yield _ROW.sub(r"\g<0>\n", elements(array, element) or "0") + "\n};\n"
+            text = elements(array, element) or "0"
+            rows = _ROW.findall(text)
+            yield "\n".join([*rows, text[sum(map(len, rows)) :]]) + "\n};\n"
 
     def _separate(self) -> Iterator[str]:
         yield f'#include "{self._stem}.h"\n\n#ifndef {MACRO}_DATA\n#define {MACRO}_DATA\n#endif\n\n'

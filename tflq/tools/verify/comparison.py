@@ -60,6 +60,7 @@ from tflq.tools.verify.runtimes import MicroRunner, OnnxRunner
 from tflq.tools.verify.sources import label_of, path_of
 from tflq.tools.verify.tflite_runner import TfliteRunner
 from tflq.tools.verify.timing import run_time
+from tflq.tools.verify.within import steps_within, with_sums
 
 T = TypeVar("T")
 
@@ -112,7 +113,9 @@ class _Comparison:
         self._expected: dict[tuple[str, str], Expected] = {}
         self._kernels: dict[tuple[str, str], KernelShare] = {}
         self._top1: dict[tuple[str, str], Agreement] = {}
+        self._in_layers = options.layers
         self._inner: list[_Inner] = []
+        self._ran: dict[str, list[Case]] = {}
         self._filled: dict[str, FilledOutputs] = {}
         self._cases = Cases(options)
         self._cut: Cut | None = None
@@ -125,7 +128,9 @@ class _Comparison:
         if a is None or b is None or self._has_other_kernels(a):
             return
         self.result.interpreter = " and ".join(dict.fromkeys((a.interpreter, b.interpreter)))
-        self.result.inexact = b.inexact if isinstance(b, FileRunner) else ""
+        if isinstance(b, FileRunner):
+            self.result.inexact = b.inexact
+            self._in_layers |= b.shows_layers and self._options.recorded is None
         self._settle_tolerance(a, b)
         if self._cut is not None:
             reports = self._cut.reports(reports)
@@ -141,7 +146,7 @@ class _Comparison:
         self.result.expected = list(self._expected.values())
         self.result.kernels = list(self._kernels.values())
         self.result.top1 = list(self._top1.values())
-        if self._options.layers and not self._fatal:
+        if self._in_layers and not self._fatal:
             self._layers(a, b)
         if self._options.time and not self._fatal:
             self._say("time")
@@ -270,9 +275,11 @@ class _Comparison:
                 ran.append((case, fed))
             if fed is not None and key not in (timed.key for timed in self._to_time):
                 self._to_time.append(case)
-            if fed is not None and self._options.layers and case.shapes not in wanted:
-                wanted.add(case.shapes)
-                self._inner.append(_Inner(case, plan(a, b, key, divided.expected), fed))
+            if fed is not None and self._in_layers:
+                self._ran.setdefault(key, []).append(case)
+                if case.shapes not in wanted:
+                    wanted.add(case.shapes)
+                    self._inner.append(_Inner(case, plan(a, b, key, divided.expected), fed))
             self._done += 1
             if fed is None and case.step is not None:
                 break  # the two sides may have kept different state
@@ -389,7 +396,7 @@ class _Comparison:
     def _original(self, a: AnyRunner, case: Case) -> list[np.ndarray]:
         """The original's outputs; recorded ones, unless inner tensors are wanted, too. RunError if it does not run."""
         recorded, kernels = self._options.recorded, self._options.resolver
-        inner = self._options.layers or self._cut is not None
+        inner = self._in_layers or self._cut is not None
         if recorded is None or inner or case.step is not None or not isinstance(a, TfliteRunner):
             return a.run(case.key, case.arrays, {}, case.step)
         want = self._recorded(a, kernels, case)
@@ -466,28 +473,27 @@ class _Comparison:
                     self._fatal |= error.fatal
                     continue
                 self._done += 1
-        every = self._with_sums(a, b, every)
+        steps: list[Divergence] = []
+        if isinstance(a, TfliteRunner) and isinstance(b, FileRunner):
+            every, steps = self._within(a, b, every)
         compared = {(d.entry, d.tensor) for d in every}
-        diverging = tuple(d for d in every if not d.difference.equal)
+        diverging = tuple(d for d in (*every, *steps) if not d.difference.equal)
         listed = tuple(f"{n.opcode} {n.operator} '{n.tensor}'" for named in missing.values() for n in named)
-        self.result.layers = Layers(sum(results.values()), len(compared), diverging, tuple(every), listed)
+        self.result.layers = Layers(sum(results.values()), len(compared), diverging, tuple(every), listed, len(steps))
 
-    def _with_sums(self, a: AnyRunner, b: AnyRunner, every: Sequence[Divergence]) -> list[Divergence]:
-        """Adds to results of products how they differ on chosen sums, where the file can be given some."""
-        if not (isinstance(a, TfliteRunner) and isinstance(b, FileRunner)):
-            return [*every]
-        tried: dict[tuple[str, str], Difference] = {}
-        for key, case in {inner.case.key: inner.case for inner in self._inner}.items():
+    def _within(
+        self, a: TfliteRunner, b: FileRunner, every: list[Divergence]
+    ) -> tuple[list[Divergence], list[Divergence]]:
+        """Adds to results of operators what chosen sums show. Returns them, and the results of steps."""
+        steps: list[Divergence] = []
+        for cases in self._ran.values():
             try:
-                for name, got, want in b.sums_beside(a, key, case.arrays, self._options.timeout):
-                    tried[key, name] = self._difference(got, want)
+                every = with_sums(a, b, cases[0], every, self._options.timeout, self._difference)
+                steps += steps_within(a, b, cases, self._difference)
             except RunError as error:
-                self.result.failures.append(f"{self._place('sums', case)}: {error}")
+                self.result.failures.append(f"{self._place('steps', cases[0])}: {error}")
                 self._fatal |= error.fatal
-        return [
-            replace(d, difference=d.difference + more) if (more := tried.pop((d.entry, d.tensor), None)) else d
-            for d in every
-        ]
+        return every, steps
 
     def _chunk(
         self,
@@ -578,7 +584,8 @@ def verify(
         seeds: Number of sets of random inputs.
         seed: Another seed gives other random sets.
         layers: Also compare the results of operators, by tensor name, on the first set of inputs of each signature and
-            shape. Of products in C, also those of sums on both sides of each step of their requantization.
+            shape. Of C they always are, and so are results within it on all inputs, and those of products for sums on
+            both sides of each step of their requantization.
         batch: Size of the inputs' first dimension where the model leaves it open.
         shapes: Whole shapes of inputs, by name. Dimensions that stay open are run at two sizes, larger than any window
             of the model.

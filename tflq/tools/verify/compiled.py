@@ -25,9 +25,10 @@ import numpy as np
 from tflq.base.errors import FileError, InvalidModelError, OptionError, Reason
 from tflq.base.files import file_errors, resource
 from tflq.base.processes import how_ended, last_words, limited
+from tflq.base.version import __version__
 from tflq.ir.core import Function, Module, Value
 from tflq.ir.types import SCALARS, TensorType
-from tflq.tools.verify.runner import FileRunner, Opening, RunError
+from tflq.tools.verify.runner import Compare, FileRunner, Opening, RunError, Step, StepRun
 
 if TYPE_CHECKING:
     from tflq.tools.verify.tflite_runner import TfliteRunner
@@ -45,7 +46,10 @@ _TYPES: Final = {
 }
 _DESCRIBED: Final = r"/\* (\w+)\[([\d,]*)\] (.*) \*/"
 _LAYER: Final = re.compile(rf"_LAYER\(\d+, .*\); {_DESCRIBED}")
-_CALL: Final = re.compile(r" +\w+\(")
+_CALL: Final = re.compile(r" +(?!\w+_STEP\()\w+\(")
+CALLED: Final = re.compile(r"_(\d+_\w+)\(")
+_DIGEST: Final = re.compile(rf"written by tflq {re.escape(__version__)}\n \* SHA-256 of the source: (\w+)\n")
+_KERNELS: Final = re.compile(r"^ \* kernels: ([-.\w]+)$", re.MULTILINE)
 _RUN: Final = re.compile(r"^int (\w+)_run\((.*)\)", re.MULTILINE)
 _KEY: Final = re.compile(r"/\* Signature (.*)\. 0; 1 if")
 _MAIN: Final = """#include <stdint.h>
@@ -96,12 +100,13 @@ class SumsRun(NamedTuple):
 
 class _Entry(NamedTuple):
     """A function of the source. layers: results whose hook it calls. single: the names of those that one call
-    computes."""
+    computes. calls: the functions that it calls, without the name of the source."""
 
     inputs: Sequence[Value]
     outputs: Sequence[Value]
     layers: Sequence[Value]
     single: Collection[str]
+    calls: Sequence[str]
 
 
 class Interface:
@@ -126,6 +131,9 @@ class Interface:
         init = re.search(r"^void (\w+)_init\(", text, re.MULTILINE)
         self.state = "" if init is None else init[1]
         self.inexact = "NOT bit-exact" in text
+        digest, kernels = _DIGEST.search(source), _KERNELS.search(source)
+        self.digest = "" if digest is None else digest[1]
+        self.kernels = "" if kernels is None else kernels[1]
         self.keys = [unquote(key) for key in _KEY.findall(text)] or [""]
         _, *parts = _RUN.split(source)
         bodies = dict(zip(parts[::3], parts[2::3], strict=True))
@@ -137,9 +145,12 @@ class Interface:
                 _side(path, name, "OUT", text),
                 [_value(path, *row) for row in _LAYER.findall(bodies[name])],
                 _single(bodies[name]),
+                CALLED.findall(bodies[name]),
             )
             for name, _ in runs
         }
+        self.shapes = [[value.type.shape for value in entry.inputs] for entry in self.entries.values()]
+        self.batch = next((dims[0] for row in self.shapes for dims in row if dims), None)
         if len(self.keys) != len(self.entries):
             raise InvalidModelError("", "its header does not say which signature each NAME_run is of", path=path)
 
@@ -218,29 +229,46 @@ class _Program:
         """Outputs of an entry and, if the program has the hook, layers. follows: with the state that the run before has
         left."""
         entry = self._interface.entries[name]
+        with self.answering():
+            self.start(name, inputs, follows=follows)
+            layers = [self.tensor(value) for value in (entry.layers if self._hook else ())]
+            return [self.tensor(value) for value in entry.outputs], layers
+
+    def outputs(self, name: str) -> Sequence[Value]:
+        return self._interface.entries[name].outputs
+
+    def start(self, name: str, inputs: Sequence[np.ndarray], *, follows: bool) -> None:
+        """Gives the inputs of a run."""
         commands = [*([] if follows else [-1]), list(self._interface.entries).index(name)]
+        self.write(np.asarray(commands, np.int32).tobytes() + b"".join(a.tobytes() for a in inputs))
+
+    @contextmanager
+    def answering(self) -> Iterator[None]:
+        """A time for answers. RunError if there are none."""
         child = self._child
         assert child is not None
-        assert child.stdin is not None
-        assert child.stdout is not None
         try:
             with limited(self._timeout, child.kill) as late:
-                child.stdin.write(np.asarray(commands, np.int32).tobytes() + b"".join(a.tobytes() for a in inputs))
-                child.stdin.flush()
-                layers = [self._tensor(value) for value in (entry.layers if self._hook else ())]
-                outputs = [self._tensor(value) for value in entry.outputs]
+                yield
         except (BrokenPipeError, EOFError) as error:
             ended = f"no answer in {self._timeout:g} s" if late.is_set() else how_ended(child.wait())
             last = last_words(self._log).split("\n")[0]
             raise RunError(f"the program ended: {ended}{f': {last}' if last else ''}", fatal=True) from error
-        return outputs, layers
 
-    def _tensor(self, value: Value) -> np.ndarray:
+    def tensor(self, value: Value) -> np.ndarray:
         dtype, shape = value.type.storage.dtype, value.type.sizes
-        data = self._read(int(np.prod(shape, dtype=np.int64)) * dtype.itemsize)
-        return np.frombuffer(data, dtype).reshape(shape)
+        return np.frombuffer(self.read(_bytes(value)), dtype).reshape(shape)
 
-    def _read(self, size: int) -> bytes:
+    def write(self, data: bytes) -> None:
+        assert self._child is not None
+        assert self._child.stdin is not None
+        self._child.stdin.write(data)
+        self._child.stdin.flush()
+
+    def number(self) -> int:
+        return int.from_bytes(self.read(4), "little", signed=True)
+
+    def read(self, size: int) -> bytes:
         assert self._child is not None
         assert self._child.stdout is not None
         data = self._child.stdout.read(size)
@@ -303,10 +331,10 @@ def compiler(command: str | None) -> list[str]:
     return words if any(word.startswith("-O") for word in words) else [*words, "-O2"]
 
 
-def _sums_hook(macro: str) -> str:
-    """The hooks by which a program tries sums."""
-    with open(resource("tools/verify/sums.c"), encoding="utf-8") as file:
-        return file.read().replace("MACRO", macro)
+def _hooks(file: str, macro: str) -> str:
+    """The hooks by which a program tries sums, or shows results."""
+    with open(resource(f"tools/verify/{file}.c"), encoding="utf-8") as text:
+        return text.read().replace("MACRO", macro)
 
 
 def _main(path: Path, interface: Interface, hook: str) -> str:
@@ -365,6 +393,7 @@ class CompiledRunner(FileRunner):
     """A source in C, compiled and open in a child process."""
 
     untimed = "the time on this machine says nothing of a device's"
+    shows_layers = True
 
     @classmethod
     def open_file(cls, path: str, options: Opening) -> Self:
@@ -429,7 +458,7 @@ class CompiledRunner(FileRunner):
     ) -> list[dict[str, np.ndarray]]:
         """Results of products by name, of sums that stand in for those of their first row: for each loop that reads
         sums, [loops, rows, channels], in each run. Others are left out. RunError if the program does not run."""
-        program = self._compiled(_sums_hook(self._interface.macro))
+        program = self._compiled(_hooks("sums", self._interface.macro))
         try:
             runs = [SumsRun(self.ordered(run.inputs, key), run.layers) for run in runs]
             return list(program.try_sums(self._name(key), sums, runs))
@@ -443,12 +472,72 @@ class CompiledRunner(FileRunner):
 
         return try_sums(original, self, key, inputs, timeout)
 
+    def steps_beside(
+        self, original: TfliteRunner, key: str, runs: Sequence[StepRun], compare: Compare
+    ) -> Iterator[Step]:
+        from tflq.tools.verify.steps import steps
+
+        runs = [run._replace(inputs=self.ordered(run.inputs, key)) for run in runs]
+        return steps(original.path, self, key, runs, compare)
+
+    @property
+    def interface(self) -> Interface:
+        return self._interface
+
+    def index(self, key: str) -> int:
+        """The number of an entry in the source."""
+        return list(self._interface.entries).index(self._name(key))
+
+    def calls(self, key: str) -> Sequence[str]:
+        """The functions that an entry calls, in order."""
+        return self._interface.entries[self._name(key)].calls
+
+    @contextmanager
+    def showing(self, key: str) -> Iterator[Shown]:
+        """The program with the hooks that show results and sums within it."""
+        program = self._compiled(_hooks("steps", self._interface.macro))
+        try:
+            with program.answering():
+                yield Shown(program, self._name(key))
+        finally:
+            program.close()
+
     def single(self, key: str) -> Collection[str]:
         """The layers that a single function of the source computes."""
         return self._interface.entries[self._name(key)].single
 
     def close(self) -> None:
         self._program.close()
+
+
+class Shown:
+    """Runs of an entry that show results, and take others in their place."""
+
+    def __init__(self, program: _Program, name: str) -> None:
+        self._program = program
+        self._name = name
+
+    def start(self, inputs: Sequence[np.ndarray], *, follows: bool) -> None:
+        self._program.start(self._name, inputs, follows=follows)
+
+    def result(self, value: Value) -> tuple[np.ndarray, bytes]:
+        """The next result, and the rows of sums before it. RunError if it has another size than the value."""
+        rows = b""
+        while (size := self._program.number()) < 0:
+            rows += self._program.read(-size)
+        if size != _bytes(value):
+            raise RunError(f"a result of {size} bytes where the model has {_bytes(value)}", fatal=True)
+        return self._program.tensor(value), rows
+
+    def replace(self, array: np.ndarray | None) -> None:
+        """Puts elements in the place of those of the last result; None: leaves them."""
+        data = b"" if array is None else array.tobytes()
+        self._program.write(len(data).to_bytes(4, "little") + data)
+
+    def end(self) -> None:
+        """Skips the outputs, which are results, too."""
+        for value in self._program.outputs(self._name):
+            self._program.tensor(value)
 
 
 class _Fetcher:

@@ -200,6 +200,7 @@ class Layers:
             listed once for each.
         every: All that were compared, in the same way.
         missing: Those whose name the second model lacks, or has twice, such as "SOFTMAX 8 'probs'".
+        steps: Number of results and sums within a program in C that tflq's evaluator has, too, and that were compared.
     """
 
     results: int
@@ -207,6 +208,7 @@ class Layers:
     diverging: tuple[Divergence, ...]
     every: tuple[Divergence, ...] = ()
     missing: tuple[str, ...] = ()
+    steps: int = 0
 
     @property
     def first(self) -> Divergence | None:
@@ -221,6 +223,7 @@ class Layers:
             "compared": self.compared,
             "diverging": diverging,
             "missing": list(self.missing),
+            "steps": self.steps,
         }
 
 
@@ -268,7 +271,7 @@ class Verification:
         failures: Why the other model could not be opened, aborted or took too long, by name.
         interface: Differences of names, shapes, types, quantization, signatures and metadata, one sentence each.
         runs: Each entry on each set of inputs.
-        layers: Results of operators compared. None if not asked for.
+        layers: Results of operators compared. None if not asked for; of C they always are.
         tolerance: Differences that are accepted.
         expected: Results of operators whose kernels are known to differ, compared on the same operands.
         apart: Operators that ran on other kernels than asked for.

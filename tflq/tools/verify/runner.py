@@ -21,6 +21,7 @@ from tflq.base.files import FilePath
 from tflq.base.processes import how_ended, last_words, limited, python_process
 from tflq.ir.core import Function, Module, Value
 from tflq.tools.verify import worker
+from tflq.tools.verify.difference import Difference
 from tflq.tools.verify.worker import RESOLVERS, Entries, Response, Side, load
 
 if TYPE_CHECKING:
@@ -332,9 +333,31 @@ class Opening(NamedTuple):
     cc: str | None = None
 
 
+class StepRun(NamedTuple):
+    """Inputs of an entry, and whether the run goes on with the state of the run before it."""
+
+    inputs: Sequence[np.ndarray]
+    follows: bool
+
+
+Compare = Callable[[np.ndarray, np.ndarray], Difference]
+"""The difference of what a file computes from what it should."""
+
+
+class Step(NamedTuple):
+    """A result within a file, and how far it is from that of tflq's evaluator. operator, opcode: those of the original;
+    -1 if it has none."""
+
+    operator: int
+    opcode: str
+    tensor: str
+    apart: Difference
+
+
 class FileRunner:
     """One file, and the module that says its interface. `interpreter`: what runs it. `untimed`: why it is not timed.
-    `inexact`: why it need not equal the model that it was made from, if it says so.
+    `inexact`: why it need not equal the model that it was made from, if it says so. `shows_layers`: whether operator
+    results are compared though nobody asks for them.
 
     A backend must add `compute`, or override `run`, which has state to go on with; the rest, if tensors can also be
     fetched or given other values.
@@ -343,6 +366,7 @@ class FileRunner:
     interpreter: str = ""
     untimed: str = "what runs these files says nothing of the time on a device"
     inexact: str = ""
+    shows_layers: bool = False
     has_state: Any = False
     keeps_state: Any = True
 
@@ -425,6 +449,13 @@ class FileRunner:
         """For products of which the file computes results again, from sums that it is given: the name of a result, and
         what the file and the original make of the sums. None where sums cannot be given. RunError if either does not
         run."""
+        yield from ()
+
+    def steps_beside(
+        self, original: TfliteRunner, key: str, runs: Sequence[StepRun], compare: Compare
+    ) -> Iterator[Step]:
+        """Results within the file that tflq's evaluator has, too, in runs of an entry. None where the file shows none.
+        RunError if it does not run."""
         yield from ()
 
     def cut(self, _: str) -> dict[str, np.ndarray]:
