@@ -5,7 +5,8 @@ one storage of activations, with that of weights and biases, and what TensorFlow
 asks for beyond the kernels: symmetric int16, weights from -127 on, biases at the scale of input times weights, one
 scale of a TANH's results. Of a kernel's lines those on the scheme's storage are taken. A kernel without one is left
 out, which the file says with its reason; but RSQRT of int8, which stops at a negative value, is taken on parameters
-that have none.
+that have none. The last line of CONV_2D and of FULLY_CONNECTED is for operators that ask for weights of 4 bits: these
+kernels unpack them, and then do as with 8.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from tflq.targets.target import split
 ROOT = Path(__file__).resolve().parents[2]
 _ACCUMULATES = "multiplier_accumulator_scale"
 _WEIGHTS = ("filter", "weights")
+_NARROW = {"conv_2d": "/axis0:0", "fully_connected": "/axis0:0"}
+"""Kernels that take weights of 4 bits, and what their port then has besides the storage."""
 _PORT = re.compile(r"q(?P<storage>[a-z]+\d+)(?P<rest>.*)")
 
 
@@ -91,6 +94,7 @@ def page(scheme: Scheme) -> str:
         texts = [said] if isinstance(said, str) else said
         lines = list(dict.fromkeys(chain.from_iterable(_lines(scheme, kernel, text) for text in texts)))
         if lines:
+            lines += _of_4_bits(kernel, lines)
             listed[kernel] = lines
         else:
             left_out[kernel] = f"it computes right only on {_storages(texts)}"
@@ -107,6 +111,12 @@ def page(scheme: Scheme) -> str:
         "[kernels]",
     ]
     return "\n".join([*head, *(_entry(kernel, lines) for kernel, lines in sorted(listed.items()))]) + "\n"
+
+
+def _of_4_bits(kernel: str, lines: Sequence[str]) -> list[str]:
+    """The lines of a kernel with weights of 4 bits, from those with weights of 8; none if it does not take them."""
+    word = f" qi8{_NARROW.get(kernel)} "
+    return [line.replace(word, word.replace("8", "4")) for line in lines if word in line]
 
 
 def _entry(kernel: str, lines: Sequence[str]) -> str:

@@ -412,8 +412,8 @@ def fitted(
     """Wider scales of weights and of a constant bias, under which the bias fits its storage, with room for the
     accumulator.
 
-    Weights are of 8 bits; the bias of 32 bits, or of 64 for 16 bits of input. None if the scales are wide enough, or
-    the types are others.
+    Weights are of 8 bits at most; the bias of 32 bits, or of 64 for 16 bits of input. None if the scales are wide
+    enough, or the types are others.
 
     If a bias would exceed half of the largest int32, or 2^34, under its scale, the product of the two others, its scale
     becomes |b| / that, and that of the weights follows: scale of the bias / scale of the input. `values`: the
@@ -424,8 +424,8 @@ def fitted(
         bias, (UniformQuantizedType, UniformQuantizedPerAxisType)
     ):
         return None
-    bits = x.storage.bits, element_storage(weights).bits, bias.storage.bits
-    if type(weights) is not type(bias) or bits not in ((8, 8, 32), (16, 8, 64)):
+    bits = x.storage.bits, bias.storage.bits
+    if type(weights) is not type(bias) or element_storage(weights).bits > 8 or bits not in ((8, 32), (16, 64)):
         return None
     most = _LARGEST[bias.storage.bits]
     largest = np.abs(values.reshape(-1).astype(np.float64))
