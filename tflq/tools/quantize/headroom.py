@@ -3,10 +3,10 @@
 With results of 16 bits each range is `WIDER`. Rounding to so many steps costs next to nothing, and a number that is cut
 off costs what it lacks: in a recurrent network, whose states go on growing, more than all else.
 
-Before a SOFTMAX of classes such numbers decide what comes of it. What lies far below the largest number gives next to nothing, and what lies above all that was seen is the answer. So
-the range goes up to what samples not seen may reach (`numerics.ranges`), and down to where all classes together would
-give less than half a step of the result. It is for tensors with one row for a sample that nothing but SOFTMAX reads,
-also through RESHAPE.
+Before a SOFTMAX of classes such numbers decide what comes of it. What lies far below the largest number gives next to
+nothing, and what lies above all that was seen is the answer. So the range goes up to what samples not seen may reach
+(`numerics.ranges`), and down to where all classes together would give less than half a step of the result. It is for
+tensors with one row for a sample that nothing but SOFTMAX reads, also through RESHAPE.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from tflq.dialects.tfl.movement import ExpandDims, Reshape, Squeeze
 from tflq.ir.core import Function, Module, Value
 from tflq.numerics.ranges import range_before_softmax
 from tflq.tools.quantize.calibration.calibrate import points_of
-
 
 WIDER: Final = 1.5
 """Of what samples showed, with results of 16 bits."""
