@@ -62,6 +62,10 @@ def test_accumulators_follow_and_storage_is_one(name: str) -> None:
                 )
 
 
+def test_a_scheme_is_read_once() -> None:
+    assert load_kernels("int8") is load_kernels("int8")
+
+
 def test_weights_are_per_channel_first() -> None:
     for name in ("int8", "int16x8"):
         for kernel in ("conv_2d", "depthwise_conv_2d", "fully_connected", "transpose_conv"):

@@ -6,13 +6,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tflq.numerics.fixed_point import half_away
 from tflq.numerics.unary import FloatFunction
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 # Histograms of float32 values in bins that do not depend on the values: 32 to each power of two.
 #

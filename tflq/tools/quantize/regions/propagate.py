@@ -119,6 +119,7 @@ class _Propagation:
         self.functions = functions
         self.kernels = kernels
         self.order = [region for function in functions for region in topological(function)]
+        self.sides = {region: sides_of(region) for region in self.order}
         self.place = {region: index for index, region in enumerate(self.order)}
         self.types: dict[Port, ElementType] = {}
         self.origins: dict[Port, str] = {}
@@ -175,7 +176,7 @@ class _Propagation:
         return next(casts, None) or statement_after(port.value, self.users, self.returned)[0]
 
     def _match(self, region: Region, assumed: dict[Port, ElementType]) -> Match | None:
-        sides = ([assumed.get(p, self.types[p]) for p in side] for side in sides_of(region))
+        sides = ([assumed.get(p, self.types[p]) for p in side] for side in self.sides[region])
         return lookup(self.kernels, region, *sides)
 
     def _set(self, port: Port, kind: ElementType, origin: str) -> None:
@@ -211,7 +212,7 @@ class _Propagation:
         changed: list[Port] = []
         for name, function, numbers in quant_functions(match.signature.constraints) if match else ():
             assert match is not None
-            sides = sides_of(region)
+            sides = self.sides[region]
             views = [
                 [self._view(port, kind) for port, kind in zip(side, kinds, strict=True)]
                 for side, kinds in zip(sides, (match.inputs, match.outputs), strict=True)
