@@ -86,6 +86,10 @@ def with_mean_bias(floats: Product, stored: Stored, rows: Rows) -> Stored:
     return stored._replace(bias=stored.bias + apart[:, 0])
 
 
+def _single(scales: np.ndarray) -> np.ndarray:
+    return scales.astype(np.float32)
+
+
 def rounded_again(floats: Product, stored: Stored, rows: Rows, bits: int, *, centered: bool) -> Stored:
     """The float weights, rounded on their scales as by GPTQ with the inputs that the quantized network gives. Arguments
     as of `reconstructed`."""
@@ -102,7 +106,7 @@ def reconstructed(
     bits: int,
     *,
     centered: bool,
-    as_stored: Callable[[np.ndarray], np.ndarray] = np.float32,
+    as_stored: Callable[[np.ndarray], np.ndarray] = _single,
 ) -> Stored:
     """Weights, scales and biases by least squares on the rows. stored: those before. bits: 2, 4 or 8. centered: whether
     there is a bias, which takes the mean error up; else it stays what it is. as_stored: scales as files have them."""

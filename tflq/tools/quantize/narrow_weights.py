@@ -30,8 +30,8 @@ _PLAIN: Final = ("minmax", RECONSTRUCT)
 
 
 def mark_weights(module: Module, chosen: Choices, kernels: Kernels) -> None:
-    """Gives ports of constant weights the parameters that are asked for, where the target has a kernel for them; with
-    fewer bits than it takes they have 8."""
+    """Gives ports of constant weights the parameters that are asked for, where the target has a kernel for them. Where
+    it has none for so few bits, weights have 8."""
     for region in regions_of(module.ops()):
         settings = chosen.of_region(region)
         if region.kernel not in _PLACES or settings.scheme not in STATIC:

@@ -174,7 +174,7 @@ def _hashed(samples: Iterable[Sample], names: Sequence[str]) -> Iterator[tuple[S
         return None
 
     if isinstance(samples, list):
-        yield from iter(following, None)  # type: ignore[arg-type]
+        yield from iter(following, None)
         return
     from concurrent.futures import ThreadPoolExecutor
 

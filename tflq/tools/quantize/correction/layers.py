@@ -244,7 +244,7 @@ def separate_biases(function: Function) -> None:
 
 def _layer(pair: Pair, last: Op) -> Layer | None:
     """The layer of a pair; None if it is none. last: the quantized network's operator, or the activation behind it."""
-    op, own_activation = _with_activation(last)
+    op, stored_activation = _with_activation(last)
     if pair.operator < 0 or not isinstance(op, (Conv2D, DepthwiseConv2D, FullyConnected)) or len(pair.fed) != 1:
         return None
     product, *behind = folded(pair.ops) if pair.ops else [op]
@@ -261,7 +261,7 @@ def _layer(pair: Pair, last: Op) -> Layer | None:
         activation = fused_activation(product)
     if behind:
         activation = _ACTIVATIONS.get(behind[0].name, "") if len(behind) == 1 and activation == "NONE" else ""
-    if activation != own_activation or (activation != "NONE" and activation not in BOUNDS):
+    if activation != stored_activation or (activation != "NONE" and activation not in BOUNDS):
         return None
     weights = _grouped(op, stored_array(product).astype(np.float64))
     bias = np.zeros(weights.shape[:2]) if added is None else np.broadcast_to(added, weights.shape[0] * weights.shape[1])
