@@ -24,7 +24,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import tflq
+from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D, FullyConnected
 from tflq.ir.core import Module, Signature
+from tflq.tools.quantize.correction.layers import stored_weights_of
 from tflq.tools.quantize.fidelity import FloatNetwork
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -38,6 +40,14 @@ class Scheme(NamedTuple):
     activations: int
     weights: int
     blocks: int = 0
+
+
+class Outcome(NamedTuple):
+    """The decibels of a network, how many products have quantized weights, and how many operators are float."""
+
+    decibels: float
+    products: int
+    floats: int
 
 
 STATIC = ("minmax", "auto", "gptq", "reconstruct")
@@ -179,28 +189,39 @@ def _silence() -> Iterator[None]:
         yield
 
 
-def measured(network: Network, make: Any, scheme: Scheme, methods: tuple[str, ...]) -> dict[str, float]:
-    """The decibels of each method that gives a network that runs. Where activations are quantized it has to leave no
-    more operators float than the first does: some of the peer's algorithms are for a few operators."""
-    ratios: dict[str, float] = {}
-    floats = 0
+def measured(
+    network: Network, make: Any, scheme: Scheme, methods: tuple[str, ...], beside: dict[str, Outcome] | None = None
+) -> dict[str, Outcome]:
+    """The outcome of each method that gives a network that runs. beside: of the other tool, if known. A network counts
+    only if as many products have quantized weights as in that tool's, and, where activations are quantized, no more
+    operators are float than by the first method: some of the peer's algorithms are for a few operators."""
+    outcomes: dict[str, Outcome] = {}
+    products = max((each.products for each in (beside or {}).values()), default=0)
     for method in methods:
         try:
             data = make(network, scheme, method)
-            count = _floats(data)
-            floats = floats if ratios else count
-            if count > floats and scheme.activations > 0:
-                print(f"    {network.name} {method}: {count} operators on floats, not {floats}", flush=True)
+            module = tflq.read(data)
+            known = Outcome(0.0, _products(module), _floats(module))
+            most = next(iter(outcomes.values()), known).floats if scheme.activations > 0 else known.floats
+            if known.products < products or known.floats > most:
+                what = f"{known.products} of {products} products are quantized, {known.floats} operators are float"
+                print(f"    {network.name} {method} is left out: {what}", flush=True)
                 continue
-            ratios[method] = network.decibels(data)
+            outcomes[method] = known._replace(decibels=network.decibels(data))
         except Exception as error:  # noqa: BLE001 - whatever a tool or the interpreter raises is an outcome
             print(f"    {network.name} {method} fails: {' '.join(str(error).split())[:160]}", flush=True)
-    return ratios
+    return outcomes
 
 
-def _floats(data: bytes) -> int:
+def _products(module: Module) -> int:
+    """The number of operators with quantized constant weights."""
+    products = [op for op in module.ops() if isinstance(op, (Conv2D, DepthwiseConv2D, FullyConnected))]
+    return sum(stored_weights_of(op).type.quantized for op in products)
+
+
+def _floats(module: Module) -> int:
     """The number of operators that compute floats."""
-    results = [op.results[0].type.element for op in tflq.read(data).ops() if op.results and op.name != "tfl.dequantize"]
+    results = [op.results[0].type.element for op in module.ops() if op.results and op.name != "tfl.dequantize"]
     return sum(bool(getattr(element, "is_float", False)) for element in results)
 
 
@@ -214,21 +235,21 @@ def main(folder: Path, models: list[Path]) -> None:
             for name, scheme in SCHEMES.items():
                 static = scheme.activations > 0
                 mine = measured(network, ours, scheme, STATIC if static else OF_WEIGHTS)
-                other = measured(network, theirs, scheme, PEERS_STATIC if static else PEERS_OF_WEIGHTS)
+                other = measured(network, theirs, scheme, PEERS_STATIC if static else PEERS_OF_WEIGHTS, mine)
                 _print_row(network.name, name, mine, other)
-                for method, ratio in mine.items():
+                for method, each in mine.items():
                     if "minmax" in mine:
-                        gains.setdefault((name, method), []).append(ratio - mine["minmax"])
+                        gains.setdefault((name, method), []).append(each.decibels - mine["minmax"].decibels)
     print("\n| scheme | method | median | least | largest |\n|---|---|---|---|---|")
-    for (name, method), each in gains.items():
+    for (name, method), gained in gains.items():
         if method != "minmax":
-            print(f"| {name} | {method} | {median(each):+.1f} | {min(each):+.1f} | {max(each):+.1f} |")
+            print(f"| {name} | {method} | {median(gained):+.1f} | {min(gained):+.1f} | {max(gained):+.1f} |")
 
 
-def _print_row(network: str, scheme: str, mine: dict[str, float], other: dict[str, float]) -> None:
-    sides = [", ".join(f"{method} {ratio:.1f}" for method, ratio in side.items()) for side in (mine, other)]
-    apart = f"{max(mine.values()) - max(other.values()):+.2f}" if mine and other else "-"
-    print(f"| {network} | {scheme} | {sides[0]} | {sides[1]} | {apart} |", flush=True)
+def _print_row(network: str, scheme: str, mine: dict[str, Outcome], other: dict[str, Outcome]) -> None:
+    sides = [", ".join(f"{method} {each.decibels:.1f}" for method, each in side.items()) for side in (mine, other)]
+    best = [max((each.decibels for each in side.values()), default=np.nan) for side in (mine, other)]
+    print(f"| {network} | {scheme} | {sides[0]} | {sides[1]} | {best[0] - best[1]:+.2f} |", flush=True)
 
 
 if __name__ == "__main__":
