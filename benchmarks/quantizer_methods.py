@@ -7,9 +7,9 @@ layers, trained once for each of SEEDS seeds (5; 0: none). The mean accuracy ove
 
 Products: FULLY_CONNECTED 256 → 128 → 16 with weights of 4 bits, 512 samples to calibrate with, 200 to judge: inputs
 that are made of 32 factors, and uncorrelated ones. Decibels, and how many above `minmax`, of tflq and of
-ai-edge-quantizer.
+litert-quantizer.
 
-Needs the packages of `pip install '.[verify]' ai-edge-quantizer==0.10 tensorflow-cpu==2.21 scikit-learn`.
+Needs the packages of `pip install '.[verify]' litert-quantizer==0.11 tensorflow-cpu==2.21 scikit-learn`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ RECIPES = {
     "dynamic": "dynamic_wi4_afp32",
     "dynamic blocks": "dynamic_wi4b32_afp32",
 }
-"""ai-edge-quantizer's names of schemes."""
+"""litert-quantizer's names of schemes."""
 
 
 def options(blocks: int) -> dict[str, dict[str, Any]]:
@@ -49,10 +49,10 @@ def options(blocks: int) -> dict[str, dict[str, Any]]:
     for scheme in ("dynamic", "weight-only"):
         for bits in ("int8", "int4"):
             for method in (*WEIGHT_RANGES, "gptq"):
-                found[f"{scheme} {bits} {method}"] = {"scheme": scheme, "weights": bits, "weight_range": method}
+                found[f"{scheme} {bits} {method}"] = {"scheme": scheme, "weights": bits, "weight_method": method}
     for method in WEIGHT_RANGES:
         text = f"dynamic int4 {method}, blocks of {blocks}"
-        found[text] = {"scheme": "dynamic", "weights": "int4", "weight_range": method, "blocks": blocks}
+        found[text] = {"scheme": "dynamic", "weights": "int4", "weight_method": method, "blocks": blocks}
     return found | {"float16": {"scheme": "float16"}}
 
 
@@ -72,7 +72,7 @@ def digits(folder: Path, seeds: int) -> None:
         for name, asked in options(32).items():
             made = folder / f"digits_{seed}_quantized.tflite"
             more: dict[str, Any] = {"statistics": statistics} if asked["scheme"] in STATIC else {}
-            more |= {"calibration": list(images[train][:, None])} if asked.get("weight_range") == "gptq" else {}
+            more |= {"calibration": list(images[train][:, None])} if asked.get("weight_method") == "gptq" else {}
             tflq.quantize(model, made, force=True, **asked, **more)
             found.setdefault(name, []).append(_accuracy(made, images[test], labels[test]))
     print(f"| digits, {seeds} seeds | mean | against float | worst seed |\n|---|---|---|---|")
@@ -128,7 +128,7 @@ def _outputs(path: Path, samples: list[np.ndarray]) -> list[np.ndarray]:
 
 
 def products(folder: Path) -> None:
-    print("| 4 bits | inputs | method | tflq | ai-edge-quantizer |\n|---|---|---|---|---|")
+    print("| 4 bits | inputs | method | tflq | litert-quantizer |\n|---|---|---|---|---|")
     for kind in ("32 factors", "uncorrelated"):
         rng = np.random.default_rng(0)
         model = folder / "products.tflite"
@@ -165,12 +165,12 @@ def _blocks(folder: Path, model: Path, samples: list[np.ndarray], judge: list[np
 def _ours(path: Path, model: Path, scheme: str, method: str, samples: list[np.ndarray]) -> None:
     more: dict[str, Any] = {"blocks": 32} if scheme.endswith("blocks") else {}
     more |= {"calibration": samples} if method == "gptq" else {}
-    tflq.quantize(model, path, scheme=scheme.split()[0], weights="int4", weight_range=method, force=True, **more)
+    tflq.quantize(model, path, scheme=scheme.split()[0], weights="int4", weight_method=method, force=True, **more)
 
 
 def _theirs(path: Path, model: Path, scheme: str, method: str, samples: list[np.ndarray]) -> None:
-    from ai_edge_quantizer import quantizer
-    from ai_edge_quantizer import recipe as recipes
+    from litert_quantizer import quantizer
+    from litert_quantizer import recipe as recipes
 
     names = {"minmax": "MIN_MAX_UNIFORM_QUANT", "mse": "MSE", "octav": "OCTAV", "gptq": "GPTQ"}
     algorithm = getattr(quantizer.AlgorithmName, names[method])

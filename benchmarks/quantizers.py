@@ -1,103 +1,120 @@
-"""What `tflq quantize` makes of float networks, beside what ai-edge-quantizer and TensorFlow make of them.
+"""What each method of `tflq quantize` gains, and how near its best networks are beside litert-quantizer's best.
 
     python benchmarks/quantizers.py FOLDER [MODEL.tflite ...]     by default the float networks in models/
 
-64 samples to calibrate with, 100 others to judge. One file of statistics goes to tflq and to ai-edge-quantizer.
-TensorFlow calibrates itself, and has three rows: beside tflq by its own statistics; by what TensorFlow's kernels
-compute, which its calibration runs ("its kernels": optimized, on several threads, without XNNPACK); and by the ranges
-that it saw ("its ranges"): of an ADD's operand these are those of its result, too, which is written over it before they
-are looked at. Of so many activations these give the parameters by (max - min) / 255 alone ("plain"). A row per network,
-scheme and peer:
+Samples are beside a network, in MODEL.calib.npz and MODEL.test.npz, arrays by input name; where they are not, 64 are
+drawn to calibrate with and 100 to judge. A row per network and scheme: decibels of the worst output on the samples that
+judge, 10 log10(Σf² / Σ(f-q)²), of each method of both tools, the best of each, and how far apart these are. Then, for
+each scheme and method of tflq, what it gains over `minmax`: the median of the networks, the least and the largest.
 
-    equal    weights, activations and biases that both quantize, whose scales are within one unit in the last place, and
-             whose zero points and stored numbers are equal, of how many; others are listed below the row
-    QUANTIZE how many such operators each file has
-    dB       10 log10(Σf² / Σ(f-q)²) over all outputs of the 100 inputs
-
-FOLDER keeps the files. Needs the packages of `pip install '.[verify]' ai-edge-quantizer==0.10 tensorflow-cpu==2.21`.
+FOLDER keeps the files. Needs the packages of `pip install '.[verify]' litert-quantizer==0.11`.
 """
 
 from __future__ import annotations
 
 import contextlib
 import io
-import os
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
+from contextlib import closing
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
 import numpy as np
 
-os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
-
 import tflq
-from tflq.analysis.statistics import Statistics
-from tflq.dialects.tfl.casts import Dequantize, Quantize
-from tflq.ir.core import Module, Signature, Value
-from tflq.ir.types import CalibratedQuantizedType, is_quantized
-from tflq.tools.quantize.fidelity import shown, signal_to_noise
-from tflq.tools.verify.runner import RunError
+from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D, FullyConnected
+from tflq.ir.core import Module, Signature
+from tflq.tools.quantize.correction.layers import stored_weights_of
+from tflq.tools.quantize.fidelity import FloatNetwork
 
 ROOT = Path(__file__).resolve().parent.parent
-RECIPES = {
-    "int8": "static_wi8_ai8",
-    "int16x8": "static_wi8_ai16",
-    "weight-only": "weight_only_wi8_afp32",
-    "weight-only int4": "weight_only_wi4_afp32",
-    "dynamic": "dynamic_wi8_afp32",
+
+
+class Scheme(NamedTuple):
+    """A scheme: what both tools call it, and which methods they have. activations: their bits; 0: floats, quantized as
+    the network runs; -1: floats."""
+
+    options: dict[str, Any]
+    activations: int
+    weights: int
+    blocks: int = 0
+
+
+class Outcome(NamedTuple):
+    """The decibels of a network, how many products have quantized weights, and how many operators are float."""
+
+    decibels: float
+    products: int
+    floats: int
+
+
+STATIC = ("minmax", "auto", "gptq", "reconstruct")
+OF_WEIGHTS = ("minmax", "mse", "octav", "gptq", "reconstruct")
+PEERS_STATIC = ("minmax", "ema", "MSE", "GPTQ")
+PEERS_OF_WEIGHTS = ("minmax", "MSE", "OCTAV", "GPTQ", "OSCAR", "DECOMPOSED_HADAMARD_ROTATION")
+SCHEMES = {
+    "int8": Scheme({"scheme": "int8"}, 8, 8),
+    "int16x8": Scheme({"scheme": "int16x8"}, 16, 8),
+    "int8, weights int4": Scheme({"scheme": "int8", "weights": "int4"}, 8, 4),
+    "int16x8, weights int4": Scheme({"scheme": "int16x8", "weights": "int4"}, 16, 4),
+    "dynamic": Scheme({"scheme": "dynamic"}, 0, 8),
+    "dynamic int4": Scheme({"scheme": "dynamic", "weights": "int4"}, 0, 4),
+    "dynamic int4, blocks of 32": Scheme({"scheme": "dynamic", "weights": "int4", "blocks": 32}, 0, 4, 32),
+    "dynamic int2": Scheme({"scheme": "dynamic", "weights": "int2"}, 0, 2),
+    "weight-only": Scheme({"scheme": "weight-only"}, -1, 8),
+    "weight-only int4": Scheme({"scheme": "weight-only", "weights": "int4"}, -1, 4),
 }
-STORED = {"int8": "int8", "int16x8": "int16"}
-LISTED = 12
+PRODUCTS = ("FULLY_CONNECTED", "CONV_2D", "DEPTHWISE_CONV_2D", "CONV_2D_TRANSPOSE")
+NARROW = ("FULLY_CONNECTED", "CONV_2D")
+"""Operators of which the peer quantizes weights to 4 bits."""
 
 
-def main(folder: Path, models: list[Path]) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    below: dict[str, list[float]] = {}
-    for model in models or sorted((ROOT / "models").glob("*_float.tflite")):
-        network = _Network(folder, model)
-        for scheme in RECIPES:
-            for method in ("minmax", "ema") if scheme in STORED else ("minmax",):
-                worst = compared(network, scheme, method)
-                if worst is not None and method == "minmax":
-                    below.setdefault(scheme, []).append(worst)
-    for scheme, found in below.items():
-        print(f"{scheme}: against the better one {min(found):+.2f} dB at least, {median(found):+.2f} in the median")
-
-
-class _Network:
+class Network:
     """A network with a signature, and its samples."""
 
     def __init__(self, folder: Path, model: Path) -> None:
         self.folder, self.name = folder, model.stem.removesuffix("_float")
         module = tflq.read(model)
         self.path = model if module.signatures else _with_signature(module, folder / model.name)
-        signature = (tflq.read(self.path).signatures or [])[0]
-        self.key, self.inputs = signature.key or "", list(signature.inputs or [])
-        self.calibrating, self.judging = self._samples(64, 1), self._samples(100, 2)
-        calibrated = tflq.calibrate(self.path, self.calibrating, signature=self.key)
-        self.statistics = calibrated.statistics
+        (signature, *_) = tflq.read(self.path).signatures or []
+        self.key = signature.key or ""
+        shapes = {name or "": [dim or 1 for dim in value.type.shape or ()] for name, value in signature.inputs or []}
+        self.calibrating, self.judging = (
+            _rows(model.with_suffix(f".{kind}.npz"), shapes) or _drawn(shapes, count, seed)
+            for kind, count, seed in (("calib", 64, 1), ("test", 100, 2))
+        )
+        self.floats = FloatNetwork(self.path, signature=self.key)
 
-    def _samples(self, count: int, seed: int) -> list[dict[str, np.ndarray]]:
-        rng = np.random.default_rng(seed)
-        shapes = {name or "": [dim or 1 for dim in value.type.shape or ()] for name, value in self.inputs}
-        return [{n: rng.normal(size=s).astype(np.float32) for n, s in shapes.items()} for _ in range(count)]
+    def decibels(self, data: bytes) -> float:
+        """The ratio of the worst output."""
+        path = self.folder / f"{self.name}.judged.tflite"
+        path.write_bytes(data)
+        pairs = list(self.floats.beside(path, self.judging))
+        ratios = []
+        for place in range(len(pairs[0][0])):
+            signal = sum(float((floats[place] ** 2).sum()) for floats, _ in pairs)
+            noise = sum(float(((floats[place] - others[place]) ** 2).sum()) for floats, others in pairs)
+            ratios.append(10 * np.log10(signal / max(noise, 1e-300)))
+        return float(min(ratios))
 
-    def file(self, *parts: str) -> Path:
-        return self.folder / f"{'_'.join((self.name, *parts)).replace(' ', '_')}.tflite"
 
-    def decibels(self, path: Path) -> float | None:
-        try:
-            return signal_to_noise(self.path, path, self.judging, signature=self.key)
-        except (tflq.TflqError, RunError) as error:
-            print(f"    {path.name} does not run: {str(error)[:160]}")
-            return None
+def _rows(path: Path, shapes: dict[str, list[int]]) -> list[dict[str, np.ndarray]]:
+    if not path.exists():
+        return []
+    arrays = dict(np.load(path))
+    count = min(len(array) for array in arrays.values())
+    return [{name: arrays[name][at : at + 1].reshape(shape) for name, shape in shapes.items()} for at in range(count)]
+
+
+def _drawn(shapes: dict[str, list[int]], count: int, seed: int) -> list[dict[str, np.ndarray]]:
+    rng = np.random.default_rng(seed)
+    return [{n: rng.normal(size=s).astype(np.float32) for n, s in shapes.items()} for _ in range(count)]
 
 
 def _with_signature(module: Module, path: Path) -> Path:
-    """ai-edge-quantizer demands a signature, and reads an operator's code where newer files have it."""
+    """litert-quantizer demands a signature, and reads an operator's code where newer files have it."""
     main = module.main
     module.operator_codes = []
     module.signatures = [
@@ -107,226 +124,132 @@ def _with_signature(module: Module, path: Path) -> Path:
     return path
 
 
-def compared(network: _Network, scheme: str, method: str) -> float | None:
-    """Prints the rows of a network and scheme. Returns by how many decibels tflq is above the better of its peers."""
-    ours, static = network.file(scheme, method), scheme in STORED
-    options: dict[str, Any] = {"weights": "int4"} if scheme.endswith("int4") else {}
-    if static:
-        options = {"statistics": network.statistics, "range": method, "io": STORED[scheme]}
-    result = tflq.quantize(network.path, ours, scheme=scheme.split()[0], force=True, **options)
-    mine = network.decibels(ours)
-    peers = {"ai-edge-quantizer": _edge_quantizer}
-    if (scheme, method) == ("int8", "minmax"):
-        peers["TensorFlow"] = _tensorflow
-    found = []
-    for name, make in peers.items():
-        row, theirs = f"{network.name} | {scheme} | {method} | {name}", network.file(scheme, method, name)
-        try:
-            with _silence():
-                theirs.write_bytes(make(network, scheme, method))
-            modules = tflq.read(ours), tflq.read(theirs)
-        except Exception as error:  # noqa: BLE001 - whatever a peer raises is its outcome
-            print(f"{row} fails: {str(error)[:200]}")
-            continue
-        decibels = network.decibels(theirs)
-        _print_row(row, *modules, f"{shown_exactly(mine)} / {shown_exactly(decibels)}")
-        if make is _tensorflow:
-            _print_row_of_kernels(network, f"{row}, its kernels", modules[1], decibels)
-            _print_row_of_ranges(network, f"{row}, its ranges", modules[1], decibels)
-        if decibels is not None and not np.isinf(decibels):  # a file that equals the network has nothing quantized
-            found.append(decibels)
-    kept = "; ".join(f"{row.operator}: {row.why}" for row in result.kept) if static else ""
-    if kept:
-        print(f"    float in tflq's: {kept[:300]}")
-    return mine - max(found) if found and mine is not None else None
+def ours(network: Network, scheme: Scheme, method: str) -> bytes:
+    """The network by a method: of ranges for "minmax" and "auto", else of weights, with what "auto" chooses."""
+    path = network.folder / f"{network.name}.tflq.tflite"
+    options: dict[str, Any] = {"calibration": network.calibrating, "range": "auto", "force": True}
+    if method == "minmax":
+        options |= {"range": "minmax"}
+    elif method != "auto":
+        options |= {"weight_method": method}
+    tflq.quantize(network.path, path, **scheme.options, **options)
+    return path.read_bytes()
 
 
-def _print_row(row: str, ours: Module, theirs: Module, decibels: str) -> None:
-    """Prints what is equal in two files, and below it what is not."""
-    found = list(_differences(ours, theirs))
-    equal = ", ".join(
-        f"{sum(k == kind and not text for k, text in found)} of {sum(k == kind for k, _ in found)} {kind}"
-        for kind in ("weights", "activations", "biases")
-    )
-    counts = " / ".join(str(sum(isinstance(op, Quantize) for op in module.ops())) for module in (ours, theirs))
-    print(f"{row} | equal {equal} | QUANTIZE {counts} | {decibels}", flush=True)
-    for text in [text for _, text in found if text][:LISTED]:
-        print(f"    {text}")
-    for text in _floats(ours, theirs):
-        print(f"    {text}")
+def theirs(network: Network, scheme: Scheme, method: str) -> bytes:
+    """The network of litert-quantizer: "minmax" and "ema" are ranges of activations, others algorithms of weights, on
+    ranges of "minmax" where that works."""
+    from litert_quantizer import qtyping, quantizer, recipe_manager
 
-
-def _print_row_of_kernels(network: _Network, row: str, theirs: Module, decibels: float | None) -> None:
-    """Prints what is equal where tflq has the ranges of what TensorFlow's kernels compute."""
-    import tensorflow as tf
-
-    resolver = tf.lite.experimental.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
-    options = {"experimental_op_resolver_type": resolver, "experimental_preserve_all_tensors": True, "num_threads": 2}
-    interpreter = tf.lite.Interpreter(str(network.path), **options)
-    interpreter.allocate_tensors()
-    places = {each["name"]: each["index"] for each in interpreter.get_tensor_details()}
-    run, points = interpreter.get_signature_runner(network.key), network.statistics.points
-    lows, highs = dict.fromkeys(points, np.inf), dict.fromkeys(points, -np.inf)
-    for sample in network.calibrating:
-        run(**sample)
-        for key in points:
-            seen = interpreter.get_tensor(places[key])
-            lows[key], highs[key] = min(lows[key], float(seen.min())), max(highs[key], float(seen.max()))
-    found = {key: replace(point, minimum=lows[key], maximum=highs[key]) for key, point in points.items()}
-    ours = network.file("int8", "kernels of TensorFlow")
-    tflq.quantize(network.path, ours, statistics=Statistics(found), io=STORED["int8"], force=True)
-    beside = f"{shown_exactly(network.decibels(ours))} / {shown_exactly(decibels)}"
-    _print_row(row, tflq.read(ours), theirs, beside)
-
-
-def _print_row_of_ranges(network: _Network, row: str, theirs: Module, decibels: float | None) -> None:
-    """Prints what is equal where tflq has the ranges that TensorFlow saw, and where a formula alone has them."""
-    ours = network.file("int8", "ranges of TensorFlow")
-    tflq.quantize(_calibrated(network), ours, io=STORED["int8"], force=True)
-    mine, seen = tflq.read(ours), {v.name: v.type.element for v in tflq.read(_calibrated(network)).main.tensors}
-    both, others = _tensors(mine), _tensors(theirs)
-    plain = [
-        not _difference(name, _plain(seen.get(name)), others[name])
-        for name, each in both.items()
-        if name in others and each.stored is None
-    ]
-    beside = f"{shown_exactly(network.decibels(ours))} / {shown_exactly(decibels)}"
-    _print_row(f"{row}, plain {sum(plain)} of {len(plain)} activations", mine, theirs, beside)
-
-
-def _plain(seen: Any) -> _Tensor:
-    """The int8 parameters of a range that contains 0, by the formula alone; a scale of 0 where there is no range."""
-    low, high = (min(seen.minimum, 0), max(seen.maximum, 0)) if isinstance(seen, CalibratedQuantizedType) else (0, 0)
-    scale = np.float32((high - low) / 255)
-    return _Tensor("i8", np.array([scale]), np.array([np.rint(-128 - low / scale) if scale else 0]), None)
-
-
-def shown_exactly(decibels: float | None) -> str:
-    return shown(decibels) if decibels is None or np.isinf(decibels) else f"{decibels:.2f} dB"
-
-
-def _edge_quantizer(network: _Network, scheme: str, method: str) -> bytes:
-    from ai_edge_quantizer import quantizer, recipe
-    from ai_edge_quantizer.utils.calibration_utils import load_calibration_results
-
-    from tflq.analysis.statistics import write_in_form
-
+    operations = qtyping.TFLOperationName
+    recipe = recipe_manager.RecipeManager()
+    granularity = qtyping.QuantGranularity[f"BLOCKWISE_{scheme.blocks}" if scheme.blocks else "CHANNELWISE"]
+    plain = quantizer.AlgorithmName.MIN_MAX_UNIFORM_QUANT
+    algorithm = plain if method in ("minmax", "ema") else quantizer.AlgorithmName[method]
+    if scheme.activations > 0:
+        recipe.add_static_config(".*", operations.ALL_SUPPORTED, scheme.activations, 8, algorithm_key=algorithm)
+    for name in PRODUCTS if scheme.weights == 8 else NARROW:
+        with contextlib.suppress(ValueError):  # the algorithm, or the scheme, is not for this operator
+            if scheme.activations <= 0:
+                add = recipe.add_dynamic_config if scheme.activations == 0 else recipe.add_weight_only_config
+                add(".*", operations[name], scheme.weights, granularity, algorithm)
+            elif scheme.weights < 8:
+                bits = scheme.activations, scheme.weights
+                recipe.add_static_config(".*", operations[name], *bits, algorithm_key=algorithm)
     peer = quantizer.Quantizer(str(network.path))
-    peer.load_quantization_recipe(getattr(recipe, RECIPES[scheme])())
-    if scheme not in STORED:
-        return bytes(peer.quantize().quantized_model)
-    result = network.folder / f"{network.name}_{method}.json"
-    write_in_form(result, network.statistics, "ai-edge-quantizer", method, force=True)
-    return bytes(peer.quantize(load_calibration_results(str(result))[0]).quantized_model)
+    peer.load_quantization_recipe(recipe.get_quantization_recipe())
+    with _silence():
+        seen = _seen(network, peer, method) if peer.need_calibration else None
+        return bytes(peer.quantize(seen).quantized_model)
 
 
-def _tensorflow(network: _Network, *_: str) -> bytes:
-    """What the converter does after it has made a float file: calibrate this, then quantize it."""
-    import tensorflow as tf
-    from tensorflow.lite.python.convert import mlir_quantize
-    from tensorflow.lite.python.optimize.calibrator import Calibrator
+def _seen(network: Network, peer: Any, method: str) -> Any:
+    """What the peer's calibration saw: the least and the largest, or its moving average of them."""
+    from litert_quantizer import calibrator
+    from litert_quantizer.utils import qsv_utils
 
-    calibrator = Calibrator(network.path.read_bytes())
-    calibrated = calibrator.calibrate(lambda: ((network.key, sample) for sample in network.calibrating))
-    _calibrated(network).write_bytes(bytes(calibrated))
-    return bytes(mlir_quantize(calibrated, input_data_type=tf.int8, output_data_type=tf.int8))
+    def widest(old: Any, new: Any) -> Any:
+        merges = "hessian" in new and bool(old)
+        return (qsv_utils.gptq_and_moving_average_update(old, new) if merges else {}) | qsv_utils.min_max_update(
+            old, new
+        )
 
-
-def _calibrated(network: _Network) -> Path:
-    """The float file with the ranges that TensorFlow saw."""
-    return network.file("calibrated by TensorFlow")
+    data, mode = {network.key: network.calibrating}, calibrator.CalibrationMode.CALIBRATION_PRESERVE_ALL_TENSORS
+    if method not in ("minmax", "MSE", "OCTAV", "GPTQ"):
+        return peer.calibrate(data, mode=mode)
+    watching = calibrator.Calibrator(str(network.path), mode=mode, qsv_update_func=widest)
+    watching.calibrate(data, peer._recipe_manager)
+    return watching.get_model_qsvs()
 
 
 @contextlib.contextmanager
 def _silence() -> Iterator[None]:
-    """Peers report at length."""
+    """The peer reports at length."""
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         yield
 
 
-class _Tensor(NamedTuple):
-    storage: str
-    scales: np.ndarray
-    zero_points: np.ndarray
-    stored: np.ndarray | None
+def measured(
+    network: Network, make: Any, scheme: Scheme, methods: tuple[str, ...], beside: dict[str, Outcome] | None = None
+) -> dict[str, Outcome]:
+    """The outcome of each method that gives a network that runs. beside: of the other tool, if known. A network counts
+    only if as many products have quantized weights as in that tool's, and, where activations are quantized, no more
+    operators are float than by the first method: some of the peer's algorithms are for a few operators."""
+    outcomes: dict[str, Outcome] = {}
+    products = max((each.products for each in (beside or {}).values()), default=0)
+    for method in methods:
+        try:
+            data = make(network, scheme, method)
+            module = tflq.read(data)
+            known = Outcome(0.0, _products(module), _floats(module))
+            most = next(iter(outcomes.values()), known).floats if scheme.activations > 0 else known.floats
+            if known.products < products or known.floats > most:
+                what = f"{known.products} of {products} products are quantized, {known.floats} operators are float"
+                print(f"    {network.name} {method} is left out: {what}", flush=True)
+                continue
+            outcomes[method] = known._replace(decibels=network.decibels(data))
+        except Exception as error:  # noqa: BLE001 - whatever a tool or the interpreter raises is an outcome
+            print(f"    {network.name} {method} fails: {' '.join(str(error).split())[:160]}", flush=True)
+    return outcomes
 
 
-def _tensors(module: Module) -> dict[str, _Tensor]:
-    """The quantized tensors: activations by name, constants by the operator that takes them. Of casts between
-    parameters the result is left out: names of these are the quantizer's own."""
-    found: dict[str, _Tensor] = {}
-    for op in module.ops():
-        if isinstance(op, (Quantize, Dequantize)):
-            continue
-        made = op.results[0].name if op.results else ""
-        for place, value in enumerate(op.operands):
-            if value is not None and isinstance(value.producer, Dequantize):
-                value = value.producer.input
-            if value is not None and value.is_constant and is_quantized(value.type.element):
-                found[f"{made} [{place}]"] = _tensor(value)
-        for value in op.results:
-            if is_quantized(value.type.element):
-                found[value.name] = _tensor(value)
-    return found
+def _products(module: Module) -> int:
+    """The number of operators with quantized constant weights."""
+    products = [op for op in module.ops() if isinstance(op, (Conv2D, DepthwiseConv2D, FullyConnected))]
+    return sum(stored_weights_of(op).type.quantized for op in products)
 
 
-def _tensor(value: Value) -> _Tensor:
-    kind: Any = value.type.element
-    scales, zeros = (
-        np.atleast_1d(getattr(kind, many, getattr(kind, one, None)))
-        for many, one in (("scales", "scale"), ("zero_points", "zero_point"))
-    )
-    return _Tensor(str(kind.storage), scales.astype(np.float32), zeros, value.array if value.is_constant else None)
+def _floats(module: Module) -> int:
+    """The number of operators that compute floats."""
+    results = [op.results[0].type.element for op in module.ops() if op.results and op.name != "tfl.dequantize"]
+    return sum(bool(getattr(element, "is_float", False)) for element in results)
 
 
-def _differences(ours: Module, theirs: Module) -> Iterator[tuple[str, str]]:
-    """Of each tensor that both quantize what it is, and how it differs; empty if it does not."""
-    others = _tensors(theirs)
-    for name, mine in _tensors(ours).items():
-        if name in others:
-            kind = "activations" if mine.stored is None else "biases" if mine.storage in ("i32", "i64") else "weights"
-            yield kind, _difference(name, mine, others[name])
+def main(folder: Path, models: list[Path]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    gains: dict[tuple[str, str], list[float]] = {}
+    print("| network | scheme | tflq | litert-quantizer | best against best |\n|---|---|---|---|---|")
+    for model in models or sorted((ROOT / "models").glob("*_float.tflite")):
+        network = Network(folder, model)
+        with closing(network.floats):
+            for name, scheme in SCHEMES.items():
+                static = scheme.activations > 0
+                mine = measured(network, ours, scheme, STATIC if static else OF_WEIGHTS)
+                other = measured(network, theirs, scheme, PEERS_STATIC if static else PEERS_OF_WEIGHTS, mine)
+                _print_row(network.name, name, mine, other)
+                for method, each in mine.items():
+                    if "minmax" in mine:
+                        gains.setdefault((name, method), []).append(each.decibels - mine["minmax"].decibels)
+    print("\n| scheme | method | median | least | largest |\n|---|---|---|---|---|")
+    for (name, method), gained in gains.items():
+        if method != "minmax":
+            print(f"| {name} | {method} | {median(gained):+.1f} | {min(gained):+.1f} | {max(gained):+.1f} |")
 
 
-def _difference(name: str, mine: _Tensor, other: _Tensor) -> str:
-    if (mine.storage, mine.scales.shape) != (other.storage, other.scales.shape):
-        return f"{_short(name)}: {mine.storage} of {mine.scales.size} scales, {other.storage} of {other.scales.size}"
-    apart = np.abs(mine.scales.view(np.int32).astype(np.int64) - other.scales.view(np.int32).astype(np.int64))
-    parts = []
-    if (apart > 1).any():
-        at = int(apart.argmax())
-        parts.append(
-            f"{(apart > 1).sum()} of {apart.size} scales, {mine.scales.flat[at]:.9g} and {other.scales.flat[at]:.9g}"
-        )
-    if (mine.zero_points != other.zero_points).any():
-        parts.append(f"zero point {mine.zero_points.flat[0]} and {other.zero_points.flat[0]}")
-    if mine.stored is not None and other.stored is not None:
-        steps = np.abs(mine.stored.reshape(-1).astype(np.int64) - other.stored.reshape(-1).astype(np.int64))
-        if steps.any():
-            parts.append(f"{(steps > 0).sum()} of {steps.size} stored, by {steps.max()} at most")
-    return f"{_short(name)}: {'; '.join(parts)}" if parts else ""
-
-
-def _floats(ours: Module, theirs: Module) -> Iterator[str]:
-    """The operators that one of the two leaves in float."""
-    mine, other = (
-        {op.results[0].name: op.short_name for op in m.ops() if _computes_floats(op)} for m in (ours, theirs)
-    )
-    for one, two, whose in ((mine, other, "tflq's"), (other, mine, "theirs")):
-        if only := sorted(two_name for name, two_name in one.items() if name not in two):
-            yield f"float only in {whose}: {', '.join(only)}"
-
-
-def _computes_floats(op: Any) -> bool:
-    return (
-        bool(op.results)
-        and not isinstance(op, (Quantize, Dequantize))
-        and getattr(op.results[0].type.element, "is_float", False)
-    )
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= 60 else f"{name[:24]}...{name[-33:]}"
+def _print_row(network: str, scheme: str, mine: dict[str, Outcome], other: dict[str, Outcome]) -> None:
+    sides = [", ".join(f"{method} {each.decibels:.1f}" for method, each in side.items()) for side in (mine, other)]
+    best = [max((each.decibels for each in side.values()), default=np.nan) for side in (mine, other)]
+    print(f"| {network} | {scheme} | {sides[0]} | {sides[1]} | {best[0] - best[1]:+.2f} |", flush=True)
 
 
 if __name__ == "__main__":

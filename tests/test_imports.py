@@ -51,6 +51,14 @@ def test_a_conversion_defines_no_dataclasses_but_those_of_public_results() -> No
     }
 
 
+def test_the_quantizer_and_the_process_that_calibrates_import_what_they_use() -> None:
+    """Of a small network imports are half of the work; the package `tflite` alone has 180 modules."""
+    found = imported("import tflq\ntflq.quantize")
+    assert not {"tflite", "importlib.metadata", "multiprocessing", "concurrent.futures", "numpy.typing"} & found
+    watching = imported("import tflq.tools.quantize.calibration.collecting")
+    assert not any(name.startswith(("tflq.ir", "tflq.dialects", "tflite")) for name in watching)
+
+
 def test_version_needs_neither_numpy_nor_the_compiler() -> None:
     found = imported("from tflq.cli.main import run\nrun(['--version'])")
     assert "numpy" not in found

@@ -4,8 +4,11 @@
 one storage of activations, with that of weights and biases, and what TensorFlow Lite's specification of quantization
 asks for beyond the kernels: symmetric int16, weights from -127 on, biases at the scale of input times weights, one
 scale of a TANH's results. Of a kernel's lines those on the scheme's storage are taken. A kernel without one is left
-out, which the file says with its reason; but RSQRT of int8, which stops at a negative value, is taken on parameters
-that have none.
+out, which the file says with its reason, but for those that TensorFlow's converter takes and that do right by a
+network: RSQRT and LOG of int8, which stop at a negative value or give nothing of use for it, on parameters that have
+none; SUM of int8, of which the interpreter's reference kernel alone is wrong; RESIZE_BILINEAR of int16, whose weights
+of neighbours have 10 bits. The last line of CONV_2D and of FULLY_CONNECTED is for operators that ask for weights of 4
+bits: these kernels unpack them, and then do as with 8.
 """
 
 from __future__ import annotations
@@ -25,6 +28,8 @@ from tflq.targets.target import split
 ROOT = Path(__file__).resolve().parents[2]
 _ACCUMULATES = "multiplier_accumulator_scale"
 _WEIGHTS = ("filter", "weights")
+_NARROW = {"conv_2d": "/axis0:0", "fully_connected": "/axis0:0"}
+"""Kernels that take weights of 4 bits, and what their port then has besides the storage."""
 _PORT = re.compile(r"q(?P<storage>[a-z]+\d+)(?P<rest>.*)")
 
 
@@ -60,7 +65,11 @@ SCHEMES = (
         _axes("i8", "i32"),
         symmetric=False,
         fixed={"tanh": "fixed_scale 0.0078125 0"},
-        further={"rsqrt": "qi8:-128 -> qi8"},
+        further={
+            "log": "qi8:-128 -> qi8",
+            "rsqrt": "qi8:-128 -> qi8",
+            "sum": "qi8 i32 -> qi8; positive_scale",
+        },
     ),
     Scheme(
         "int16x8",
@@ -70,6 +79,7 @@ SCHEMES = (
         _axes("i8", "i64"),
         symmetric=True,
         fixed={},
+        further={"resize_bilinear": "qi16:0 i32 -> qi16:0; same_scale"},
     ),
     Scheme(
         "uint8",
@@ -91,8 +101,9 @@ def page(scheme: Scheme) -> str:
         texts = [said] if isinstance(said, str) else said
         lines = list(dict.fromkeys(chain.from_iterable(_lines(scheme, kernel, text) for text in texts)))
         if lines:
+            lines += _of_4_bits(kernel, lines)
             listed[kernel] = lines
-        else:
+        elif kernel not in scheme.further:
             left_out[kernel] = f"it computes right only on {_storages(texts)}"
     listed |= {kernel: [line] for kernel, line in scheme.further.items()}
     head = [
@@ -107,6 +118,12 @@ def page(scheme: Scheme) -> str:
         "[kernels]",
     ]
     return "\n".join([*head, *(_entry(kernel, lines) for kernel, lines in sorted(listed.items()))]) + "\n"
+
+
+def _of_4_bits(kernel: str, lines: Sequence[str]) -> list[str]:
+    """The lines of a kernel with weights of 4 bits, from those with weights of 8; none if it does not take them."""
+    word = f" qi8{_NARROW.get(kernel)} "
+    return [line.replace(word, word.replace("8", "4")) for line in lines if word in line]
 
 
 def _entry(kernel: str, lines: Sequence[str]) -> str:

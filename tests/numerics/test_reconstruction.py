@@ -22,7 +22,7 @@ def drawn(groups: int, outputs: int, columns: int) -> tuple[Product, Rows]:
 
 def nearest(floats: Product, bits: int) -> Stored:
     scales = clips(floats.weights, (2,), bits, "minmax") / (7 if bits == 4 else 127)
-    return Stored(stored_weights(floats.weights, scales, bits), scales[..., 0], floats.bias)
+    return Stored(stored_weights(floats.weights, scales, bits), scales, floats.bias)
 
 
 def test_a_bias_takes_up_the_mean_error() -> None:
@@ -73,7 +73,7 @@ def test_without_a_bias_it_stays() -> None:
 def test_inputs_of_zeros_leave_the_nearest_weights() -> None:
     floats, _ = drawn(1, 3, 6)
     after = reconstructed(floats, nearest(floats, 8), Rows(np.zeros((1, 9, 6)), np.zeros((1, 9, 6))), 8, centered=True)
-    np.testing.assert_allclose(after.weights * after.scales[..., None], floats.weights, atol=after.scales.max() * 1.01)
+    np.testing.assert_allclose(after.weights * after.scales, floats.weights, atol=after.scales.max() * 1.01)
 
 
 def test_errors_are_those_behind_the_activation() -> None:

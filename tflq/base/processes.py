@@ -8,7 +8,6 @@ built from the same parts.
 from __future__ import annotations
 
 import ctypes
-import multiprocessing
 import os
 import pickle
 import signal
@@ -19,14 +18,16 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from multiprocessing.connection import Connection
 from pathlib import Path
 from queue import SimpleQueue
 from subprocess import PIPE, Popen, TimeoutExpired
 from types import MappingProxyType
-from typing import IO, Any, Final, Generic, NoReturn, TypeVar
+from typing import IO, TYPE_CHECKING, Any, Final, Generic, NoReturn, TypeVar
 
 from tflq.base.files import PACKAGE
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
 
 Job = TypeVar("Job")
 Answer = TypeVar("Answer")
@@ -70,6 +71,8 @@ def call(function: Callable[..., Any], *arguments: Any, timeout: float) -> Any:
 
     If the system cannot fork, it runs in this process.
     """
+    import multiprocessing
+
     if "fork" not in multiprocessing.get_all_start_methods():
         return function(*arguments)
     context = multiprocessing.get_context("fork")

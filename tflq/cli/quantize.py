@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 SCHEMES = ("int8", "int16x8", "dynamic", "weight-only", "float16")
-WEIGHTS = ("int8", "int4")
+WEIGHTS = ("int8", "int4", "int2")
 METHODS = ("minmax", "mse", "octav", "gptq", "reconstruct")
 EDGES = ("float", "int8", "uint8", "int16")
 PLACE = click.Path(dir_okay=False, path_type=Path)
@@ -44,7 +44,7 @@ _FORCE = click.option("--force", is_flag=True, help="Replace the file; what is r
 class _Quantize(SectionedCommand):
     sections: ClassVar = {
         "What becomes of the network": ("scheme", "io", "target", "keep_float", "recipe"),
-        "What becomes of weights, for dynamic and weight-only": ("weights", "blocks"),
+        "What becomes of weights": ("weights", "blocks"),
         "How weights are rounded": ("weight_method",),
         "How near the outputs have to be": ("min_snr", "metric"),
         "Where ranges of activations come from": ("statistics", "calibration", "range", "mean", "scale"),
@@ -81,7 +81,7 @@ class _Quantize(SectionedCommand):
     type=click.Choice(METHODS),
     default="minmax",
     show_default=True,
-    help="The range of weights; gptq and reconstruct fit them to samples, reconstruct in int8 and int16x8, too.",
+    help="The range of weights; gptq and reconstruct fit them to samples.",
 )
 @click.option("--weight-range", type=click.Choice(METHODS), hidden=True, help="The former name of --weight-method.")
 @click.option(

@@ -6,13 +6,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tflq.numerics.fixed_point import half_away
 from tflq.numerics.unary import FloatFunction
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 # Histograms of float32 values in bins that do not depend on the values: 32 to each power of two.
 #
@@ -176,7 +178,7 @@ _LEAST: Final = 1e-9
 
 def clips(weights: np.ndarray, axes: tuple[int, ...], bits: int, method: str) -> np.ndarray:
     """The magnitude that the largest stored number stands for, of all weights along some axes: float64, with dims of 1
-    in their places. bits: what weights are stored in, 4 or 8. method: of `WEIGHT_METHODS`."""
+    in their places. bits: what weights are stored in, 2, 4 or 8. method: of `WEIGHT_METHODS`."""
     magnitudes = np.abs(weights.astype(np.float64))
     largest = magnitudes.max(axis=axes, keepdims=True)
     if method in ("mse", GPTQ, RECONSTRUCT):
@@ -187,7 +189,8 @@ def clips(weights: np.ndarray, axes: tuple[int, ...], bits: int, method: str) ->
 
 
 def stored_weights(weights: np.ndarray, scales: np.ndarray, bits: int) -> np.ndarray:
-    """Weights of 4 bits as int8: round half even(w / s) in float32, clamped to [-8, 7]; of 8 to [-127, 127]."""
+    """Weights of few bits as int8: round half even(w / s) in float32, clamped to [-2, 1] for 2 bits, to [-8, 7] for 4,
+    to [-127, 127] for 8."""
     least, largest = bounds(bits)
     return np.clip(np.rint(weights / scales.astype(np.float32)), least, largest).astype(np.int8)
 
@@ -253,17 +256,19 @@ _BLOCK: Final = 128
 
 def compensated_weights(weights: np.ndarray, scales: np.ndarray, moments: np.ndarray, bits: int) -> np.ndarray:
     """Weights as int8, each column made up for by those behind it. weights: [..., rows, columns]. scales:
-    [..., rows, 1]. moments: [..., columns, columns], float64. bits: 4 or 8."""
+    [..., rows, 1], or of each weight. moments: [..., columns, columns], float64. bits: 2, 4 or 8."""
     inverse = _factor(moments)
     left = weights.astype(np.float64)
+    scales = np.broadcast_to(scales, weights.shape)
     stored = np.empty(weights.shape, np.int8)
     columns = weights.shape[-1]
     for start in range(0, columns, _BLOCK):
         end = min(start + _BLOCK, columns)
         errors = np.zeros((*weights.shape[:-1], end - start))
         for column in range(start, end):
-            each = stored_weights(left[..., column, None], scales, bits)
-            error = left[..., column, None] - each * scales.astype(np.float64)
+            steps = scales[..., column, None]
+            each = stored_weights(left[..., column, None], steps, bits)
+            error = left[..., column, None] - each * steps.astype(np.float64)
             error /= inverse[..., column, column][..., None, None]
             left[..., column:end] -= error * inverse[..., column, None, column:end]
             errors[..., column - start], stored[..., column] = error[..., 0], each[..., 0]

@@ -93,6 +93,8 @@ def load_kernels(target: FilePath) -> Kernels:
             for name, signatures in load_kernels(each).items():
                 joined.setdefault(name, []).extend(signatures)
         return joined
+    if target in SCHEMES:
+        return _of_scheme(str(target))
     path = _path(target)
     if path in _BASES or (not path.endswith(".toml") and not os.path.exists(path)):
         return load_target(target).kernels
@@ -109,6 +111,11 @@ def is_of_tosa(target: FilePath | None) -> bool:
 def _path(target: FilePath | None) -> str:
     """The path of a target's file; the name of one that has none."""
     return resource(f"rules/{target}.toml") if target in (*RUNTIMES, *SCHEMES) else str(target)
+
+
+@cache
+def _of_scheme(name: str) -> Kernels:
+    return _File(_path(name)).kernels()
 
 
 @cache

@@ -10,7 +10,8 @@ from support.float_nets import SIZE, net, samples, written
 import tflq
 from tflq.ir.core import Module, Value
 from tflq.ir.types import TensorType, UniformQuantizedType, f32
-from tflq.tools.quantize.headroom import with_headroom
+from tflq.tools.quantize.fidelity import signal_to_noise
+from tflq.tools.quantize.headroom import WIDER, with_headroom
 
 pytest.importorskip("ai_edge_litert", reason="needs the interpreter")
 
@@ -24,10 +25,28 @@ def classifier() -> Module:
 def test_classes_may_be_surer_than_all_samples(tmp_path: Path) -> None:
     model, data = written(tmp_path, classifier()), list(samples(40))
     result = tflq.quantize(model, scheme="int16x8", calibration=data)
-    assert "headroom before softmax" in {trial.name for trial in result.trials if trial.chosen}
+    assert "headroom" in {trial.name for trial in result.trials if trial.chosen}
     plain = tflq.quantize(model, scheme="int16x8", calibration=data, range="minmax")
     (after, before) = (largest(each.module, "second") for each in (result, plain))
     assert after > before * 1.1
+
+
+def test_of_16_bits_all_have_headroom(tmp_path: Path) -> None:
+    """Other samples are larger: what is cut off costs more than rounding."""
+    path = written(tmp_path, net())
+    data = list(samples(40))
+    seen = tflq.calibrate(path, data).statistics
+    for key, point in with_headroom(tflq.read(path), seen, 1 << 16).points.items():
+        assert (point.minimum, point.maximum) == (
+            (seen.points[key].minimum or 0) * WIDER,
+            (seen.points[key].maximum or 0) * WIDER,
+        )
+    larger = [sample * 1.3 for sample in samples(60)][40:]
+    out, ratios = tmp_path / "int16.tflite", []
+    for method in ("minmax", "auto"):
+        tflq.quantize(path, out, scheme="int16x8", calibration=data, range=method, force=True)
+        ratios.append(signal_to_noise(path, out, larger))
+    assert ratios[1] > ratios[0] + 3
 
 
 def largest(module: Module, name: str) -> float:

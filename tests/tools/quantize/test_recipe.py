@@ -183,8 +183,8 @@ def test_ranges_are_of_names(model: Path) -> None:
         ('name = "first"\nrange = 5', 'range = 5 is not a text; write it in quotes: range = "..."'),
         ('name = "QQ"\nscheme = "float"', "no operator makes a tensor 'QQ'; `tflq inspect --tensors` lists the names"),
         ('name = "first"\nrange = "max"', "range 'max' is not known"),
-        ('name = "first"\nweights = "int4"', "scheme 'int8' has no choice of weights"),
-        ('name = "first"\nscheme = "dynamic"\nblocks = 32', "blocks only of int4"),
+        ('name = "first"\nweights = "int2"', "kernels of quantized activations take weights of 4 bits"),
+        ('name = "first"\nscheme = "dynamic"\nblocks = 32', "int4 with dynamic: no runtime takes others"),
         ('name = "first"\nscheme = "dynamic"\nblocks = 33', "blocks=33 is not known"),
     ],
 )

@@ -45,7 +45,8 @@ def model(tmp_path: Path) -> Path:
 
 
 def quantized(model: Path, **options: Any) -> tflq.Quantization:
-    return tflq.quantize(model, model.with_name("quantized.tflite"), force=True, weights="int4", **options)
+    options.setdefault("weights", "int4")
+    return tflq.quantize(model, model.with_name("quantized.tflite"), force=True, **options)
 
 
 def noise(model: Path, **options: Any) -> float:
@@ -111,8 +112,8 @@ def test_rows_that_are_no_blocks_stay_float(model: Path) -> None:
 
 def test_choices_that_no_kernel_has(model: Path) -> None:
     for options, what in (
-        ({"scheme": "int8"}, "scheme 'int8' has no choice of weights"),
-        ({"scheme": "weight-only", "blocks": 32}, "blocks only of int4, with scheme dynamic"),
+        ({"scheme": "float16"}, "scheme 'float16' has no choice of weights"),
+        ({"scheme": "int8", "blocks": 32}, "blocks are for scheme weight-only, and for int4 with dynamic"),
         ({"scheme": "dynamic", "blocks": 48}, "blocks=48 is not known"),
         ({"scheme": "dynamic", "weight_method": "max"}, "weight_method='max' is not known"),
     ):
@@ -180,9 +181,8 @@ def test_samples_that_weights_are_rounded_by_are_not_held(model: Path) -> None:
     assert 0 < most < 300
 
 
-def test_products_need_samples_and_one_scale_per_channel(model: Path) -> None:
+def test_products_need_samples(model: Path) -> None:
     for options, what in (
-        ({"scheme": "dynamic", "blocks": 32}, "gptq is for weights of one scale per channel"),
         ({"scheme": "weight-only"}, "rounded by gptq on samples"),
         ({"scheme": "weight-only", "calibration": factors(1)}, "1 samples are too few"),
     ):

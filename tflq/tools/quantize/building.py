@@ -19,6 +19,7 @@ from tflq.ir.rewriting import forget_constants
 from tflq.ir.types import f32
 from tflq.targets.load import load_kernels
 from tflq.tools.quantize.limits import beyond_limits, noted, refused_rows, widen
+from tflq.tools.quantize.narrow_weights import mark_weights
 from tflq.tools.quantize.preparing import spread_constants, state_ranges
 from tflq.tools.quantize.quant_types import PrepareTfl
 from tflq.tools.quantize.recipe import (
@@ -130,6 +131,7 @@ def _static(
     has_ranges = any(isinstance(op, Stats) for op in module.ops())
     KernelFusion(kernels, reals=True).run(module)
     floats = mark(module, chosen, load_kernels(kernels))
+    mark_weights(module, chosen, load_kernels(kernels))
     if has_ranges:  # of a network that was trained the training says it
         known |= {row.tensor: row for row in keep_islands(module, load_kernels(kernels), floats)}
     Pipeline(TflQuantizePipeline(kernels).propagation()).run(module)

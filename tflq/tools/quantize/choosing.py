@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from typing import Final
@@ -21,6 +21,7 @@ from tflq.analysis.statistics import Statistics
 from tflq.base.errors import TflqError
 from tflq.base.logs import WARNING, log
 from tflq.formats.sources import read
+from tflq.numerics.ranges import GPTQ, RECONSTRUCT
 from tflq.tools.quantize.building import Network, Work
 from tflq.tools.quantize.calibration.calibrate import calibrate
 from tflq.tools.quantize.equalization.equalizing import equalized
@@ -38,7 +39,8 @@ GAIN: Final = 0.3
 _PLAIN: Final = "minmax"
 _METHODS: Final = ("mse", "ema", "percentile:99.9", "percentile:99.99")
 _BIASES: Final = "bias correction"
-_HEADROOM: Final = "headroom before softmax"
+_HEADROOM: Final = "headroom"
+_FITTED: Final = {RECONSTRUCT: "reconstructed", GPTQ: "rounded by gptq"}
 _AS_IT_IS: Final = "channels as they are"
 _EQUALIZED: Final = "channels equalized"
 
@@ -73,10 +75,14 @@ def _plain_network(work: Work, rules: Sequence[Rule], samples: Span) -> Network:
 
 def noted_network(network: Network, tensors: frozenset[str]) -> Network:
     """A network whose rows say which results have equalized channels."""
+    return _with_notes(network, dict.fromkeys(tensors, _EQUALIZED))
+
+
+def _with_notes(network: Network, notes: Mapping[str, str]) -> Network:
+    """A network with further notes on its operators, by the names of their results."""
     return network._replace(
         rows=tuple(
-            replace(row, note="; ".join(filter(None, (row.note, _EQUALIZED)))) if row.tensor in tensors else row
-            for row in network.rows
+            replace(row, note="; ".join(filter(None, (row.note, notes.get(row.tensor, ""))))) for row in network.rows
         )
     )
 
@@ -167,16 +173,15 @@ def corrected_network(work: Work, network: Network, samples: Span) -> Network:
     return network._replace(module=read(result.data), data=result.data)
 
 
-def reconstructed_network(work: Work, rules: Sequence[Rule], network: Network, samples: Span) -> Network:
-    """A network with the weights and biases of its products reconstructed, where a rule or the call asks for it."""
+def fitted_network(work: Work, rules: Sequence[Rule], network: Network, samples: Span) -> Network:
+    """A network with the weights and biases of its products fitted, where a rule or the call asks for it."""
     from tflq.tools.quantize.correction.correcting import corrected
 
-    tensors = Choices(read(work.source), rules, work.default).reconstructed()
-    result = corrected(os.fspath(work.source), network.data, samples, weights=True, tensors=tensors)
-    rows = tuple(replace(row, note=_note(row.note, *result.outputs.get(row.tensor, (0, 0)))) for row in network.rows)
-    return network._replace(module=read(result.data), data=result.data, rows=rows)
-
-
-def _note(note: str, changed: int, count: int) -> str:
-    more = f"{changed} of {count} outputs reconstructed" if count else ""
-    return "; ".join(filter(None, (note, more)))
+    methods = Choices(read(work.source), rules, work.default).fitted()
+    result = corrected(os.fspath(work.source), network.data, samples, methods)
+    notes = {
+        name: f"{changed} of {count} outputs {_FITTED[methods[name]]}"
+        for name, (changed, count) in result.outputs.items()
+        if count
+    }
+    return _with_notes(network, notes)._replace(module=read(result.data), data=result.data)

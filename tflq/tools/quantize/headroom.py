@@ -1,15 +1,19 @@
-"""Headroom before a SOFTMAX of classes: numbers beyond those that samples showed decide what comes of it.
+"""Headroom: numbers beyond those that samples showed, which a network meets on others.
 
-What lies far below the largest number gives next to nothing, and what lies above all that was seen is the answer. So
-the range goes up to what samples not seen may reach (`numerics.ranges`), and down to where all classes together would
-give less than half a step of the result. It is for tensors with one row for a sample that nothing but SOFTMAX reads,
-also through RESHAPE.
+With results of 16 bits each range is `WIDER`. Rounding to so many steps costs next to nothing, and a number that is cut
+off costs what it lacks: in a recurrent network, whose states go on growing, more than all else.
+
+Before a SOFTMAX of classes such numbers decide what comes of it. What lies far below the largest number gives next to
+nothing, and what lies above all that was seen is the answer. So the range goes up to what samples not seen may reach
+(`numerics.ranges`), and down to where all classes together would give less than half a step of the result. It is for
+tensors with one row for a sample that nothing but SOFTMAX reads, also through RESHAPE.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Final
 
 from tflq.analysis.statistics import PointStatistics, Statistics
 from tflq.dialects.tfl.activation import Softmax
@@ -18,18 +22,23 @@ from tflq.ir.core import Function, Module, Value
 from tflq.numerics.ranges import range_before_softmax
 from tflq.tools.quantize.calibration.calibrate import points_of
 
+WIDER: Final = 1.5
+"""Of what samples showed, with results of 16 bits."""
+_BYTE: Final = 1 << 8
+
 
 def with_headroom(module: Module, seen: Statistics, levels: int) -> Statistics:
-    """Statistics of a float network whose tensors before SOFTMAX reach further; the same object if there are none.
+    """Statistics of a float network whose tensors reach further: those before SOFTMAX, and of 16 bits all; the same
+    object if there are none.
 
     seen: with the least and the largest of each sample. levels: how many values the storage of results has.
     """
-    points = dict(seen.points)
+    points = dict(seen.points) if levels <= _BYTE else {key: _wider(point) for key, point in seen.points.items()}
     for function in module.functions:
         keys = points_of(function, set(function.values()))
         for value, softmax in _before_softmax(function):
             if (key := keys.get(value, "")) in points:
-                points[key] = _further(points[key], value.type.dims[-1] or 1, softmax.beta, levels)
+                points[key] = _further(seen.points[key], value.type.dims[-1] or 1, softmax.beta, levels)
     return seen if points == seen.points else replace(seen, points=points)
 
 
@@ -45,6 +54,12 @@ def _before_softmax(function: Function) -> Iterator[tuple[Value, Softmax]]:
             yield value, op  # type: ignore[misc]
             moved = value.producer
             value = moved.input if isinstance(moved, (Reshape, Squeeze, ExpandDims)) else None
+
+
+def _wider(point: PointStatistics) -> PointStatistics:
+    if point.minimum is None or point.maximum is None:
+        return point
+    return replace(point, minimum=point.minimum * WIDER, maximum=point.maximum * WIDER)
 
 
 def _further(point: PointStatistics, classes: int, beta: float, levels: int) -> PointStatistics:

@@ -21,8 +21,8 @@ from tflq.tools.quantize.choosing import (
     FEWEST,
     chosen_network,
     equalized_work,
+    fitted_network,
     noted_network,
-    reconstructed_network,
 )
 from tflq.tools.quantize.fidelity import (
     CALIBRATED,
@@ -44,8 +44,8 @@ from tflq.tools.quantize.recipe import (
     Rule,
     Scheme,
     Settings,
+    fits_weights,
     read_recipe,
-    reconstructs,
     rounds_by_products,
 )
 from tflq.tools.quantize.report import Quantization, Trial
@@ -75,7 +75,7 @@ def quantize(
     target: FilePath | None = None,
     keep_float: Sequence[str] = (),
     recipe: Recipe | None = None,
-    weights: Literal["int8", "int4"] = "int8",
+    weights: Literal["int8", "int4", "int2"] = "int8",
     blocks: int = 0,
     weight_method: WeightMethod = "minmax",
     weight_range: WeightMethod | None = None,
@@ -108,14 +108,14 @@ def quantize(
         keep_float: Patterns of tensors' names (`*`, `?`, `re:`): an operator that makes one of them stays float. Rules
             of a recipe, before its own.
         recipe: What is asked of single operators: a file, or a list of its rules as mappings (docs/quantize.md).
-        weights: What weights become, for "dynamic" and "weight-only": "int8" or "int4".
-        blocks: How many weights of FULLY_CONNECTED in a row have one scale: 32, 64, 128 or 256, for "dynamic" of
-            "int4". 0: a channel has one.
+        weights: What weights become: "int8", "int4" or, for "dynamic" and "weight-only", "int2"; those of operators
+            whose kernel takes fewer bits.
+        blocks: How many weights of FULLY_CONNECTED in a row have one scale: 32, 64, 128 or 256, for "weight-only", and
+            for "dynamic" of "int4". 0: a channel has one.
         weight_method: Which range weights have then: "minmax", "mse" or "octav"; or "gptq": the range of "mse", and
-            weights of FULLY_CONNECTED and 1×1 CONV_2D are rounded so that products are near on `calibration`, where
-            that is better on the last quarter of its samples. "reconstruct", for "int8" and "int16x8", too: weights
-            and biases of CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED are fitted to the inputs that the quantized
-            network gives on `calibration`, where that is better on the last quarter.
+            weights are rounded so that products are near on `calibration`, where that is better on the last quarter of
+            its samples. "reconstruct": weights and biases of CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED are fitted
+            to the inputs that the quantized network gives on `calibration`, where that is better on the last quarter.
         weight_range: The former name of `weight_method`.
         min_snr: Operators are given back to float, worst first, until the outputs' signal-to-noise ratio is so many
             decibels on samples that nothing was calibrated with: the last quarter of `calibration`, or all of it where
@@ -224,8 +224,8 @@ def _quantized(
         trials += more
     else:
         network = work.build(rules, lambda bins: evidence.seen(work.source, bins), moments)
-    if reconstructs(rules, work.default):
-        network = reconstructed_network(work, rules, network, evidence.samples)
+    if fits_weights(rules, work.default):
+        network = fitted_network(work, rules, network, evidence.samples)
     network = noted_network(network, tensors)
     if search is not None:
         return network, search, Nearness(search.after if metric is None else None, None), trials
@@ -250,8 +250,8 @@ def _for_weights(
     if rounds_by_products(rules, work.default):
         data = _samples(work.source, data, images, "weights are rounded by gptq on samples")
         moments = _moments(work.source, data) if with_moments else {}
-    if reconstructs(rules, work.default):
-        data = _samples(work.source, data, images, "weights are reconstructed on samples")
+    if fits_weights(rules, work.default):
+        data = _samples(work.source, data, images, "weights are fitted to samples")
         _check_enough(data)
     return evidence._replace(samples=data), moments
 

@@ -57,7 +57,9 @@ STATIC: Final = {"int8": 1 << 8, "int16x8": 1 << 16}
 WEIGHT_SCHEMES: Final = ("dynamic", "weight-only", "float16")
 SCHEMES: Final = (*STATIC, *WEIGHT_SCHEMES)
 FLOAT: Final = "float"
-BITS: Final = {"int4": 4, "int8": 8}
+BITS: Final = {"int2": 2, "int4": 4, "int8": 8}
+_FEWEST: Final = 4
+"""Bits of weights that kernels of quantized activations take."""
 BLOCKS: Final = (32, 64, 128, 256)
 """Numbers of weights of FULLY_CONNECTED in a row that may have one scale."""
 _TABLE: Final = "rule"
@@ -69,8 +71,7 @@ _WHERE: Final = {"name": "name", "operator": "operator", "from": "start", "to": 
 class Settings:
     """Quantization of an operator: the scheme, or float; the method of its results' ranges.
 
-    For schemes of weights alone: the type of weights, how many of them have one scale (0: a channel), and the method of
-    their ranges.
+    Of weights: their type, how many of them have one scale (0: a channel), and the method of their ranges.
     """
 
     scheme: str
@@ -93,15 +94,16 @@ class Settings:
         if self.blocks not in (0, *BLOCKS) or isinstance(self.blocks, bool):
             remedy = f"give one of {', '.join(map(str, BLOCKS))}"
             raise OptionError(Reason(f"blocks={self.blocks!r} is not known", value=self.blocks, remedy=remedy))
-        if self.blocks and (self.scheme, self.weights) != ("dynamic", "int4"):
-            remedy = "take scheme dynamic and weights int4, or leave out blocks"
-            raise OptionError(Reason("kernels take blocks only of int4, with scheme dynamic", remedy=remedy))
-        if self.blocks and self.weight_method in (GPTQ, RECONSTRUCT):
-            remedy = "leave out blocks, or take another weight_method"
-            raise OptionError(Reason(f"{self.weight_method} is for weights of one scale per channel", remedy=remedy))
-        plain = self.weights == "int8" and self.weight_method in ("minmax", *((RECONSTRUCT,) * (self.scheme in STATIC)))
-        if not plain and self.scheme not in ("dynamic", "weight-only"):
-            remedy = "take scheme dynamic or weight-only, or leave out weights and weight_method"
+        if self.blocks and self.scheme != "weight-only" and (self.scheme, self.weights) != ("dynamic", "int4"):
+            remedy = "take scheme weight-only, or dynamic and weights int4, or leave out blocks"
+            what = "blocks are for scheme weight-only, and for int4 with dynamic: no runtime takes others"
+            raise OptionError(Reason(what, value=self.blocks, remedy=remedy))
+        if self.scheme in STATIC and self.bits < _FEWEST:
+            remedy = "take int4, or scheme dynamic or weight-only"
+            what = f"kernels of quantized activations take weights of {_FEWEST} bits at least, not {self.weights}"
+            raise OptionError(Reason(what, value=self.weights, remedy=remedy))
+        if (self.weights, self.weight_method) != ("int8", "minmax") and self.scheme in ("float16", FLOAT):
+            remedy = "take another scheme, or leave out weights and weight_method"
             raise OptionError(Reason(f"scheme '{self.scheme}' has no choice of weights", remedy=remedy))
 
 
@@ -191,17 +193,22 @@ def _settings(what: Mapping[str, Any], default: Settings) -> Settings:
 
 
 def rounds_by_products(rules: Iterable[Rule], default: Settings) -> bool:
-    """Whether weights of an operator are to be rounded by what they are multiplied with on samples."""
-    return GPTQ in _weight_methods(rules, default)
+    """Whether weights of an operator whose activations stay float are to be rounded by what the float network
+    multiplies them with on samples."""
+    return any(
+        each.weight_method == GPTQ and each.scheme not in STATIC
+        for each in (default, *(_settings(dict(rule.what), default) for rule in rules))
+    )
 
 
-def reconstructs(rules: Iterable[Rule], default: Settings) -> bool:
-    """Whether weights of an operator are to be reconstructed on samples."""
-    return RECONSTRUCT in _weight_methods(rules, default)
+def fits_weights(rules: Iterable[Rule], default: Settings) -> bool:
+    """Whether weights of an operator are to be fitted to what the quantized network multiplies them with on samples."""
+    return any(map(_is_fitted, (default, *(_settings(dict(rule.what), default) for rule in rules))))
 
 
-def _weight_methods(rules: Iterable[Rule], default: Settings) -> set[str | None]:
-    return {default.weight_method, *(dict(rule.what).get("weight_method") for rule in rules)}
+def _is_fitted(settings: Settings) -> bool:
+    method = settings.weight_method
+    return method == RECONSTRUCT or (method == GPTQ and settings.scheme in STATIC)
 
 
 # Which operators a rule is of.
@@ -233,10 +240,10 @@ class Choices:
         by_value = [self._rule[value] for value in region.results if value in self._rule]
         return self._first(by_value + [self._named[name] for name in inner_names(region) if name in self._named])
 
-    def reconstructed(self) -> frozenset[str]:
-        """The names of the results of operators whose weights are to be reconstructed."""
-        results = (op.results for op in self._ops)
-        return frozenset(v.name for values in results if self.of(values).weight_method == RECONSTRUCT for v in values)
+    def fitted(self) -> dict[str, str]:
+        """The method of operators whose weights are to be fitted to the quantized network, by the names of results."""
+        pairs = ((op.results, self.of(op.results)) for op in self._ops)
+        return {v.name: settings.weight_method for values, settings in pairs if _is_fitted(settings) for v in values}
 
     def _first(self, places: Iterable[int]) -> Settings:
         place = min(places, default=None)

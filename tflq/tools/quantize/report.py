@@ -23,6 +23,10 @@ STAYS_FLOAT: Final = "it was to stay float"
 """Why an operator is not quantized that the caller has named."""
 
 
+_NOTES: Final = {"sum": "the interpreter's reference kernel reads int8 as uint8; its default kernel computes it"}
+"""Remarks on kernels."""
+
+
 @dataclass(frozen=True, slots=True)
 class QuantizedRow:
     """An operator, or several that one kernel computes.
@@ -179,4 +183,4 @@ def _of_region(region: Region, kernels: Any) -> QuantizedRow:
         return QuantizedRow(region.kernel, tensor, False, origins=origins, why=why)
     sides = (region.input_specs, region.output_specs)
     types = " -> ".join(", ".join(type_text(BareType.of(spec)) for spec in side) for side in sides)
-    return QuantizedRow(region.kernel, tensor, True, types, origins)
+    return QuantizedRow(region.kernel, tensor, True, types, origins, note=_NOTES.get(region.kernel, ""))

@@ -16,9 +16,10 @@ from tflq.base.files import FilePath
 from tflq.dialects.tfl import fused_activation, op_name, without_activation
 from tflq.dialects.tfl.casts import Dequantize
 from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D, FullyConnected, TransposeConv
+from tflq.dialects.tfl.movement import Reshape
 from tflq.formats.sources import read
 from tflq.ir.core import Module, Op, Value, constant
-from tflq.ir.types import TensorType, UniformQuantizedPerAxisType, UniformQuantizedSubChannelType, f16, f32, i4, i8
+from tflq.ir.types import TensorType, UniformQuantizedPerAxisType, UniformQuantizedSubChannelType, f16, f32, i2, i4, i8
 from tflq.numerics.ranges import (
     GPTQ,
     block_scales,
@@ -36,11 +37,13 @@ from tflq.tools.quantize.report import STAYS_FLOAT, QuantizedRow
 from tflq.tools.samples.inputs import Entry
 from tflq.tools.samples.reading import Span
 
-_AXES: Final = {Conv2D: (1, 0), FullyConnected: (1, 0), DepthwiseConv2D: (1, 3), TransposeConv: (1, 0)}
+AXES: Final = {Conv2D: (1, 0), FullyConnected: (1, 0), DepthwiseConv2D: (1, 3), TransposeConv: (1, 0)}
 """The operand with the weights of each operator, and their axis of output channels."""
-_NOT_4_BITS: Final = (DepthwiseConv2D, TransposeConv)
-"""Operators whose weights have 8 bits where 4 are asked for: no kernel takes fewer bits of them."""
-_STORAGES: Final = {4: i4, 8: i8}
+NOT_4_BITS: Final = (DepthwiseConv2D, TransposeConv)
+"""Operators whose weights have 8 bits where fewer are asked for: no kernel takes fewer bits of them."""
+_DYNAMIC_CONVOLUTION: Final = 4
+"""The fewest bits that CONV_2D takes where it quantizes its input: it reads int2 as if it were int8."""
+STORAGES: Final = {2: i2, 4: i4, 8: i8}
 _BLOCKS_NOTE: Final = "of blocks the reference kernel gives zeros; XNNPACK computes them"
 _LARGEST_HALF: Final = float(np.finfo(np.float16).max)
 
@@ -83,48 +86,56 @@ class _Weights:
         return self._halves(op) if settings.scheme == "float16" else self._integers(op, settings)
 
     def _halves(self, op: Op) -> QuantizedRow:
-        places = [place for place, value in enumerate(op.operands) if value is not None and _is_float(value)]
+        places = [place for place, value in enumerate(op.operands) if value is not None and is_constant_float(value)]
         for place in places:
             weights = op.operands[place]
             assert weights is not None
             if weights not in self.halves:
                 self.halves[weights] = _half(weights)
-            op.operands[place] = self._dequantized(self.halves[weights], op)
+            op.operands[place] = self._dequantized(self.halves[weights], op, weights)
         return _row(op, "" if places else "it has no constant floats", "f16" if places else "")
 
     def _integers(self, op: Op, settings: Settings) -> QuantizedRow:
-        place_and_axis = next((at for kind, at in _AXES.items() if isinstance(op, kind)), None)
+        place_and_axis = next((at for kind, at in AXES.items() if isinstance(op, kind)), None)
         if place_and_axis is None:
             return _row(op, f"there are no weights of {op.short_name} to quantize")
         place, axis = place_and_axis
         weights = op.operands[place]
-        if weights is None or not _is_float(weights):
+        if weights is None or not is_constant_float(weights):
             return _row(op, "its weights are not constant floats")
         if not np.isfinite(weights.array).all():
             return _row(op, f"its weights '{weights.name}' hold NaN or infinity")
-        bits = 8 if isinstance(op, _NOT_4_BITS) else settings.bits
-        blocks = settings.blocks if isinstance(op, FullyConnected) and settings.scheme == "dynamic" else 0
-        if blocks and (bits != 4 or weights.array.shape[-1] % blocks):
+        bits = 8 if isinstance(op, NOT_4_BITS) else settings.bits
+        if isinstance(op, Conv2D) and settings.scheme == "dynamic":
+            bits = max(bits, _DYNAMIC_CONVOLUTION)
+        blocks = settings.blocks if isinstance(op, FullyConnected) else 0
+        if blocks and weights.array.shape[-1] % blocks:
             return _row(op, f"its rows of {weights.array.shape[-1]} weights do not divide into blocks of {blocks}")
-        stored, note = self._stored(weights, axis, bits, blocks, settings.weight_method)
         if settings.scheme == "weight-only":
-            op.operands[place] = self._dequantized(stored, op)
+            stored, note = self._stored(weights, axis, bits, blocks, settings.weight_method, apart=True)
+            op.operands[place] = self._dequantized(stored, op, weights)
         else:
+            stored, note = self._stored(weights, axis, bits, blocks, settings.weight_method, apart=False)
             op.operands[place] = stored
             if isinstance(op, FullyConnected):
                 op.attributes = {**op.attributes, "asymmetric_quantize_inputs": not blocks}
-        row = _row(op, types=f"qi4/blocks of {blocks}" if blocks else f"qi{bits}", note=note)
-        if blocks:
+        row = _row(op, types=f"qi{bits}/blocks of {blocks}" if blocks else f"qi{bits}", note=note)
+        if blocks and settings.scheme == "dynamic":
             self._set_apart(op)
         return row
 
-    def _stored(self, weights: Value, axis: int, bits: int, blocks: int, method: str) -> tuple[Value, str]:
-        """Weights with fewer bits, and what is to be said of them, once for all operators that ask for the same."""
-        key = weights, axis, bits, blocks, method
+    def _stored(
+        self, weights: Value, axis: int, bits: int, blocks: int, method: str, *, apart: bool
+    ) -> tuple[Value, str]:
+        """Weights with fewer bits, and what is to be said of them, once for all operators that ask for the same. apart:
+        whether blocks are rows of their own."""
+        key = weights, axis, bits, blocks, method, apart
         if key not in self.stored:
             seen = self.moments.get(weights)
             self.stored[key] = (
-                _blocks(weights, blocks, method) if blocks else _channels(weights, axis, bits, method, seen)
+                _blocks(weights, bits, blocks, method, seen, apart=apart)
+                if blocks
+                else _channels(weights, axis, bits, method, seen)
             )
         return self.stored[key]
 
@@ -139,18 +150,28 @@ class _Weights:
         self.ops[-1] = op.copy_with(results=[product])
         self.ops.append(Op(op_name(activation), [product], [result], {}, op.location))
 
-    def _dequantized(self, stored: Value, op: Op) -> Value:
-        """Weights of fewer bits, made floats again, under their old name."""
+    def _dequantized(self, stored: Value, op: Op, weights: Value) -> Value:
+        """Weights of fewer bits, made floats again in the shape that they had, under their old name."""
         if stored not in self.real:
-            real = Value(TensorType(stored.type.shape, f32), stored.name)
+            real = Value(TensorType(stored.type.shape, f32), weights.name)
             kind = "float16" if stored.type.element == f16 else f"int{stored.type.storage.bits}"
-            stored.name = f"{stored.name}/{kind}"
+            stored.name = f"{weights.name}/{kind}"
             self.ops.insert(-1, Op(Dequantize.op_name, [stored], [real], {}, op.location))
+            if stored.type.shape != weights.type.shape:
+                real = self._in_rows(real, weights.array.shape, op)
             self.real[stored] = real
         return self.real[stored]
 
+    def _in_rows(self, blocks: Value, shape: tuple[int, ...], op: Op) -> Value:
+        """Blocks, each a row of its own, as the rows that they are of."""
+        rows = Value(TensorType(shape, f32), blocks.name)
+        blocks.name = f"{rows.name}/blocks"
+        sizes = constant(np.array(shape, np.int32), name=f"{rows.name}/shape")
+        self.ops.insert(-1, Op(Reshape.op_name, [blocks, sizes], [rows], {"new_shape": shape}, op.location))
+        return rows
 
-def _is_float(value: Value) -> bool:
+
+def is_constant_float(value: Value) -> bool:
     return value.is_constant and value.type.element == f32 and value.array.size > 0
 
 
@@ -165,32 +186,43 @@ def _channels(weights: Value, axis: int, bits: int, method: str, moments: Moment
     """Weights with a scale for each index of an axis, and what is to be said of them."""
     others = tuple(place for place in range(weights.array.ndim) if place != axis)
     scales = clips(weights.array, others, bits, method) / bounds(bits)[1]
-    kind = UniformQuantizedPerAxisType.of(_STORAGES[bits], axis, scales.reshape(-1))
+    kind = UniformQuantizedPerAxisType.of(STORAGES[bits], axis, scales.reshape(-1))
     array, note = stored_weights(weights.array, kind.scales.reshape(scales.shape), bits), ""
     if method == GPTQ:
         array, note = rounded(weights.array, kind.scales, array, moments, bits)
     return _stored(weights, array, kind), note
 
 
-def _blocks(weights: Value, blocks: int, method: str) -> tuple[Value, str]:
-    """Weights of 4 bits with a scale for each block of a row. Files have these scales in a tensor of float16."""
+def _blocks(
+    weights: Value, bits: int, blocks: int, method: str, moments: Moments | None, *, apart: bool
+) -> tuple[Value, str]:
+    """Weights with a scale for each block of a row, and what is to be said of them. apart: each block is a row, of
+    float32 scales, as DEQUANTIZE takes it. Else files have the scales in a tensor of float16, as kernels take them."""
     rows, columns = weights.array.shape
     parts = weights.array.reshape(rows, columns // blocks, blocks)
-    scales = block_scales(clips(parts, (2,), 4, method) / bounds(4)[1])
-    kind = UniformQuantizedSubChannelType.of(i4, (0, 1), (1, blocks), scales[..., 0].astype(np.float32))
-    stored = _stored(weights, stored_weights(parts, scales, 4).reshape(rows, columns), kind)
+    scales = clips(parts, (2,), bits, method) / bounds(bits)[1]
+    scales = scales.astype(np.float32) if apart else block_scales(scales)
+    array, notes = stored_weights(parts, scales, bits).reshape(rows, columns), [] if apart else [_BLOCKS_NOTE]
+    if method == GPTQ:
+        array, note = rounded(weights.array, np.repeat(scales[..., 0], blocks, axis=1), array, moments, bits)
+        notes.append(note)
+    if apart:
+        each = UniformQuantizedPerAxisType.of(STORAGES[bits], 0, scales.reshape(-1))
+        return _stored(weights, array.reshape(-1, blocks), each), "; ".join(notes)
+    kind = UniformQuantizedSubChannelType.of(STORAGES[bits], (0, 1), (1, blocks), scales[..., 0].astype(np.float32))
+    stored = _stored(weights, array, kind)
     named = constant(scales[..., 0], f16, f"{weights.name}/scales")
     details = {"scales": named, "zero_points": None, "block_size": blocks}
     raw = {"min": None, "max": None, "scale": None, "zero_point": None, "quantized_dimension": 0}
     stored.info = {"quantization": {**raw, "details": ("BlockwiseQuantization", details)}}
-    return stored, _BLOCKS_NOTE
+    return stored, "; ".join(notes)
 
 
 def _stored(
     weights: Value, array: np.ndarray, kind: UniformQuantizedPerAxisType | UniformQuantizedSubChannelType
 ) -> Value:
     stored = constant(array, kind.storage, weights.name)
-    stored.type = TensorType(weights.type.shape, kind)
+    stored.type = TensorType(array.shape, kind)
     return stored
 
 
@@ -258,10 +290,10 @@ def rounded(
     weights: np.ndarray, scales: np.ndarray, nearest: np.ndarray, moments: Moments | None, bits: int
 ) -> tuple[np.ndarray, str]:
     """Stored weights whose products are nearer on the samples held back, or `nearest`, and which of them they are.
-    weights: channels along the first axis, of the scales [channels]."""
+    weights: channels along the first axis, of the scales [channels], or of one for each weight."""
     if moments is None:
         return nearest, NOT_SEEN
-    rows, column = weights.reshape(len(weights), -1), scales.reshape(-1, 1)
+    rows, column = weights.reshape(len(weights), -1), scales.reshape(len(weights), -1)
     compensated = compensated_weights(rows, column, moments.fitted, bits)
     plain, better = (
         error_of_products(rows - column.astype(np.float64) * stored, moments.validation)

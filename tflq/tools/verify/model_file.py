@@ -10,25 +10,28 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
-from typing import Any, BinaryIO, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 import flatbuffers
 import numpy as np
-import tflite
 
 from tflq.base.errors import InvalidModelError
 from tflq.base.files import file_errors
 from tflq.tools.verify.worker import RESET
 
+if TYPE_CHECKING:
+    import tflite
+
 
 @cache
-def _names(enumeration: type) -> dict[int, str]:
-    return {number: name for name, number in vars(enumeration).items() if isinstance(number, int)}
+def names_of(enumeration: str) -> dict[int, str]:
+    """The members of an enumeration of the schema, by number. The package of it has hundreds of modules: it is imported
+    when the first file is read."""
+    import tflite
 
+    members = vars(getattr(tflite, enumeration))
+    return {number: name for name, number in members.items() if isinstance(number, int)}
 
-_OPCODES: Final = _names(tflite.BuiltinOperator)
-_TYPES: Final = _names(tflite.TensorType)
-_CUSTOM: Final = tflite.BuiltinOperator.CUSTOM
 
 _CALLS: Final = {
     "IfOptions": ("ThenSubgraphIndex", "ElseSubgraphIndex"),
@@ -126,6 +129,8 @@ class ModelFile:
         with file_errors(path):
             self.data = np.fromfile(path, np.uint8)  # a mapped file that is truncated would end this process
         try:
+            import tflite
+
             self.model = tflite.Model.GetRootAs(self.data)
             self.codes = [_code(self.model.OperatorCodes(i)) for i in range(self.model.OperatorCodesLength())]
             graphs = [self.model.Subgraphs(i) for i in range(self.model.SubgraphsLength())]
@@ -186,14 +191,15 @@ def entry_of(file: ModelFile, key: str) -> tuple[Entry, Graph]:
 def _code(table: tflite.OperatorCode) -> tuple[str, int]:
     """Name and version; the name of a custom operator is its own."""
     number = max(table.BuiltinCode(), table.DeprecatedBuiltinCode())
-    name = _text(table.CustomCode()) if number == _CUSTOM else _OPCODES.get(number, f"BUILTIN {number}")
+    name = names_of("BuiltinOperator").get(number, f"BUILTIN {number}")
+    name = _text(table.CustomCode()) if name == "CUSTOM" else name
     return name, table.Version()
 
 
 def _tensor(table: tflite.Tensor) -> Tensor:
     shape = _integers(table.ShapeAsNumpy())
     signature = _integers(table.ShapeSignatureAsNumpy()) or shape
-    kind = _TYPES.get(table.Type(), f"type {table.Type()}").lower()
+    kind = names_of("TensorType").get(table.Type(), f"type {table.Type()}").lower()
     name, quantization = _text(table.Name()), table.Quantization()
     if quantization is None:
         return Tensor(name, kind, shape, signature, variable=table.IsVariable())
@@ -207,13 +213,13 @@ def _tensor(table: tflite.Tensor) -> Tensor:
 def _operator(table: tflite.Operator, codes: Sequence[str]) -> Operator:
     code = table.OpcodeIndex()
     inputs, outputs = _integers(table.InputsAsNumpy()), _integers(table.OutputsAsNumpy())
-    calls = _calls(table.BuiltinOptions(), table.BuiltinOptionsType(), tflite.BuiltinOptions, _CALLS)
-    calls += _calls(table.BuiltinOptions2(), table.BuiltinOptions2Type(), tflite.BuiltinOptions2, _CALLS_2)
+    calls = _calls(table.BuiltinOptions(), table.BuiltinOptionsType(), "BuiltinOptions", _CALLS)
+    calls += _calls(table.BuiltinOptions2(), table.BuiltinOptions2Type(), "BuiltinOptions2", _CALLS_2)
     return Operator(codes[code], code, inputs, outputs, calls)
 
 
-def _calls(options: Any, number: int, kinds: type, callers: dict[str, tuple[str, ...]]) -> tuple[int, ...]:
-    name = _names(kinds).get(number, "")
+def _calls(options: Any, number: int, kinds: str, callers: dict[str, tuple[str, ...]]) -> tuple[int, ...]:
+    name = names_of(kinds).get(number, "")
     if options is None or name not in callers:
         return ()
     table = options_table(name, options)
@@ -222,6 +228,8 @@ def _calls(options: Any, number: int, kinds: type, callers: dict[str, tuple[str,
 
 def options_table(name: str, options: Any) -> Any:
     """An operator's options, of which the package does not know the table, as the table of that name."""
+    import tflite
+
     table = getattr(tflite, name)()
     table.Init(options.Bytes, options.Pos)
     return table

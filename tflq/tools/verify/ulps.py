@@ -12,10 +12,8 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from math import ceil, prod, sqrt
 from typing import Any, Final
 
-import tflite
-
 from tflq.ir.core import Function, Op
-from tflq.tools.verify.model_file import Graph, Operator
+from tflq.tools.verify.model_file import Graph, Operator, names_of
 
 MOST: Final = 4096
 """Ulps that are allowed at most, whatever a file computes: 2^-11 of the largest value, float16's own rounding."""
@@ -137,7 +135,8 @@ def _is_float(graph: Graph, tensor: int) -> bool:
 
 def _of_builtin(graph: Graph, op: Operator) -> int:
     """The ulps that an operator adds."""
-    if op.opcode in _OPEN or op.calls or not hasattr(tflite.BuiltinOperator, op.opcode):  # the last are custom ones
+    is_custom = op.opcode not in names_of("BuiltinOperator").values()
+    if op.opcode in _OPEN or op.calls or is_custom:
         return MOST
     if op.opcode in _SUMS:
         shapes = [graph.tensor(t).shape if t >= 0 else () for t in op.inputs]

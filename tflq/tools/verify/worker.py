@@ -39,7 +39,6 @@ import sys
 import time
 from collections.abc import Sequence
 from functools import cached_property, partial
-from importlib.metadata import distributions
 from typing import IO, Any
 
 import numpy as np
@@ -95,6 +94,8 @@ def label(module: str) -> str:
     version = getattr(loaded, "__version__", "")
     if version:
         return f"{package.replace('_', '-')} {version}"
+    from importlib.metadata import distributions
+
     beside = [os.path.dirname(folder) for folder in getattr(loaded, "__path__", ())]
     for distribution in distributions(path=beside):
         if f"\n{package}/" in "\n" + (distribution.read_text("RECORD") or ""):
@@ -296,6 +297,10 @@ class Model(Opened):
             return [self.interpreter.tensor(index)()]
         except (ValueError, RuntimeError):
             return []
+
+    def views(self, places: Sequence[tuple[int, int]]) -> list[np.ndarray | None]:
+        """Tensors as `view` has them; None for one without data."""
+        return [next(iter(self.view(place)), None) for place in places]
 
     def sizes(self, places: list[list[int]]) -> list[int]:
         graphs = {subgraph for subgraph, _ in places}

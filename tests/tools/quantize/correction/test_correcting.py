@@ -120,12 +120,10 @@ def test_shared_biases_are_set_apart(tmp_path: Path) -> None:
 
 def test_methods_that_need_samples_say_so(tmp_path: Path) -> None:
     model = written(tmp_path, net())
-    with pytest.raises(OptionError, match="weights are reconstructed on samples; give samples"):
+    with pytest.raises(OptionError, match="weights are fitted to samples; give samples"):
         tflq.quantize(model, scheme="dynamic", weight_method="reconstruct")
     with pytest.raises(OptionError, match="1 samples are too few"):
         tflq.quantize(model, scheme="dynamic", weight_method="reconstruct", calibration=list(samples(1)))
-    with pytest.raises(OptionError, match="reconstruct is for weights of one scale per channel"):
-        tflq.quantize(model, scheme="dynamic", weights="int4", blocks=32, weight_method="reconstruct")
     with pytest.raises(OptionError, match="scheme 'float16' has no choice of weights"):
         tflq.quantize(model, scheme="float16", weight_method="reconstruct")
     result = tflq.quantize(model, scheme="dynamic", weight_range="mse")

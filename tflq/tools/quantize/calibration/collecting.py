@@ -11,11 +11,9 @@ order of the samples, so that the result does not depend on how many processes t
 from __future__ import annotations
 
 import hashlib
-import math
 import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache, reduce
 from itertools import islice
@@ -140,27 +138,31 @@ class _Watch:
 
     def look(self, model: Model, column: int) -> None:
         """Goes through what the model holds after a run. No view of it is left behind."""
-        for row, place in enumerate(self.watched.places):
-            for tensor in model.view(place):
-                if tensor.size:
-                    self._note(row, column, tensor.reshape(-1))
+        lows, highs, sizes = ([empty] * len(self.watched.places) for empty in (np.nan, np.nan, 0))
+        low_of, high_of, views = np.minimum.reduce, np.maximum.reduce, model.views(self.watched.places)
+        for row, tensor in enumerate(views):
+            if tensor is not None and tensor.size:
+                elements = tensor.reshape(-1)
+                lows[row], highs[row], sizes[row] = low_of(elements), high_of(elements), elements.size
+                if self.watched.bins:
+                    add_histogram(self.totals[row], elements)
+        self.least[:, column], self.largest[:, column], self.counts[0, :, column] = lows, highs, sizes
+        with np.errstate(invalid="ignore"):
+            others = ~(np.isfinite(self.least[:, column]) & np.isfinite(self.largest[:, column]))
+        for row in np.flatnonzero(others & (self.counts[0, :, column] > 0)):
+            self._note(row, column, views[row].reshape(-1))
 
     def _note(self, row: int, column: int, elements: np.ndarray) -> None:
-        low, high = float(np.minimum.reduce(elements)), float(np.maximum.reduce(elements))
-        if math.isfinite(low) and math.isfinite(high):
-            self.counts[0, row, column] = elements.size
-        else:
-            finite = elements[np.isfinite(elements)]
-            self.counts[:, row, column] = finite.size, np.isinf(elements).sum(), np.isnan(elements).sum()
-            low, high = (finite.min(), finite.max()) if finite.size else (np.nan, np.nan)
-        self.least[row, column], self.largest[row, column] = low, high
-        if self.watched.bins:
-            add_histogram(self.totals[row], elements)
+        """Enters what elements are of which some are not finite."""
+        finite = elements[np.isfinite(elements)]
+        self.counts[:, row, column] = finite.size, np.isinf(elements).sum(), np.isnan(elements).sum()
+        ends = (finite.min(), finite.max()) if finite.size else (np.nan, np.nan)
+        self.least[row, column], self.largest[row, column] = ends
 
 
 def _hashed(samples: Iterable[Sample], names: Sequence[str]) -> Iterator[tuple[Sample, str]]:
-    """Samples, and a hash of the arrays of each in the order of names. One more is read and hashed by a thread, while
-    the interpreter runs on the one before."""
+    """Samples, and a hash of the arrays of each in the order of names. Of files one more is read and hashed by a
+    thread, while the interpreter runs on the one before."""
     waiting = iter(samples)
 
     def following() -> tuple[Sample, str] | None:
@@ -170,6 +172,11 @@ def _hashed(samples: Iterable[Sample], names: Sequence[str]) -> Iterator[tuple[S
                 digest.update(np.ascontiguousarray(sample[name]).view(np.uint8).data)
             return sample, digest.hexdigest()
         return None
+
+    if isinstance(samples, list):
+        yield from iter(following, None)
+        return
+    from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(1) as thread:
         ahead = thread.submit(following)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -20,7 +20,8 @@ from tflq.analysis.evaluate.stablehlo_elementwise import quantized, real
 from tflq.base.files import replace_file
 from tflq.formats.sources import read, write
 from tflq.ir.types import TensorType
-from tflq.numerics.reconstruction import Rows, Stored, errors, reconstructed, with_mean_bias
+from tflq.numerics.ranges import GPTQ
+from tflq.numerics.reconstruction import Rows, Stored, errors, reconstructed, rounded_again, with_mean_bias
 from tflq.tools.quantize.calibration.collecting import in_order
 from tflq.tools.quantize.correction.layers import Layer, layers_of, separate_biases
 from tflq.tools.quantize.correction.stepwise import Stepwise, runs_in_parts
@@ -46,29 +47,26 @@ class Job:
         floats: The file of the float network.
         quantized: That of the quantized one.
         key: The key of the entry of both.
-        weights: Whether weights are fitted, and not only biases.
-        tensors: The names of the results of products that are corrected; None: of all.
+        methods: The method of the weights of products, by the names of their results; None: biases alone, of all.
     """
 
     floats: str
     quantized: str
     key: str
-    weights: bool
-    tensors: frozenset[str] | None
+    methods: Mapping[str, str] | None
 
 
 class Corrected(NamedTuple):
-    """The network that comes of it, and of each product, by its result, how many outputs changed, of how many."""
+    """The network that comes of it, and how many outputs of each product changed, of how many, by the float network's
+    result."""
 
     data: bytes
     outputs: dict[str, tuple[int, int]]
 
 
-def corrected(
-    source: str, data: bytes, samples: Span, *, weights: bool = False, tensors: frozenset[str] | None = None
-) -> Corrected:
+def corrected(source: str, data: bytes, samples: Span, methods: Mapping[str, str] | None = None) -> Corrected:
     """A quantized network with other biases, and weights if asked for. source: the float network. samples: two at
-    least. tensors: as of `Job`. Errors as of the interpreter's process."""
+    least. methods: as of `Job`. Errors as of the interpreter's process."""
     entry = samples.entry
     step = max(1, -(-len(samples) // MOST))
     arrays = [
@@ -79,7 +77,7 @@ def corrected(
     with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
         path = os.path.join(folder, "quantized.tflite")
         replace_file(path, [data])
-        job = Job(os.fspath(source), path, entry.key, weights, tensors)
+        job = Job(os.fspath(source), path, entry.key, methods)
         (result,) = in_order(_corrected, job, [arrays], 1)
     return result
 
@@ -113,18 +111,18 @@ class _Correcting:
             layers = [
                 layer
                 for layer in layers_of(self.floats, self.quantized)
-                if self.job.tensors is None or layer.op.result.name in self.job.tensors
+                if self.job.methods is None or layer.name in self.job.methods
             ]
             for place, layer in enumerate(layers):
-                outputs[layer.op.result.name] = self._correct(layer, layers[place:])
+                outputs[layer.name] = self._correct(layer, layers[place:])
         self.module.buffers, self.module.operator_codes = [], []  # the writer makes these tables anew
         return Corrected(write(self.module), outputs)
 
     def _correct(self, layer: Layer, later: Sequence[Layer]) -> tuple[int, int]:
         """Corrects a product. Returns how many of its outputs changed, of how many."""
         before = layer.stored()
-        count = before.scales.size
-        if not layer.has_bias and not self.job.weights:
+        count = before.bias.size
+        if not layer.has_bias and self.job.methods is None:
             return 0, count
         rows, owners = self._rows(layer, later)
         split = min(math.ceil(self.count * CALIBRATED), self.count - 1)
@@ -137,10 +135,12 @@ class _Correcting:
         return int(better.sum()), count
 
     def _fitted(self, layer: Layer, before: Stored, rows: Rows) -> Stored:
-        if self.job.weights:
-            bits = layer.weights.type.storage.bits
-            return reconstructed(layer.floats, before, rows, bits, centered=layer.has_bias)
-        return with_mean_bias(layer.floats, before, rows)
+        if self.job.methods is None:
+            return with_mean_bias(layer.floats, before, rows)
+        bits, centered = layer.weights.type.storage.bits, layer.has_bias
+        if self.job.methods[layer.name] == GPTQ:
+            return rounded_again(layer.floats, before, rows, bits, centered=centered)
+        return reconstructed(layer.floats, before, rows, bits, centered=centered, as_stored=layer.as_stored)
 
     def _rows(self, layer: Layer, later: Sequence[Layer]) -> tuple[Rows, np.ndarray]:
         """The inputs of a product in both networks, on all samples, and the number of the sample of each row."""

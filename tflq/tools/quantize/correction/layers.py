@@ -16,22 +16,26 @@ from tflq.dialects.tfl import fused_activation, op_name
 from tflq.dialects.tfl.arithmetic import Add
 from tflq.dialects.tfl.casts import Dequantize
 from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D, FullyConnected
+from tflq.dialects.tfl.movement import Reshape
 from tflq.ir.core import Function, Op, Value, constant
 from tflq.ir.types import (
     TensorType,
     UniformQuantizedPerAxisType,
+    UniformQuantizedSubChannelType,
     UniformQuantizedType,
     i8,
     i32,
     i64,
 )
 from tflq.numerics.activation import BOUNDS
+from tflq.numerics.ranges import block_scales
 from tflq.numerics.reconstruction import Product, Stored
 from tflq.numerics.xnnpack import LARGEST_FACTOR
 from tflq.tools.quantize.debugging.pairing import Pair, Side, paired
 from tflq.tools.quantize.regions.fusion import folded
 
 _ACTIVATIONS: Final = {op_name(name): name for name in ("RELU", "RELU6", "RELU_N1_TO_1")}
+_KINDS: Final = (UniformQuantizedType, UniformQuantizedPerAxisType, UniformQuantizedSubChannelType)
 _LARGEST_BIAS: Final = {i32: 2.0**30, i64: 2.0**34}
 """Of a stored bias: half of what an accumulator holds; of int64 as `regions.propagate` has it."""
 
@@ -41,12 +45,14 @@ class Layer:
     """A product.
 
     Attributes:
+        name: The name of the float network's result.
         op: The quantized network's operator.
         real: The float network's input of it.
         floats: The float network's weights and bias.
         ends: The bounds of the activation.
     """
 
+    name: str
     op: Conv2D | DepthwiseConv2D | FullyConnected
     real: Value
     floats: Product
@@ -72,10 +78,16 @@ class Layer:
     def stored(self) -> Stored:
         """The weights and the bias of the quantized network."""
         kind = self.weights.type.element
-        scales = kind.scales if isinstance(kind, UniformQuantizedPerAxisType) else [kind.scale]  # type: ignore[union-attr]
-        weights = _grouped(self.op, self.weights.array.astype(np.float64))
-        each = np.broadcast_to(np.asarray(scales, np.float64), weights.shape[0] * weights.shape[1])
-        return Stored(weights, each.reshape(weights.shape[:2]), self._bias().reshape(weights.shape[:2]))
+        shape = self.floats.weights.shape
+        weights = _grouped(self.op, self.weights.array.astype(np.float64)).reshape(shape)
+        scales = np.asarray([kind.scale] if isinstance(kind, UniformQuantizedType) else kind.scales, np.float64)  # type: ignore[union-attr]
+        each = np.broadcast_to(scales, shape[0] * shape[1]) if scales.size == 1 else scales
+        return Stored(weights, each.reshape(*shape[:2], -1), self._bias().reshape(shape[:2]))
+
+    def as_stored(self, scales: np.ndarray) -> np.ndarray:
+        """Scales as a file has those of these weights."""
+        blockwise = isinstance(self.weights.type.element, UniformQuantizedSubChannelType)
+        return block_scales(scales) if blockwise else scales.astype(np.float32)
 
     def _bias(self) -> np.ndarray:
         bias = self.op.bias
@@ -91,8 +103,8 @@ class Layer:
         """Whether the operator can have them, for each output: a bias that fits, and a factor that runtimes take."""
         source, bias, result = self.op.input.type.element, self.op.bias, self.op.result.type.element
         if not isinstance(source, UniformQuantizedType) or not isinstance(result, UniformQuantizedType):
-            return np.ones(stored.scales.shape, bool)
-        steps = stored.scales * source.scale
+            return np.ones(stored.bias.shape, bool)
+        steps = stored.scales[..., 0] * source.scale
         fits = steps < LARGEST_FACTOR * result.scale if result.storage is i8 else np.ones(steps.shape, bool)
         if bias is None:
             return fits
@@ -102,10 +114,12 @@ class Layer:
         """Gives the operator other weights and another bias, of the scales that follow."""
         old = self.weights
         kind = old.type.element
-        if isinstance(kind, UniformQuantizedPerAxisType):
-            kind = kind.replace(scales=stored.scales.reshape(-1).astype(np.float32))
+        if isinstance(kind, (UniformQuantizedPerAxisType, UniformQuantizedSubChannelType)):
+            kind = kind.replace(scales=stored.scales.reshape(kind.scales.shape).astype(np.float32))
         array = _ungrouped(self.op, stored.weights, old.array.shape).astype(np.int8)
-        _replace(function, old, array, TensorType(old.type.shape, kind))
+        new = _replace(function, old, array, TensorType(old.type.shape, kind))
+        if isinstance(kind, UniformQuantizedSubChannelType):
+            _set_block_scales(function, new, kind.scales)
         if (bias := self.op.bias) is not None:
             array, element = self._stored_bias(stored.bias.reshape(-1), bias, kind)
             _replace(function, bias, array, element)
@@ -144,9 +158,10 @@ class Layer:
 
 
 def stored_weights_of(op: Conv2D | DepthwiseConv2D | FullyConnected) -> Value:
-    """The constant weights of an operator, behind a DEQUANTIZE."""
+    """The constant weights of an operator, behind a DEQUANTIZE, and a RESHAPE of blocks to rows."""
     weights = op.weights if isinstance(op, FullyConnected) else op.filter
-    return weights.producer.input if isinstance(weights.producer, Dequantize) else weights
+    blocks = weights.producer.input if isinstance(weights.producer, Reshape) else weights
+    return blocks.producer.input if isinstance(blocks.producer, Dequantize) else weights
 
 
 def _grouped(op: Op, weights: np.ndarray) -> np.ndarray:
@@ -181,12 +196,23 @@ def _windows(op: Conv2D | DepthwiseConv2D, x: np.ndarray) -> np.ndarray:
     return view
 
 
-def _replace(function: Function, old: Value, array: np.ndarray, type: TensorType) -> None:
+def _replace(function: Function, old: Value, array: np.ndarray, type: TensorType) -> Value:
     """Puts a constant in the place of another, among the operands and the tensors."""
     new = constant(array, type.storage, old.name)
     new.type, new.info = type, old.info
     function.replace({old: new})
     function.tensors = [new if value is old else value for value in function.tensors]
+    return new
+
+
+def _set_block_scales(function: Function, weights: Value, scales: np.ndarray) -> None:
+    """Puts the scales of blocks into the tensor that has them in a file."""
+    member, details = weights.info["quantization"]["details"]
+    old = details["scales"]
+    new = constant(scales.astype(np.float16), name=old.name)
+    function.tensors = [new if value is old else value for value in function.tensors]
+    quantization = {**weights.info["quantization"], "details": (member, {**details, "scales": new})}
+    weights.info = {**weights.info, "quantization": quantization}
 
 
 # Which products of the two networks belong together.
@@ -216,7 +242,9 @@ def separate_biases(function: Function) -> None:
         seen.update(op.present_operands)
 
 
-def _layer(pair: Pair, op: Op) -> Layer | None:
+def _layer(pair: Pair, last: Op) -> Layer | None:
+    """The layer of a pair; None if it is none. last: the quantized network's operator, or the activation behind it."""
+    op, stored_activation = _with_activation(last)
     if pair.operator < 0 or not isinstance(op, (Conv2D, DepthwiseConv2D, FullyConnected)) or len(pair.fed) != 1:
         return None
     product, *behind = folded(pair.ops) if pair.ops else [op]
@@ -233,12 +261,20 @@ def _layer(pair: Pair, op: Op) -> Layer | None:
         activation = fused_activation(product)
     if behind:
         activation = _ACTIVATIONS.get(behind[0].name, "") if len(behind) == 1 and activation == "NONE" else ""
-    if activation != fused_activation(op) or (activation != "NONE" and activation not in BOUNDS):
+    if activation != stored_activation or (activation != "NONE" and activation not in BOUNDS):
         return None
     weights = _grouped(op, stored_array(product).astype(np.float64))
     bias = np.zeros(weights.shape[:2]) if added is None else np.broadcast_to(added, weights.shape[0] * weights.shape[1])
     floats = Product(weights, bias.astype(np.float64).reshape(weights.shape[:2]))
-    return Layer(op, real, floats, BOUNDS.get(activation, (None, None)))
+    return Layer(pair.real.name, op, real, floats, BOUNDS.get(activation, (None, None)))
+
+
+def _with_activation(op: Op) -> tuple[Op, str]:
+    """An operator and its fused activation; of an activation by itself the operator before it, and the activation."""
+    before = op.operand(0).producer if op.name in _ACTIVATIONS else None
+    if before is None or fused_activation(before) != "NONE":
+        return op, fused_activation(op)
+    return before, _ACTIVATIONS[op.name]
 
 
 def stored_array(op: Conv2D | DepthwiseConv2D | FullyConnected) -> np.ndarray:
@@ -251,11 +287,11 @@ def _is_constant(op: Conv2D | DepthwiseConv2D | FullyConnected) -> bool:
 
 
 def _is_plain(op: Conv2D | DepthwiseConv2D | FullyConnected) -> bool:
-    """Whether weights are stored with a scale for each output, or for all; biases are constants; and there are no
-    groups."""
+    """Whether weights are stored with a scale for each output, or its blocks, or for all; biases are constants; and
+    there are no groups."""
     weights, channels = stored_weights_of(op), op.input.type.dims[-1:]
     kind = weights.type.element
-    if not weights.is_constant or not isinstance(kind, (UniformQuantizedType, UniformQuantizedPerAxisType)):
+    if not weights.is_constant or not isinstance(kind, _KINDS):
         return False
     if isinstance(kind, UniformQuantizedType) and kind.zero_point:
         return False

@@ -221,7 +221,7 @@ def quantized_constant(value: Value, kind: ElementType) -> Value | None:
     """
     if not value.is_constant or value.type.element != f32 or value.type.shape is None:
         return None
-    if not isinstance(kind, (UniformQuantizedType, UniformQuantizedPerAxisType)) or kind.storage.bits < 8:
+    if not isinstance(kind, (UniformQuantizedType, UniformQuantizedPerAxisType)):
         return None
     scales, zeros = _parameters(kind, len(value.type.shape))
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):

@@ -119,6 +119,7 @@ class _Propagation:
         self.functions = functions
         self.kernels = kernels
         self.order = [region for function in functions for region in topological(function)]
+        self.sides = {region: sides_of(region) for region in self.order}
         self.place = {region: index for index, region in enumerate(self.order)}
         self.types: dict[Port, ElementType] = {}
         self.origins: dict[Port, str] = {}
@@ -175,7 +176,7 @@ class _Propagation:
         return next(casts, None) or statement_after(port.value, self.users, self.returned)[0]
 
     def _match(self, region: Region, assumed: dict[Port, ElementType]) -> Match | None:
-        sides = ([assumed.get(p, self.types[p]) for p in side] for side in sides_of(region))
+        sides = ([assumed.get(p, self.types[p]) for p in side] for side in self.sides[region])
         return lookup(self.kernels, region, *sides)
 
     def _set(self, port: Port, kind: ElementType, origin: str) -> None:
@@ -211,7 +212,7 @@ class _Propagation:
         changed: list[Port] = []
         for name, function, numbers in quant_functions(match.signature.constraints) if match else ():
             assert match is not None
-            sides = sides_of(region)
+            sides = self.sides[region]
             views = [
                 [self._view(port, kind) for port, kind in zip(side, kinds, strict=True)]
                 for side, kinds in zip(sides, (match.inputs, match.outputs), strict=True)
@@ -412,8 +413,8 @@ def fitted(
     """Wider scales of weights and of a constant bias, under which the bias fits its storage, with room for the
     accumulator.
 
-    Weights are of 8 bits; the bias of 32 bits, or of 64 for 16 bits of input. None if the scales are wide enough, or
-    the types are others.
+    Weights are of 8 bits at most; the bias of 32 bits, or of 64 for 16 bits of input. None if the scales are wide
+    enough, or the types are others.
 
     If a bias would exceed half of the largest int32, or 2^34, under its scale, the product of the two others, its scale
     becomes |b| / that, and that of the weights follows: scale of the bias / scale of the input. `values`: the
@@ -424,8 +425,8 @@ def fitted(
         bias, (UniformQuantizedType, UniformQuantizedPerAxisType)
     ):
         return None
-    bits = x.storage.bits, element_storage(weights).bits, bias.storage.bits
-    if type(weights) is not type(bias) or bits not in ((8, 8, 32), (16, 8, 64)):
+    bits = x.storage.bits, bias.storage.bits
+    if type(weights) is not type(bias) or element_storage(weights).bits > 8 or bits not in ((8, 32), (16, 64)):
         return None
     most = _LARGEST[bias.storage.bits]
     largest = np.abs(values.reshape(-1).astype(np.float64))
