@@ -81,7 +81,8 @@ KEYWORDS = {
             "weights",
             "blocks",
         ),
-        *("weight_method", "weight_range", "min_snr", "metric", "force"),
+        *("weight_method", "weight_range", "min_snr", "metric", "max_drop", "max_bytes", "max_time"),
+        "force",
     ],
     "reduce": ["target", "mac", "fallback", "kernel_set", "inputs", "seeds", "timeout", "force", "predicate"],
     "run_sweep": [

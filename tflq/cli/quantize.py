@@ -27,6 +27,8 @@ SCHEMES = ("int8", "int16x8", "dynamic", "weight-only", "float16")
 WEIGHTS = ("int8", "int4")
 METHODS = ("minmax", "mse", "octav", "gptq", "reconstruct")
 EDGES = ("float", "int8", "uint8", "int16")
+INTERRUPTED = 128 + 2
+"""The exit code where an interrupted search has not come within its bounds: that of SIGINT."""
 PLACE = click.Path(dir_okay=False, path_type=Path)
 
 _SIGNATURE = click.option(
@@ -46,7 +48,9 @@ class _Quantize(SectionedCommand):
         "What becomes of the network": ("scheme", "io", "target", "keep_float", "recipe"),
         "What becomes of weights, for dynamic and weight-only": ("weights", "blocks"),
         "How weights are rounded": ("weight_method",),
-        "How near the outputs have to be": ("min_snr", "metric"),
+        "Bounds, within which operators are searched that get more bits": (
+            *("min_snr", "max_drop", "max_bytes", "max_time", "metric", "save_recipe"),
+        ),
         "Where ranges of activations come from": ("statistics", "calibration", "range", "mean", "scale"),
     }
 
@@ -97,8 +101,14 @@ class _Quantize(SectionedCommand):
     "and channels are equalized and biases corrected where that is better there.",
 )
 @image_options
-@click.option("--min-snr", type=float, metavar="DB", help="Operators go back to float until this holds.")
+@click.option("--min-snr", type=float, metavar="DB", help="The least signal to noise of the outputs.")
+@click.option(
+    "--max-drop", type=float, metavar="N", help="By how much the metric may be less than the float network's."
+)
+@click.option("--max-bytes", type=click.IntRange(1), metavar="N", help="The most bytes of the file.")
+@click.option("--max-time", type=float, metavar="MS", help="The longest time of a run here, on one thread.")
 @click.option("--metric", metavar="FILE.py", type=FILE, help="Its `metric` instead of decibels.")
+@click.option("--save-recipe", metavar="FILE.toml", type=PLACE, help="Write the recipe that repeats the result.")
 @_FORCE
 @json_option()
 def quantize(
@@ -106,15 +116,23 @@ def quantize(
     destination: Path,
     *,
     metric: Path | None,
+    save_recipe: Path | None,
+    force: bool,
     as_json: bool,
     **options: Any,
-) -> None:
+) -> int:
     import tflq
+    from tflq.base.files import check_outputs, replace_file
 
+    if save_recipe is not None:
+        check_outputs([("the result", destination), ("the recipe", save_recipe)], inputs=[model], force=force)
     with output.progress(f"quantizing {model}", silent=as_json):
         judge = None if metric is None else _metric_of(metric)
-        result = tflq.quantize(model, destination, metric=judge, **options)
+        result = tflq.quantize(model, destination, metric=judge, force=force, **options)
+    if save_recipe is not None:
+        replace_file(save_recipe, [result.recipe.encode()], force=force)
     output.print_json(result.to_json()) if as_json else print_quantization(result, destination)
+    return INTERRUPTED if result.search is not None and not result.search.reached else 0
 
 
 def _metric_of(path: Path) -> Metric:
