@@ -11,7 +11,7 @@ import click
 
 from tflq.cli import output
 from tflq.cli.main import GroupOfRun, SectionedCommand
-from tflq.cli.options import DATA, image_options, json_option
+from tflq.cli.options import DATA, image_options, json_option, labels_option, metric_options
 from tflq.cli.output import FILE
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class _Quantize(SectionedCommand):
         "What becomes of weights, for dynamic and weight-only": ("weights", "blocks"),
         "How weights are rounded": ("weight_method",),
         "Bounds, within which operators are searched that get more bits": (
-            *("min_snr", "max_drop", "max_bytes", "max_time", "metric", "save_recipe"),
+            *("min_snr", "max_drop", "max_bytes", "max_time", "metric", "labels", "save_recipe"),
         ),
         "Where ranges of activations come from": ("statistics", "calibration", "range", "mean", "scale"),
     }
@@ -107,7 +107,12 @@ class _Quantize(SectionedCommand):
 )
 @click.option("--max-bytes", type=click.IntRange(1), metavar="N", help="The most bytes of the file.")
 @click.option("--max-time", type=float, metavar="MS", help="The longest time of a run here, on one thread.")
-@click.option("--metric", metavar="FILE.py", type=FILE, help="Its `metric` instead of decibels.")
+@click.option(
+    "--metric",
+    metavar="NAME|FILE.py",
+    help="top-1 or top-5 of labels, agreement, cosine, kl, mae; or `metric` of a file, in place of decibels.",
+)
+@labels_option()
 @click.option("--save-recipe", metavar="FILE.toml", type=PLACE, help="Write the recipe that repeats the result.")
 @_FORCE
 @json_option()
@@ -115,7 +120,7 @@ def quantize(
     model: Path,
     destination: Path,
     *,
-    metric: Path | None,
+    metric: str | None,
     save_recipe: Path | None,
     force: bool,
     as_json: bool,
@@ -127,7 +132,7 @@ def quantize(
     if save_recipe is not None:
         check_outputs([("the result", destination), ("the recipe", save_recipe)], inputs=[model], force=force)
     with output.progress(f"quantizing {model}", silent=as_json):
-        judge = None if metric is None else _metric_of(metric)
+        judge = _metric_of(Path(metric)) if metric and metric.endswith(".py") else metric
         result = tflq.quantize(model, destination, metric=judge, force=force, **options)
     if save_recipe is not None:
         replace_file(save_recipe, [result.recipe.encode()], force=force)
@@ -159,6 +164,8 @@ def print_quantization(result: Quantization, destination: Path) -> None:
     output.field("size", f"{result.bytes_in / 1024:.1f} → {result.bytes_out / 1024:.1f} KiB")
     agreement = "" if result.agreement is None else f", agreement {result.agreement:.1%}"
     output.field("outputs", f"signal to noise {'not measured' if ratio is None else decibels(ratio)}{agreement}")
+    for score in result.scores:
+        output.field("metric", str(score))
     for trial in result.trials:
         output.field("tried", f"{trial.name}: {decibels(trial.decibels)}{', chosen' if trial.chosen else ''}")
     for warning in result.warnings:
@@ -316,6 +323,7 @@ SHOWN = 20
 @_SAMPLES
 @_SEED
 @image_options
+@metric_options
 @click.option("--workers", type=click.IntRange(1), default=1, show_default=True, help="Processes that run the models.")
 @click.option("--force", is_flag=True, help="Replace files; what is read is never replaced.")
 @json_option()
@@ -338,6 +346,8 @@ def print_debugging(result: Debugging) -> None:
 
     output.field("samples", str(result.samples))
     output.field("outputs", "no reals" if result.decibels is None else f"signal to noise {decibels(result.decibels)}")
+    for score in result.scores:
+        output.field("metric", str(score))
     if result.left_out:
         output.field("left out", f"{result.left_out} elements that are NaN or infinite in one of the networks")
     head = ["#", "operator", "result", "own SNR", "RMSE/step", "reached SNR", "clipped", "bits unused"]

@@ -18,6 +18,7 @@ from tflq.tools.samples.files import Images
 from tflq.tools.samples.inputs import Entry, Sample
 from tflq.tools.samples.reading import samples_of
 from tflq.tools.verify.difference import in_decibels
+from tflq.tools.verify.metrics import real
 from tflq.tools.verify.outcome import RunTime
 from tflq.tools.verify.runner import RunError
 from tflq.tools.verify.tflite_runner import TfliteRunner
@@ -27,7 +28,7 @@ _TIMEOUT: Final = 60.0
 MOST: Final = 100
 """Samples that outputs are measured on, at most."""
 
-Outputs = list[np.ndarray]
+Outputs = Sequence[np.ndarray]
 """The outputs of a sample, as float64."""
 Metric = Callable[[list[Outputs], list[Outputs]], float]
 """Fidelity of the second outputs to the first, sample by sample; more is nearer."""
@@ -104,8 +105,8 @@ class FloatNetwork:
 
     What it gives is kept in a temporary file, of the first `MOST` samples; memory holds the outputs of one sample."""
 
-    def __init__(self, path: FilePath, *, signature: str | None = None) -> None:
-        self.entry = Entry.of(read(path), signature)
+    def __init__(self, path: FilePath, *, signature: str | None = None, entry: Entry | None = None) -> None:
+        self.entry = Entry.of(read(path), signature) if entry is None else entry
         self.path = os.fspath(path)
         with _running(self.path):
             self._runner = TfliteRunner(self.path, "default", _TIMEOUT)
@@ -113,22 +114,23 @@ class FloatNetwork:
         self._places: list[int] = []
 
     def beside(
-        self, result: FilePath, data: Any, *, images: Images | None = None, called: str = ""
+        self, result: FilePath, data: Any, *, images: Images | None = None, called: str = "", most: int | None = MOST
     ) -> Iterator[tuple[Outputs, Outputs]]:
         """The outputs of the network and of a result, as `signal_to_noise` compares them. called: what messages call
-        the result, if not by its path."""
+        the result, if not by its path. most: samples, at most; None: all."""
         path = os.fspath(result)
         with _running(called or path):
             after = TfliteRunner(path, "default", _TIMEOUT, beside=self._runner)
         with closing(after):
-            sides = after.entries[self.entry.key]
+            key = self.entry.key if self.entry.key in after.entries else next(iter(after.entries))
+            sides = after.entries[key]
             input_types, output_types = ([described for _, described in sides[side]] for side in ("inputs", "outputs"))
-            for place, sample in enumerate(islice(samples_of(data, self.entry, images).arrays, MOST)):
+            for place, sample in enumerate(islice(samples_of(data, self.entry, images).arrays, most)):
                 arrays = [sample[input_.name] for input_ in self.entry.in_run_order]
                 floats = self._outputs(place, arrays)
                 with _running(called or path):
-                    others = after.run(self.entry.key, list(map(_stored, arrays, input_types)), {})
-                yield [array.astype(np.float64) for array in floats], list(map(_real, others, output_types))
+                    others = after.run(key, list(map(_stored, arrays, input_types)), {})
+                yield [array.astype(np.float64) for array in floats], list(map(real, others, output_types))
             after.release()
 
     def outputs(self, data: Any, *, images: Images | None = None) -> Iterator[Outputs]:
@@ -193,12 +195,6 @@ def _stored(array: np.ndarray, described: Mapping[str, Any]) -> np.ndarray:
     ends = np.iinfo(dtype)
     steps = np.rint(array / np.float32(described["scales"][0])) + described["zero_points"][0]
     return np.clip(steps, ends.min, ends.max).astype(dtype)
-
-
-def _real(array: np.ndarray, described: Mapping[str, Any]) -> np.ndarray:
-    if array.dtype.kind == "f" or not described["scales"]:
-        return array.astype(np.float64)
-    return (array.astype(np.float64) - described["zero_points"][0]) * described["scales"][0]
 
 
 CALIBRATED: Final = 3 / 4

@@ -45,7 +45,7 @@ from tflq.tools.quantize.recipe import (
     rounds_by_products,
 )
 from tflq.tools.quantize.report import Quantization, Trial
-from tflq.tools.quantize.search.bounds import Bounds
+from tflq.tools.quantize.search.bounds import DECIBELS, Bounds
 from tflq.tools.quantize.search.judging import search_rules
 from tflq.tools.quantize.search.searching import Search
 from tflq.tools.quantize.stored_edges import EDGES, Edges
@@ -53,6 +53,7 @@ from tflq.tools.quantize.weights import Placed, moments_of
 from tflq.tools.samples.files import Images, Level
 from tflq.tools.samples.inputs import Entry
 from tflq.tools.samples.reading import Span
+from tflq.tools.verify.metrics import Score, Scoring, check_metrics, default_metrics
 
 WeightMethod = Literal["minmax", "mse", "octav", "gptq", "reconstruct"]
 OneStatistics = FilePath | Statistics | Calibration
@@ -79,7 +80,8 @@ def quantize(
     weight_method: WeightMethod = "minmax",
     weight_range: WeightMethod | None = None,
     min_snr: float | None = None,
-    metric: Metric | None = None,
+    labels: Any = None,
+    metric: str | Metric | None = None,
     max_drop: float | None = None,
     max_bytes: int | None = None,
     max_time: float | None = None,
@@ -122,9 +124,11 @@ def quantize(
             with: the last quarter of `calibration`, or all where ranges are from `statistics`, or the scheme is of
             weights alone. With any bound, operators are searched that get 16 bits (int8), weights of 8 bits (of fewer),
             or stay float. An interruption (KeyboardInterrupt) ends the search with the best so far.
-        metric: Measured instead: a function of the float and of the quantized outputs, a list each with the list of
-            arrays of each sample; what it returns is to be at least `min_snr`.
-        max_drop: By how much the metric may be less than that of the float outputs beside themselves.
+        labels: Where the labels of `calibration` are: the key of an array in it, a file, or an array (docs/data.md).
+        metric: "top-1" or "top-5" of labels, "agreement", "cosine", "kl" or "mae": it is measured, too. Or a function
+            of the float and of the quantized outputs, a list each with the list of arrays of each sample, which is
+            measured in place of decibels: what it returns is to be at least `min_snr`.
+        max_drop: By how much the metric may be worse than that of the float network.
         max_bytes: The most bytes of the file. Without a bound of fidelity the outputs are as near as possible within.
         max_time: The longest time of a run, in milliseconds, on one thread of this machine.
         force: Replaces the destination if it is there.
@@ -160,6 +164,7 @@ def quantize(
     listed = _listed(statistics)
     is_automatic = range == AUTO and recipe is None and not listed
     bounds = _bounds(min_snr, metric, max_drop, max_bytes, max_time)
+    names = (metric,) if isinstance(metric, str) else ()
     if destination is not None:
         _check_suffix(destination)
         check_outputs([("the result", destination)], inputs=[source, *listed, calibration], force=force)
@@ -167,7 +172,10 @@ def quantize(
     with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
         source = on_disk(source, folder)
         work = Work(source, default, target, io, has_statistics=bool(listed))
-        evidence = _Evidence(listed, calibration, images, methods, is_automatic, bool(bounds))
+        if calibration is not None and (labels is not None or names):
+            calibration = Span.of(calibration, Entry.of(read(source)), images, labels)
+            Scoring(names, calibration.labels)
+        evidence = _Evidence(listed, calibration, images, names, methods, is_automatic, bool(bounds))
         data, result = _quantized(work, rules, evidence, folder, bounds, metric)
         if destination is not None:
             replace_file(destination, [data], force=force)
@@ -175,15 +183,22 @@ def quantize(
 
 
 def _bounds(
-    min_snr: float | None, metric: Metric | None, max_drop: float | None, max_bytes: int | None, max_time: float | None
+    min_snr: float | None,
+    metric: str | Metric | None,
+    max_drop: float | None,
+    max_bytes: int | None,
+    max_time: float | None,
 ) -> Bounds:
     """The bounds of a call. OptionError for those that make no sense."""
     check_number("min_snr", min_snr, -math.inf, optional=True)
     check_number("max_drop", max_drop, 0, optional=True)
     if metric is None and max_drop is not None:
         raise OptionError(Reason("a drop is of a metric", value=max_drop, remedy="give a metric, or min_snr"))
-    if metric is None:
-        bounds = Bounds(decibels=min_snr, bytes=max_bytes, milliseconds=max_time)
+    if isinstance(metric, str):
+        check_metrics([metric])
+        bounds = Bounds(min_snr, None, max_bytes, max_time, metric if max_drop is not None else DECIBELS, max_drop)
+    elif metric is None:
+        bounds = Bounds(min_snr, None, max_bytes, max_time)
     elif min_snr is None and max_drop is None:
         raise OptionError(Reason("a metric needs the number that it is to reach", remedy="give max_drop, or min_snr"))
     else:
@@ -194,12 +209,16 @@ def _bounds(
 
 
 class _Evidence(NamedTuple):
-    """Where ranges come from: statistics, or samples. methods: those of the call. chooses: whether others are chosen by
-    samples held back. judges: whether samples beside statistics are to judge by."""
+    """Where ranges come from: statistics, or samples.
+
+    metrics: what is measured, by name. methods: those of the call. chooses: whether others are chosen by samples held
+    back. judges: whether samples beside statistics are to judge by.
+    """
 
     statistics: Sequence[FilePath | Statistics]
     samples: Any
     images: Images | None
+    metrics: tuple[str, ...]
     methods: Methods
     chooses: bool
     judges: bool
@@ -209,16 +228,20 @@ class _Evidence(NamedTuple):
         samples = None if self.judges and self.statistics else self.samples
         return _statistics(source, self.statistics, samples, self.images, bins)
 
-    def nearness(self, source: FilePath, network: Network) -> Nearness:
-        """The nearness of outputs to those of the source on the samples, if they can be gone through once more."""
+    def nearness(self, source: FilePath, network: Network) -> tuple[Nearness, tuple[Score, ...]]:
+        """The nearness of outputs to those of the source on the samples, and their metrics, if the samples can be gone
+        through once more."""
         if self.samples is None or isinstance(self.samples, Iterator):
-            return Nearness(None, None)
+            return Nearness(None, None), ()
+        samples = _samples(source, self.samples, self.images, "")
         with closing(FloatNetwork(source)) as floats:
-            return nearness(floats.beside_bytes(network.data, self.samples, images=self.images))
+            scoring = Scoring(default_metrics(self.metrics, samples.labels), samples.labels)
+            near = nearness(scoring.over(floats.beside_bytes(network.data, samples)))
+        return near, scoring.scores()
 
 
 def _quantized(
-    work: Work, rules: tuple[Rule, ...], evidence: _Evidence, folder: str, bounds: Bounds, metric: Metric | None
+    work: Work, rules: tuple[Rule, ...], evidence: _Evidence, folder: str, bounds: Bounds, metric: str | Metric | None
 ) -> tuple[bytes, Quantization]:
     """The file of the network, and what became of it, by a search if it has bounds. folder: for the networks
     between."""
@@ -245,7 +268,7 @@ def _quantized(
     if reconstructs(rules, work.default):
         network = reconstructed_network(work, rules, network, evidence.samples)
     network = noted_network(network, tensors)
-    near = evidence.nearness(source, network)
+    near, scores = evidence.nearness(source, network)
     return network.data, Quantization(
         network.module,
         network.rows,
@@ -258,6 +281,7 @@ def _quantized(
         (*network.warnings, *(search.warnings() if search else near.warnings())),
         trials,
         recipe_text(rules, methods),
+        scores,
     )
 
 
@@ -266,7 +290,7 @@ def _searched(
     rules: tuple[Rule, ...],
     evidence: _Evidence,
     bounds: Bounds,
-    metric: Metric | None,
+    metric: str | Metric | None,
     methods: Methods,
     *,
     chooses: bool,
@@ -284,10 +308,9 @@ def _searched(
         return [seen_by(work, first, methods)]
 
     listed = _statistics(work.source, evidence.statistics, None, None, True) if evidence.statistics else None
-    by = by_range(work, methods.range)
-    rules, search = search_rules(
-        by, rules, samples, bounds, seen=listed or seen, metric=metric, is_chosen=chooses and is_static
-    )
+    by, is_chosen = by_range(work, methods.range), chooses and is_static
+    bounded = metric if bounds.metric != DECIBELS else None
+    rules, search = search_rules(by, rules, samples, bounds, seen=listed or seen, metric=bounded, is_chosen=is_chosen)
     return rules, search, methods
 
 

@@ -17,6 +17,7 @@ from tflq.tools.quantize.regions.ranges import is_statement
 
 if TYPE_CHECKING:
     from tflq.tools.quantize.search.searching import Search
+    from tflq.tools.verify.metrics import Score
 
 JSON_VERSION: Final = 1
 STAYS_FLOAT: Final = "it was to stay float"
@@ -79,6 +80,7 @@ class Quantization:
         warnings: What to know before the network is used, a sentence each.
         trials: Methods that were tried on the last quarter of the samples, in order.
         recipe: A recipe that repeats it with the same options and samples, but for bounds, as TOML.
+        scores: Metrics of the outputs on the samples, of both networks.
     """
 
     module: Module
@@ -92,6 +94,7 @@ class Quantization:
     warnings: tuple[str, ...] = ()
     trials: tuple[Trial, ...] = ()
     recipe: str = ""
+    scores: tuple[Score, ...] = ()
 
     @property
     def kept(self) -> tuple[QuantizedRow, ...]:
@@ -123,6 +126,7 @@ class Quantization:
             "warnings": list(self.warnings),
             "trials": [asdict(trial) for trial in self.trials],
             "rows": [asdict(row) for row in self.rows],
+            "scores": [each.to_json() for each in self.scores],
             "recipe": self.recipe,
             "search": asdict(self.search) if self.search else None,
         }

@@ -43,6 +43,7 @@ from tflq.tools.verify.layers import (
     seen_as,
     written,
 )
+from tflq.tools.verify.metrics import Scoring, check_metrics, default_metrics, real
 from tflq.tools.verify.model_file import entry_of
 from tflq.tools.verify.outcome import (
     Agreement,
@@ -112,6 +113,7 @@ class _Comparison:
         self._expected: dict[tuple[str, str], Expected] = {}
         self._kernels: dict[tuple[str, str], KernelShare] = {}
         self._top1: dict[tuple[str, str], Agreement] = {}
+        self._scorings: dict[str, Scoring] = {}
         self._inner: list[_Inner] = []
         self._filled: dict[str, FilledOutputs] = {}
         self._cases = Cases(options)
@@ -141,6 +143,12 @@ class _Comparison:
         self.result.expected = list(self._expected.values())
         self.result.kernels = list(self._kernels.values())
         self.result.top1 = list(self._top1.values())
+        several = len(self._scorings) > 1
+        self.result.scores = [
+            replace(score, entry=key if several else "")
+            for key, scoring in self._scorings.items()
+            for score in scoring.scores()
+        ]
         if self._options.layers and not self._fatal:
             self._layers(a, b)
         if self._options.time and not self._fatal:
@@ -328,9 +336,28 @@ class _Comparison:
         if got is None:
             return None
         self._compare(a, case, got, want, self._filled[case.key].rows(want, case.arrays, fed))
+        self._score(a, b, case, want, got)
         if fed:
             self._record_expected(case.key, expected, fed, b.cut(case.key))
         return fed
+
+    def _score(
+        self, a: AnyRunner, b: AnyRunner, case: Case, want: Sequence[np.ndarray], got: Sequence[np.ndarray]
+    ) -> None:
+        """Adds the outputs for one of the user's samples to the metrics."""
+        if case.sample is None:
+            return
+        if case.key not in self._scorings:
+            labels = self._cases.labels[case.key]
+            self._scorings[case.key] = Scoring(default_metrics(self._options.metrics, labels), labels)
+        originals, others = (
+            [
+                real(array, described)
+                for array, (_, described) in zip(arrays, side.entries[case.key]["outputs"], strict=False)
+            ]
+            for side, arrays in ((a, want), (b, got))
+        )
+        self._scorings[case.key].add(originals, others, case.sample)
 
     def _compare(
         self, a: AnyRunner, case: Case, got: Sequence[np.ndarray], want: Sequence[np.ndarray], rows: Rows
@@ -556,6 +583,8 @@ def verify(
     time: bool = False,
     timeout: float = 600.0,
     cc: str | None = None,
+    labels: Any = None,
+    metric: str | Sequence[str] = (),
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Verification:
     """Run two models on the same inputs and compare everything they return.
@@ -603,6 +632,8 @@ def verify(
             files.
         timeout: Seconds that one run may take.
         cc: The command that compiles C, with flags if need be. By default `CC` of the environment, or "cc".
+        labels: Where the labels of `inputs` are: the key of an array in them, a file, or an array (docs/data.md).
+        metric: Metrics of the outputs on `inputs`: "top-1" and "top-5" of labels, "agreement", "cosine", "kl", "mae".
         progress: Called with what is run, how many runs are done and how many there are.
 
     Returns:
@@ -631,10 +662,13 @@ def verify(
     check_choice("runtime", runtime, get_args(Runtime), optional=True)
     check_shapes(shapes)
     check_data("inputs", inputs)
+    metrics = check_metrics(metric)
+    if inputs is None and (labels is not None or metrics):
+        raise OptionError(Reason("labels and metrics are of samples", remedy="give inputs"))
     tolerance = Tolerance.from_arguments(max_lsb, atol, rtol)
     options: dict[str, Any] = {"inputs": inputs, "seeds": seeds, "seed": seed, "layers": layers, "batch": batch}
     options |= {"interface": interface, "report": report, "time": time, "runtime": runtime}
     options |= {"images": Images.of(mean, scale), "timeout": timeout, **({"progress": progress} if progress else {})}
-    options |= {"resolver": resolver or "reference", "cc": cc}
+    options |= {"resolver": resolver or "reference", "cc": cc, "labels": labels, "metrics": metrics}
     checked = Options(**options, shapes=shapes or {}, tolerance=tolerance)
     return compare_models(a, b, checked, on_named_kernels=resolver is None)

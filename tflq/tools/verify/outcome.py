@@ -8,6 +8,7 @@ from operator import add
 from typing import Any, Literal
 
 from tflq.tools.verify.difference import EXACT, Difference, Tolerance
+from tflq.tools.verify.metrics import Score
 
 JSON_VERSION = 1
 
@@ -285,6 +286,7 @@ class Verification:
         other_kernels: Why the original runs on other kernels than the other model reproduces. Then nothing is compared.
         uncompared: Signatures that are not compared, and why.
         operands: Operands of post-processing operators, which drop most of what they read, compared on all inputs.
+        scores: Metrics of the outputs on your own inputs, of both models.
 
     Example:
         ```python
@@ -315,6 +317,7 @@ class Verification:
     other_kernels: str = ""
     uncompared: list[Uncompared] = field(default_factory=list)
     operands: list[Divergence] = field(default_factory=list)
+    scores: list[Score] = field(default_factory=list)
 
     def __bool__(self) -> bool:
         return self.equal
@@ -396,6 +399,7 @@ class Verification:
             "cut": self.cut,
             "operands": [each.to_json() for each in self.operands],
             "kernels": [each.to_json() for each in self.kernels],
+            "scores": [each.to_json() for each in self.scores],
             "top1": [each.to_json() for each in self.top1],
             "time": None if self.time is None else [each.to_json() for each in self.time],
             "layers": None if self.layers is None else self.layers.to_json(),

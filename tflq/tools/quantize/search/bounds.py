@@ -8,11 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from tflq.base.errors import check_number
+from tflq.tools.verify.metrics import LEAST_IS_BEST
+from tflq.tools.verify.metrics import shown as metric_text
 
-BYTES: Final = "bytes"
-MILLISECONDS: Final = "ms"
 DECIBELS: Final = "decibels"
-UNITS: Final = {DECIBELS: " dB", BYTES: " bytes", MILLISECONDS: " ms"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +33,7 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a network has to keep within; None: there is no such bound.
+    """Limits that a network keeps within; None: there is no such limit.
 
     Attributes:
         decibels: The least signal-to-noise ratio.
@@ -94,11 +93,13 @@ class Bounds:
         """The bounds, as text."""
         pairs = [
             ("at least", self.decibels, " dB"),
-            (f"{self.metric} at least", self.value, UNITS.get(self.metric, "")),
             ("at most", self.bytes, " bytes"),
             ("at most", self.milliseconds, " ms"),
         ]
-        return [f"{what} {bound:g}{unit}" for what, bound, unit in pairs if bound is not None]
+        texts = [f"{what} {bound:g}{unit}" for what, bound, unit in pairs if bound is not None]
+        which = "at most" if self.metric in LEAST_IS_BEST else "at least"
+        metric = [] if self.value is None else [f"{self.metric} {which} {value_text(self.metric, self.value)}"]
+        return [*metric, *texts]
 
 
 FLOAT: Final = 200.0
@@ -109,11 +110,16 @@ def _or(bound: float | None, other: float) -> float:
     return other if bound is None else bound
 
 
+def value_text(metric: str, value: float) -> str:
+    """A metric's value, of which more is nearer, as text."""
+    return metric_text(metric, -value if metric in LEAST_IS_BEST else value)
+
+
 def shown(figures: Figures, metric: str) -> str:
     """Figures as text."""
     parts: Sequence[str] = [
         f"{figures.decibels:.2f} dB",
-        *([] if metric == DECIBELS else [f"{metric} {figures.value:.4g}"]),
+        *([] if metric == DECIBELS else [f"{metric} {value_text(metric, figures.value)}"]),
         f"{figures.bytes} bytes",
         *([f"{figures.milliseconds:.4g} ms"] if figures.milliseconds else []),
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import replace
 
@@ -14,13 +14,14 @@ from tflq.base.errors import InvalidModelError, OptionError, Reason
 from tflq.base.files import replace_file
 from tflq.formats.sources import read
 from tflq.tools.quantize.building import Network, Work
-from tflq.tools.quantize.fidelity import CALIBRATED, MOST, FloatNetwork, Metric, nearness
+from tflq.tools.quantize.fidelity import CALIBRATED, MOST, FloatNetwork, Metric, Outputs, decibels
 from tflq.tools.quantize.recipe import Choices, Rule, rounds_by_products
 from tflq.tools.quantize.search.bounds import Bounds, Figures
 from tflq.tools.quantize.search.moves import Operators, alternatives
 from tflq.tools.quantize.search.searching import Search, searched
 from tflq.tools.quantize.weights import moments_of
 from tflq.tools.samples.reading import Span
+from tflq.tools.verify.metrics import Scoring, nearness_of
 
 Seen = Callable[[Span], list[Statistics]]
 """Statistics of samples."""
@@ -33,14 +34,14 @@ def search_rules(
     bounds: Bounds,
     *,
     seen: Seen | Sequence[Statistics],
-    metric: Metric | None,
+    metric: str | Metric | None,
     is_chosen: bool,
 ) -> tuple[tuple[Rule, ...], Search]:
     """The rules of the network that a search ends with, those of the call among them, and the search.
 
     seen: statistics, or how they are made of the samples that networks are made by. metric: what is bounded besides
-    decibels. is_chosen: whether the method of ranges is chosen by samples. Operators to which the call gives a scheme
-    keep it. Errors as of `searched`; OptionError for too few samples.
+    decibels, by name or a function. is_chosen: whether the method of ranges is chosen by samples. Operators to which
+    the call gives a scheme keep it. Errors as of `searched`; OptionError for too few samples.
     """
     chosen = Choices(read(work.source), rules, work.default)
     rounds = rounds_by_products(rules, work.default)
@@ -62,15 +63,15 @@ def search_rules(
     whats = alternatives(work.default, is_chosen=is_chosen)
     operators = Operators(read(work.source), build(()).rows, tuple(whats))
     with closing(_Judge(work, judge, metric, is_timed=bounds.milliseconds is not None)) as measure:
-        found, search = searched(operators, whats, build, measure, bounds.below(measure.of_floats()))
-    return inserted(found), replace(search, calibrated=split, judged=min(len(judge), MOST))
+        changes, search = searched(operators, whats, build, measure, bounds.below(measure.of_floats()))
+    return inserted(changes), replace(search, calibrated=split, judged=min(len(judge), MOST))
 
 
 class _Judge:
     """Figures of networks on samples. is_timed: whether runs are timed: the ratio to the first network, in turns with
     it, times what this took."""
 
-    def __init__(self, work: Work, samples: Span, metric: Metric | None, *, is_timed: bool) -> None:
+    def __init__(self, work: Work, samples: Span, metric: str | Metric | None, *, is_timed: bool) -> None:
         self._floats = FloatNetwork(work.source)
         self._samples = samples
         self._metric = metric
@@ -80,23 +81,30 @@ class _Judge:
 
     def of_floats(self) -> float:
         """The metric of the float network's outputs; infinite without one."""
+        return self._fidelity((each, each) for each in self._floats.outputs(self._samples))[1]
+
+    def _fidelity(self, outputs: Iterable[tuple[Outputs, Outputs]]) -> tuple[float, float]:
+        """The signal-to-noise ratio of outputs, and the metric; the ratio again without one."""
+        if isinstance(self._metric, str):
+            scoring = Scoring([self._metric], self._samples.labels)
+            ratio = decibels(scoring.over(outputs))
+            if not (scores := scoring.scores()):
+                what = f"the outputs have no rows for {self._metric}"
+                raise OptionError(Reason(what, value=self._metric, remedy="take another metric"))
+            return ratio, nearness_of(scores[0])
         if self._metric is None:
-            return math.inf
-        floats = list(self._floats.outputs(self._samples))
-        return float(self._metric(floats, floats))
+            ratio = decibels(outputs)
+            return ratio, ratio
+        pairs = list(outputs)
+        floats, others = (list(each) for each in zip(*pairs, strict=True))
+        return decibels(pairs), float(self._metric(floats, others))
 
     def __call__(self, network: Network) -> Figures:
         path = os.path.join(self._folder.name, "tried.tflite")
         replace_file(path, [network.data], force=True)
-        outputs = list(self._floats.beside(path, self._samples, called="the quantized network"))
-        decibels = nearness(outputs).decibels
-        assert decibels is not None
-        value = decibels
-        if self._metric is not None:
-            each, others = zip(*outputs, strict=True)
-            value = float(self._metric(list(each), list(others)))
+        ratio, value = self._fidelity(self._floats.beside(path, self._samples, called="the quantized network"))
         milliseconds = self._milliseconds(path, network) if self._is_timed else 0.0
-        return Figures(decibels, value, len(network.data), milliseconds)
+        return Figures(ratio, value, len(network.data), milliseconds)
 
     def _milliseconds(self, path: str, network: Network) -> float:
         first = os.path.join(self._folder.name, "first.tflite")

@@ -191,7 +191,7 @@ class _Searching:
         self.first = self.figures = self.nearest = before
         self.state: dict[str, str] = {}
         self.steps: list[Step] = []
-        self._made: list[Move] = []
+        self._moved: list[Move] = []
         self._parts = self._first_parts()
         self._gains: dict[Move, float] = {}
         self._best: tuple[float, Move, Figures] | None = None
@@ -205,7 +205,7 @@ class _Searching:
         if self.bounds.hold(self.figures):
             before = dict(self.state), self.figures
             try:
-                for move in reversed(self._made):
+                for move in reversed(self._moved):
                     self._change_back(list(move.tensors))
             finally:
                 self._enter_changed_back(*before)
@@ -228,7 +228,7 @@ class _Searching:
         self._best = None
         if score <= (0 if self.bounds.of_fidelity or self._excess() else LEAST_GAIN):
             return False
-        self._made.append(move)
+        self._moved.append(move)
         self.state = move.on(self.state)
         self._enter(Step(move.name, move.alternative, move.tensors, after.decibels - self.figures.decibels, after))
         return True
