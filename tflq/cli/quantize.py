@@ -75,7 +75,9 @@ class _Quantize(SectionedCommand):
 @click.option("--io", type=click.Choice(EDGES), default="float", show_default=True, help="What inputs and outputs are.")
 @click.option("--target", metavar="NAME|PATH.toml", help="The kernels that decide; by default those of the scheme.")
 @click.option("--keep-float", metavar="PATTERN", multiple=True, help="Operators that make such a tensor stay float.")
-@click.option("--recipe", metavar="FILE.toml", type=FILE, help="What is asked of single operators.")
+@click.option(
+    "--recipe", metavar="FILE", type=FILE, help="What is asked of single operators: TOML, or JSON of litert-quantizer."
+)
 @click.option("--weights", type=click.Choice(WEIGHTS), default="int8", show_default=True, help="Bits of weights.")
 @click.option(
     "--blocks", type=int, default=0, metavar="32|64|128|256", help="Weights of FULLY_CONNECTED that share a scale."

@@ -59,7 +59,13 @@ def test_three_calls_measure_the_same(model: Path) -> None:
 
 def test_a_drop_bounds_a_search(model: Path) -> None:
     data = {"given": (rows := samples(40)), "y": classes(model, rows)}
-    options: dict[str, Any] = {"scheme": "weight-only", "weights": "int4", "range": "minmax", "calibration": data, "labels": "y"}
+    options: dict[str, Any] = {
+        "scheme": "weight-only",
+        "weights": "int4",
+        "range": "minmax",
+        "calibration": data,
+        "labels": "y",
+    }
     plain = tflq.quantize(model, **options)
     assert plain.search is None
     assert plain.scores[0].value < plain.scores[0].original

@@ -32,6 +32,7 @@ from tflq.tools.quantize.choosing import (
 )
 from tflq.tools.quantize.fidelity import FloatNetwork, Metric, Nearness, nearness
 from tflq.tools.quantize.methods import Methods, methods_of, recipe_text
+from tflq.tools.quantize.peer_recipe import is_peer_recipe, read_peer_recipe
 from tflq.tools.quantize.recipe import (
     SCHEMES,
     STATIC,
@@ -110,7 +111,8 @@ def quantize(
         target: A target's file, whose kernels decide what is quantized; by default those of the scheme.
         keep_float: Patterns of tensors' names (`*`, `?`, `re:`): an operator that makes one of them stays float. Rules
             of a recipe, before its own.
-        recipe: What is asked of single operators: a file, or a list of its rules as mappings (docs/quantize.md).
+        recipe: What is asked of single operators: a file, or a list of its rules as mappings (docs/quantize.md); or a
+            recipe of ai-edge-quantizer or litert-quantizer, a file of JSON, which says the scheme, too.
         weights: What weights become, for "dynamic" and "weight-only": "int8" or "int4".
         blocks: How many weights of FULLY_CONNECTED in a row have one scale: 32, 64, 128 or 256, for "dynamic" of
             "int4". 0: a channel has one.
@@ -154,7 +156,9 @@ def quantize(
     check_choice("scheme", scheme, SCHEMES)
     method = weight_method if weight_range is None else weight_range
     check_path("source", source, optional=False)
-    file = opened_recipe(recipe)
+    peer = read_peer_recipe(recipe, read(source)) if is_peer_recipe(recipe) else None
+    file = opened_recipe(recipe if peer is None else peer.rules)
+    scheme = scheme if peer is None else peer.scheme
     methods = methods_of(file if isinstance(file, RulesFile) else None, "minmax" if range == AUTO else range)
     default = Settings(scheme, methods.range, weights, blocks, method)
     default.check()
@@ -179,7 +183,8 @@ def quantize(
         data, result = _quantized(work, rules, evidence, folder, bounds, metric)
         if destination is not None:
             replace_file(destination, [data], force=force)
-        return replace(result, warnings=(*_renamed(weight_range), *result.warnings))
+        more = [*_renamed(weight_range), *(peer.warnings if peer else ())]
+        return replace(result, warnings=(*more, *result.warnings))
 
 
 def _bounds(
@@ -202,7 +207,7 @@ def _bounds(
     elif min_snr is None and max_drop is None:
         raise OptionError(Reason("a metric needs the number that it is to reach", remedy="give max_drop, or min_snr"))
     else:
-        name = getattr(metric, "__name__", "metric")
+        name = f"{getattr(metric, '__name__', 'metric')}()"
         bounds = Bounds(None, min_snr, max_bytes, max_time, name, max_drop)
     bounds.check()
     return bounds

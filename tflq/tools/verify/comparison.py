@@ -43,7 +43,7 @@ from tflq.tools.verify.layers import (
     seen_as,
     written,
 )
-from tflq.tools.verify.metrics import Scoring, check_metrics, default_metrics, real
+from tflq.tools.verify.metrics import Scorings, check_metrics
 from tflq.tools.verify.model_file import entry_of
 from tflq.tools.verify.outcome import (
     Agreement,
@@ -54,6 +54,7 @@ from tflq.tools.verify.outcome import (
     Run,
     Uncompared,
     Verification,
+    agreement,
 )
 from tflq.tools.verify.postprocessing import FilledOutputs, Rows, cropped, operands_of
 from tflq.tools.verify.runner import FileRunner, Opening, Resolver, RunError, Runtime
@@ -113,7 +114,7 @@ class _Comparison:
         self._expected: dict[tuple[str, str], Expected] = {}
         self._kernels: dict[tuple[str, str], KernelShare] = {}
         self._top1: dict[tuple[str, str], Agreement] = {}
-        self._scorings: dict[str, Scoring] = {}
+        self._scorings = Scorings(options.metrics)
         self._inner: list[_Inner] = []
         self._filled: dict[str, FilledOutputs] = {}
         self._cases = Cases(options)
@@ -143,12 +144,7 @@ class _Comparison:
         self.result.expected = list(self._expected.values())
         self.result.kernels = list(self._kernels.values())
         self.result.top1 = list(self._top1.values())
-        several = len(self._scorings) > 1
-        self.result.scores = [
-            replace(score, entry=key if several else "")
-            for key, scoring in self._scorings.items()
-            for score in scoring.scores()
-        ]
+        self.result.scores = self._scorings.scores()
         if self._options.layers and not self._fatal:
             self._layers(a, b)
         if self._options.time and not self._fatal:
@@ -336,28 +332,13 @@ class _Comparison:
         if got is None:
             return None
         self._compare(a, case, got, want, self._filled[case.key].rows(want, case.arrays, fed))
-        self._score(a, b, case, want, got)
+        if case.sample is not None:
+            sides = ((a, want), (b, got))
+            described = [(x, side.entries[case.key]["outputs"]) for side, x in sides]
+            self._scorings.add(case.key, self._cases.labels[case.key], case.sample, *described)
         if fed:
             self._record_expected(case.key, expected, fed, b.cut(case.key))
         return fed
-
-    def _score(
-        self, a: AnyRunner, b: AnyRunner, case: Case, want: Sequence[np.ndarray], got: Sequence[np.ndarray]
-    ) -> None:
-        """Adds the outputs for one of the user's samples to the metrics."""
-        if case.sample is None:
-            return
-        if case.key not in self._scorings:
-            labels = self._cases.labels[case.key]
-            self._scorings[case.key] = Scoring(default_metrics(self._options.metrics, labels), labels)
-        originals, others = (
-            [
-                real(array, described)
-                for array, (_, described) in zip(arrays, side.entries[case.key]["outputs"], strict=False)
-            ]
-            for side, arrays in ((a, want), (b, got))
-        )
-        self._scorings[case.key].add(originals, others, case.sample)
 
     def _compare(
         self, a: AnyRunner, case: Case, got: Sequence[np.ndarray], want: Sequence[np.ndarray], rows: Rows
@@ -543,19 +524,6 @@ class _Comparison:
                         apart = self._difference(got, want)
                         divergences.append(Divergence(key, named.operator, named.opcode, named.tensor, apart))
         return divergences
-
-
-def agreement(
-    entry: str, name: str, got: np.ndarray, want: np.ndarray, description: Mapping[str, Any]
-) -> Agreement | None:
-    """For how many inputs both have their highest score at the same class; None if the output does not look like
-    scores of classes: floats or quantized integers, two or more for each input of a batch, along one axis."""
-    classes = [d for d in want.shape[1:] if d != 1] if want.ndim > 1 else list(want.shape)
-    number = want.dtype.kind == "f" or (want.dtype.kind in "iu" and bool(description.get("scales")))
-    if not number or got.shape != want.shape or len(classes) != 1 or not want.size:
-        return None
-    rows = [np.argmax(array.reshape(-1, classes[0]), axis=1) for array in (got, want)]
-    return Agreement(entry, name, rows[0].size, int(np.count_nonzero(rows[0] == rows[1])))
 
 
 # `tflq.verify`: what it takes and checks.

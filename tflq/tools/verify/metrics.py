@@ -15,7 +15,7 @@ elements the first is the larger one, as for ARG_MAX.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -28,6 +28,8 @@ OF_LABELS: Final = {"top-1": 1, "top-5": 5}
 _TINY: Final = 1e-12
 
 Outputs = Sequence[np.ndarray]
+Described = Sequence[tuple[str, Mapping[str, Any]]]
+"""The names of outputs, and what the interpreter says of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +141,27 @@ class Scoring:
             what = f"the label of sample {self._place} is {bad}, and the outputs have classes 0 to {rows.shape[1] - 1}"
             raise OptionError(Reason(what, value=str(bad), remedy="give the number of the class of each sample"))
         return classes[:, 0].astype(np.int64)
+
+
+class Scorings:
+    """Metrics of the outputs of entries, by their keys. names: as of `default_metrics`."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = names
+        self._by_entry: dict[str, Scoring] = {}
+
+    def add(self, key: str, labels: Sequence[np.ndarray], place: int, *sides: tuple[Outputs, Described]) -> None:
+        """Adds the outputs of both models for a sample, each with what the interpreter says of them. labels: of all
+        samples."""
+        if key not in self._by_entry:
+            self._by_entry[key] = Scoring(default_metrics(self._names, labels), labels)
+        one, other = ([real(array, each) for array, (_, each) in zip(*side, strict=False)] for side in sides)
+        self._by_entry[key].add(one, other, place)
+
+    def scores(self) -> list[Score]:
+        """The scores of all entries."""
+        pairs = [(key, score) for key, scoring in self._by_entry.items() for score in scoring.scores()]
+        return [replace(score, entry=key if len(self._by_entry) > 1 else "") for key, score in pairs]
 
 
 def real(array: np.ndarray, described: Mapping[str, Any]) -> np.ndarray:

@@ -120,12 +120,12 @@ def test_a_metric_decides(model: Path) -> None:
     data = list(samples(40))
     plain = quantized(model, scheme="weight-only", weights="int4", calibration=data, min_snr=0.1, metric=agreement)
     assert plain.search is not None
-    assert plain.search.metric == "agreement"
+    assert plain.search.metric == "agreement()"
     assert plain.search.before.value == plain.search.after.value < 1
     result = quantized(model, scheme="weight-only", weights="int4", calibration=data, max_drop=0, metric=agreement)
     assert result.search is not None
     assert result.search.after.value == 1
-    assert result.search.bounds == ("agreement at least 1",)
+    assert result.search.bounds == ("agreement() at least 1",)
 
 
 def test_time_is_that_of_the_first_network_times_the_ratio(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
