@@ -38,7 +38,8 @@ from tflq.analysis.statistics import Statistics
 from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.ir.core import Module, Signature, Value
 from tflq.ir.types import CalibratedQuantizedType, is_quantized
-from tflq.tools.quantize.fidelity import shown, signal_to_noise
+from tflq.tools.quantize.debugging.outcome import decibels as shown
+from tflq.tools.quantize.fidelity import signal_to_noise
 from tflq.tools.verify.runner import RunError
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -202,7 +203,7 @@ def _plain(seen: Any) -> _Tensor:
 
 
 def shown_exactly(decibels: float | None) -> str:
-    return shown(decibels) if decibels is None or np.isinf(decibels) else f"{decibels:.2f} dB"
+    return "not measured" if decibels is None else shown(decibels) if np.isinf(decibels) else f"{decibels:.2f} dB"
 
 
 def _edge_quantizer(network: _Network, scheme: str, method: str) -> bytes:

@@ -262,7 +262,7 @@ def _quantized(
         work, tensors = equalized_by(work, evidence.samples, folder)
     if bounds:
         rules, search, methods = _searched(work, rules, evidence, bounds, metric, methods, chooses=span is not None)
-    if span is not None and is_static:
+    if span is not None and is_static and not (search is not None and search.interrupted):
         methods, more = chosen_methods(work, rules, span, methods)
         trials += more
     if is_static and (span is not None or methods.headroom or methods.correct_biases):
