@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from typing import Final
 
@@ -93,16 +93,31 @@ def noted_network(network: Network, tensors: frozenset[str]) -> Network:
 
 
 def chosen_methods(
-    work: Work, rules: Sequence[Rule], samples: Span, begin: Methods, *, biases: bool = True
+    work: Work, rules: Sequence[Rule], samples: Span, *, biases: bool = True
 ) -> tuple[Methods, tuple[Trial, ...]]:
-    """The methods that are nearest on the last quarter of samples, and what was tried. begin: what gives way only to
-    what is nearer by `GAIN`; what it has stays. biases: whether their correction is tried. Errors as of `calibrate` and
-    `Work.build`."""
+    """The methods that are nearest on the last quarter of samples, and what was tried. biases: whether their correction
+    is tried. Errors as of `calibrate` and `Work.build`."""
+    with _choosing(work, rules, samples) as choosing:
+        methods = choosing.choose(calibrate(work.source, choosing.first).statistics, biases=biases)
+        return methods, tuple(choosing.trials)
+
+
+def corrected_methods(
+    work: Work, rules: Sequence[Rule], samples: Span, methods: Methods, before: float
+) -> tuple[Methods, tuple[Trial, ...]]:
+    """Methods with biases corrected if that is nearer on the last quarter of samples, and the trial. before: the
+    decibels without. Errors as of `chosen_methods`."""
+    with _choosing(work, rules, samples) as choosing:
+        methods, _ = choosing.correct(methods, seen_by(work, choosing.first, methods), before)
+        return methods, tuple(choosing.trials)
+
+
+@contextmanager
+def _choosing(work: Work, rules: Sequence[Rule], samples: Span) -> Iterator[_Choosing]:
+    """Trials of networks of the first samples, judged on the last quarter."""
     first, judge = samples.split(math.ceil(len(samples) * CALIBRATED))
     with closing(FloatNetwork(work.source)) as floats:
-        choosing = _Choosing(work, rules, first, lambda network: decibels(floats.beside_bytes(network.data, judge)))
-        methods = choosing.choose(calibrate(work.source, first).statistics, begin, biases=biases)
-    return methods, tuple(choosing.trials)
+        yield _Choosing(work, rules, first, lambda network: decibels(floats.beside_bytes(network.data, judge)))
 
 
 def network_by(work: Work, rules: Sequence[Rule], samples: Span, methods: Methods, moments: Placed) -> Network:
@@ -139,30 +154,31 @@ class _Choosing:
         self.measure = measure
         self.trials: list[Trial] = []
 
-    def choose(self, seen: Statistics, begin: Methods, *, biases: bool) -> Methods:
+    def choose(self, seen: Statistics, *, biases: bool) -> Methods:
         """Chooses the methods. seen: of samples, without headroom."""
-        further = _further(self.work, seen)
-        seen, methods = further if begin.headroom else seen, begin
-        least = self._tried(_range(begin.range), seen, methods, -math.inf)
+        methods = Methods(_PLAIN)
+        least = self._tried(_range(_PLAIN), seen, methods, -math.inf)
         if biases:
-            methods, least = self._correct(methods, seen, least)
-        if further is not seen and not begin.headroom:
+            methods, least = self.correct(methods, seen, least)
+        further = _further(self.work, seen)
+        if further is not seen:
             with_it = replace(methods, headroom=True)
             value = self._tried(_HEADROOM, further, with_it, least - GAIN)
             if self.trials[-1].chosen:
                 seen, least, methods = further, value, with_it
-        others = [method for method in (_PLAIN, *_METHODS) if method != begin.range]
-        values = {each: self._tried(_range(each), seen, replace(methods, range=each), least + GAIN) for each in others}
+        values = {
+            each: self._tried(_range(each), seen, replace(methods, range=each), least + GAIN) for each in _METHODS
+        }
         best = max(values, key=lambda method: values[method])
         if values[best] >= least + GAIN:
             methods = replace(methods, range=best)
             if biases and not methods.correct_biases:
-                methods, _ = self._correct(methods, seen, values[best])
-        unchosen = {_range(each) for each in (begin.range, *others)} - {_range(methods.range)}
+                methods, _ = self.correct(methods, seen, values[best])
+        unchosen = {_range(each) for each in (_PLAIN, *_METHODS)} - {_range(methods.range)}
         self.trials = [replace(each, chosen=each.chosen and each.name not in unchosen) for each in self.trials]
         return methods
 
-    def _correct(self, methods: Methods, seen: Statistics, before: float) -> tuple[Methods, float]:
+    def correct(self, methods: Methods, seen: Statistics, before: float) -> tuple[Methods, float]:
         """Methods with biases corrected if that is nearer, and how near they are."""
         corrected = replace(methods, correct_biases=True)
         after = self._tried(_BIASES, seen, corrected, before + GAIN)

@@ -23,6 +23,7 @@ from tflq.tools.quantize.choosing import (
     FEWEST,
     by_range,
     chosen_methods,
+    corrected_methods,
     equalized_by,
     equalized_work,
     network_by,
@@ -260,11 +261,15 @@ def _quantized(
     evidence, moments = _for_weights(work, rules, evidence)
     if methods.equalize and span is None:
         work, tensors = equalized_by(work, evidence.samples, folder)
+    if span is not None and is_static:
+        chosen, more = chosen_methods(work, rules, span, biases=not bounds)
+        methods, trials = replace(chosen, equalize=methods.equalize), trials + more
     if bounds:
-        rules, search, methods = _searched(work, rules, evidence, bounds, metric, methods, chooses=span is not None)
-    if span is not None and is_static and not (search is not None and search.interrupted):
-        methods, more = chosen_methods(work, rules, span, methods)
-        trials += more
+        is_chosen = span is not None and is_static
+        rules, search = _searched(work, rules, evidence, bounds, metric, methods, is_chosen=is_chosen)
+        if is_chosen and span is not None and not search.interrupted:
+            methods, more = corrected_methods(work, rules, span, methods, search.after.decibels)
+            trials += more
     if is_static and (span is not None or methods.headroom or methods.correct_biases):
         network = network_by(work, rules, evidence.samples if span is None else span, methods, moments)
     else:
@@ -298,25 +303,20 @@ def _searched(
     metric: str | Metric | None,
     methods: Methods,
     *,
-    chooses: bool,
-) -> tuple[tuple[Rule, ...], Search, Methods]:
-    """The rules of the network within bounds, the search for it, and the methods that it begins with: those that are
-    best without changes, but for the correction of biases."""
+    is_chosen: bool,
+) -> tuple[tuple[Rule, ...], Search]:
+    """The rules of the network within bounds, and the search for it. is_chosen: whether samples chose the methods."""
     samples = _samples(
         work.source, evidence.samples, evidence.images, "how near the outputs are is measured on samples"
     )
-    is_static = work.default.scheme in STATIC
-    if chooses and is_static:
-        methods, _ = chosen_methods(work, rules, samples, methods, biases=False)
 
     def seen(first: Span) -> list[Statistics]:
         return [seen_by(work, first, methods)]
 
     listed = _statistics(work.source, evidence.statistics, None, None, True) if evidence.statistics else None
-    by, is_chosen = by_range(work, methods.range), chooses and is_static
+    by = by_range(work, methods.range)
     bounded = metric if bounds.metric != DECIBELS else None
-    rules, search = search_rules(by, rules, samples, bounds, seen=listed or seen, metric=bounded, is_chosen=is_chosen)
-    return rules, search, methods
+    return search_rules(by, rules, samples, bounds, seen=listed or seen, metric=bounded, is_chosen=is_chosen)
 
 
 def _check_suffix(destination: FilePath) -> None:
