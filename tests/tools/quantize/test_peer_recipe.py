@@ -14,10 +14,14 @@ import tflq
 from tflq.base.errors import OptionError
 from tflq.tools.quantize.peer_recipe import PeerRecipe, read_peer_recipe
 
-WEIGHTS = {"num_bits": 8, "symmetric": True, "granularity": "CHANNELWISE", "dtype": "INT"}
-BYTES = {"num_bits": 8, "symmetric": False, "granularity": "TENSORWISE", "dtype": "INT"}
-STATIC = {"activation_tensor_config": BYTES, "weight_tensor_config": WEIGHTS, "compute_precision": "INTEGER"}
-DYNAMIC = {"weight_tensor_config": WEIGHTS, "compute_precision": "INTEGER"}
+WEIGHTS: dict[str, Any] = {"num_bits": 8, "symmetric": True, "granularity": "CHANNELWISE", "dtype": "INT"}
+BYTES: dict[str, Any] = {"num_bits": 8, "symmetric": False, "granularity": "TENSORWISE", "dtype": "INT"}
+STATIC: dict[str, Any] = {
+    "activation_tensor_config": BYTES,
+    "weight_tensor_config": WEIGHTS,
+    "compute_precision": "INTEGER",
+}
+DYNAMIC: dict[str, Any] = {"weight_tensor_config": WEIGHTS, "compute_precision": "INTEGER"}
 FEW = WEIGHTS | {"num_bits": 4}
 
 
