@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from support.damaging import damaged_json, damaged_lines, damaged_toml
+from support.damaging import damaged_bytes, damaged_json, damaged_lines, damaged_toml
 from support.made_results import differing, passing, refused
 
 from tflq.analysis.statistics import PointStatistics, Statistics, read_statistics, write_statistics
@@ -21,9 +21,13 @@ from tflq.base.files import resource
 from tflq.formats.tflite.lowering.cost import load_costs
 from tflq.formats.tosa.rules import load_target as load_tosa_target
 from tflq.targets.load import load_kernels, load_target
-from tflq.tools.quantize.recipe import Settings, read_recipe
+from tflq.targets.target import RulesFile
+from tflq.tools.quantize.methods import methods_of
+from tflq.tools.quantize.peer_recipe import read_peer_recipe
+from tflq.tools.quantize.recipe import Settings, opened_recipe, read_recipe
 from tflq.tools.quantize.regions.fusion import patterns
 from tflq.tools.quantize.regions.tensor_constraints import constrain_by_file, named_in
+from tflq.tools.samples.labels import labels_of
 from tflq.tools.sweep.baseline import compare, entry_of, merge, options_of, read_entries, write_baseline
 from tflq.tools.sweep.fields import Answer
 from tflq.tools.sweep.manifest import find_models, pin
@@ -234,6 +238,27 @@ def _head(path: Path) -> None:
     parse_json(path.read_bytes(), _Head)
 
 
+def _recipe(path: Path) -> None:
+    file = opened_recipe(path)
+    read_recipe(file, (), Settings("int8"))
+    methods_of(file if isinstance(file, RulesFile) else None, "minmax")
+
+
+def _labels(path: Path) -> None:
+    labels_of(path.parent, path, "labels")
+
+
+METHODS = 'range = "percentile:99.9"\nequalize = true\nheadroom = false\n'
+_CONFIG = {
+    "activation_tensor_config": {"num_bits": 8, "symmetric": False},
+    "weight_tensor_config": {"num_bits": 8, "granularity": "BLOCKWISE_32"},
+    "compute_precision": "INTEGER",
+    "min_weight_elements": 3,
+}
+PEER = [{"regex": ".*", "operation": "*", "algorithm_key": "MSE", "op_config": _CONFIG}]
+LABELS = "name,class\na.png,1\nb.png,2.5\n"
+
+
 def _module() -> Any:
     import tflq
 
@@ -268,7 +293,9 @@ def kinds(folder: Path) -> Sequence[Kind]:
         Kind("models.toml", MANIFEST, damaged_toml, _manifest),
         Kind("statistics.json", _text_of(lambda path: write_statistics(path, seen), folder), damaged_json, _statistics),
         Kind("calibrated.json", json.dumps(CALIBRATED), damaged_json, _statistics),
-        Kind("recipe.toml", RECIPE, damaged_toml, lambda path: read_recipe(path, (), Settings("int8"))),
+        Kind("recipe.toml", METHODS + RECIPE, damaged_toml, _recipe),
+        Kind("recipe.json", json.dumps(PEER), damaged_json, lambda path: read_peer_recipe(path, MODULE)),
+        Kind("labels.csv", LABELS, lambda text, rng: damaged_bytes(text.encode(), rng), _labels),
         Kind("target.toml", TARGET, damaged_toml, _target),
         Kind("tosa.toml", TOSA, damaged_toml, load_tosa_target),
         Kind("tensors.toml", TENSORS, damaged_toml, _tensors),

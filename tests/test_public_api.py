@@ -63,7 +63,8 @@ KEYWORDS = {
         *("format", "range", "force", "observer"),
     ],
     "debug": [
-        *("signature", "samples", "seed", "mean", "scale", "workers", "csv", "html", "force", "observer"),
+        *("signature", "samples", "seed", "mean", "scale", "labels", "metric", "workers", "csv", "html", "force"),
+        "observer",
     ],
     "inspect": ["target", "kernel_set"],
     "quantize": [
@@ -81,7 +82,8 @@ KEYWORDS = {
             "weights",
             "blocks",
         ),
-        *("weight_method", "weight_range", "min_snr", "metric", "force"),
+        *("weight_method", "weight_range", "min_snr", "labels", "metric", "max_drop", "max_bytes", "max_time"),
+        "force",
     ],
     "reduce": ["target", "mac", "fallback", "kernel_set", "inputs", "seeds", "timeout", "force", "predicate"],
     "run_sweep": [
@@ -118,7 +120,7 @@ KEYWORDS = {
             "max_lsb",
         ),
         *("atol", "rtol"),
-        *("report", "time", "timeout", "cc", "progress"),
+        *("report", "time", "timeout", "cc", "labels", "metric", "progress"),
     ],
 }
 OF_COMMANDS = {

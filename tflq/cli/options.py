@@ -100,6 +100,18 @@ def image_options(function: _F) -> _F:
     return click.option("--mean", metavar="N[,N,N]", callback=_levels, help=mean)(function)
 
 
+def metric_options(function: _F) -> _F:
+    """--labels and --metric."""
+    metric = "A metric of the outputs, which may be repeated: top-1, top-5, agreement, cosine, kl, mae."
+    function = click.option("--metric", metavar="NAME", multiple=True, help=metric)(function)
+    return labels_option()(function)
+
+
+def labels_option() -> _Option:
+    help = "Where the labels are: the key of an array in DATA, or a .npy, .npz or .csv file (docs/data.md)."
+    return click.option("--labels", metavar="KEY|FILE", help=help)
+
+
 def _levels(_: click.Context, parameter: click.Parameter, text: str | None) -> tuple[float, ...] | None:
     if text is None:
         return None

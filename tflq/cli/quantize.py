@@ -11,7 +11,7 @@ import click
 
 from tflq.cli import output
 from tflq.cli.main import GroupOfRun, SectionedCommand
-from tflq.cli.options import DATA, image_options, json_option
+from tflq.cli.options import DATA, image_options, json_option, labels_option, metric_options
 from tflq.cli.output import FILE
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ SCHEMES = ("int8", "int16x8", "dynamic", "weight-only", "float16")
 WEIGHTS = ("int8", "int4", "int2")
 METHODS = ("minmax", "mse", "octav", "gptq", "reconstruct")
 EDGES = ("float", "int8", "uint8", "int16")
+INTERRUPTED = 128 + 2
+"""The exit code where an interrupted search has not come within its bounds: that of SIGINT."""
 PLACE = click.Path(dir_okay=False, path_type=Path)
 
 _SIGNATURE = click.option(
@@ -46,7 +48,9 @@ class _Quantize(SectionedCommand):
         "What becomes of the network": ("scheme", "io", "target", "keep_float", "recipe"),
         "What becomes of weights": ("weights", "blocks"),
         "How weights are rounded": ("weight_method",),
-        "How near the outputs have to be": ("min_snr", "metric"),
+        "Bounds, within which operators are searched that get more bits": (
+            *("min_snr", "max_drop", "max_bytes", "max_time", "metric", "labels", "save_recipe"),
+        ),
         "Where ranges of activations come from": ("statistics", "calibration", "range", "mean", "scale"),
     }
 
@@ -71,7 +75,9 @@ class _Quantize(SectionedCommand):
 @click.option("--io", type=click.Choice(EDGES), default="float", show_default=True, help="What inputs and outputs are.")
 @click.option("--target", metavar="NAME|PATH.toml", help="The kernels that decide; by default those of the scheme.")
 @click.option("--keep-float", metavar="PATTERN", multiple=True, help="Operators that make such a tensor stay float.")
-@click.option("--recipe", metavar="FILE.toml", type=FILE, help="What is asked of single operators.")
+@click.option(
+    "--recipe", metavar="FILE", type=FILE, help="What is asked of single operators: TOML, or JSON of litert-quantizer."
+)
 @click.option("--weights", type=click.Choice(WEIGHTS), default="int8", show_default=True, help="Bits of weights.")
 @click.option(
     "--blocks", type=int, default=0, metavar="32|64|128|256", help="Weights of FULLY_CONNECTED that share a scale."
@@ -97,24 +103,43 @@ class _Quantize(SectionedCommand):
     "and channels are equalized and biases corrected where that is better there.",
 )
 @image_options
-@click.option("--min-snr", type=float, metavar="DB", help="Operators go back to float until this holds.")
-@click.option("--metric", metavar="FILE.py", type=FILE, help="Its `metric` instead of decibels.")
+@click.option("--min-snr", type=float, metavar="DB", help="The least signal to noise of the outputs.")
+@click.option(
+    "--max-drop", type=float, metavar="N", help="By how much the metric may be less than the float network's."
+)
+@click.option("--max-bytes", type=click.IntRange(1), metavar="N", help="The most bytes of the file.")
+@click.option("--max-time", type=float, metavar="MS", help="The longest time of a run here, on one thread.")
+@click.option(
+    "--metric",
+    metavar="NAME|FILE.py",
+    help="top-1 or top-5 of labels, agreement, cosine, kl, mae; or `metric` of a file, in place of decibels.",
+)
+@labels_option()
+@click.option("--save-recipe", metavar="FILE.toml", type=PLACE, help="Write the recipe that repeats the result.")
 @_FORCE
 @json_option()
 def quantize(
     model: Path,
     destination: Path,
     *,
-    metric: Path | None,
+    metric: str | None,
+    save_recipe: Path | None,
+    force: bool,
     as_json: bool,
     **options: Any,
-) -> None:
+) -> int:
     import tflq
+    from tflq.base.files import check_outputs, replace_file
 
+    if save_recipe is not None:
+        check_outputs([("the result", destination), ("the recipe", save_recipe)], inputs=[model], force=force)
     with output.progress(f"quantizing {model}", silent=as_json):
-        judge = None if metric is None else _metric_of(metric)
-        result = tflq.quantize(model, destination, metric=judge, **options)
+        judge = _metric_of(Path(metric)) if metric and metric.endswith(".py") else metric
+        result = tflq.quantize(model, destination, metric=judge, force=force, **options)
+    if save_recipe is not None:
+        replace_file(save_recipe, [result.recipe.encode()], force=force)
     output.print_json(result.to_json()) if as_json else print_quantization(result, destination)
+    return INTERRUPTED if result.search is not None and not result.search.reached else 0
 
 
 def _metric_of(path: Path) -> Metric:
@@ -141,6 +166,8 @@ def print_quantization(result: Quantization, destination: Path) -> None:
     output.field("size", f"{result.bytes_in / 1024:.1f} → {result.bytes_out / 1024:.1f} KiB")
     agreement = "" if result.agreement is None else f", agreement {result.agreement:.1%}"
     output.field("outputs", f"signal to noise {'not measured' if ratio is None else decibels(ratio)}{agreement}")
+    for score in result.scores:
+        output.field("metric", str(score))
     for trial in result.trials:
         output.field("tried", f"{trial.name}: {decibels(trial.decibels)}{', chosen' if trial.chosen else ''}")
     for warning in result.warnings:
@@ -298,6 +325,7 @@ SHOWN = 20
 @_SAMPLES
 @_SEED
 @image_options
+@metric_options
 @click.option("--workers", type=click.IntRange(1), default=1, show_default=True, help="Processes that run the models.")
 @click.option("--force", is_flag=True, help="Replace files; what is read is never replaced.")
 @json_option()
@@ -320,6 +348,8 @@ def print_debugging(result: Debugging) -> None:
 
     output.field("samples", str(result.samples))
     output.field("outputs", "no reals" if result.decibels is None else f"signal to noise {decibels(result.decibels)}")
+    for score in result.scores:
+        output.field("metric", str(score))
     if result.left_out:
         output.field("left out", f"{result.left_out} elements that are NaN or infinite in one of the networks")
     head = ["#", "operator", "result", "own SNR", "RMSE/step", "reached SNR", "clipped", "bits unused"]

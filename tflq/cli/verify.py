@@ -21,6 +21,7 @@ from tflq.cli.options import (
     conversion_options,
     image_options,
     json_option,
+    metric_options,
     seed_option,
     seeds_option,
     shape_option,
@@ -61,6 +62,7 @@ SHOWN = 10
     help="Run on these samples: an .npz or .npy file, or a folder of such files or of images (docs/data.md).",
 )
 @image_options
+@metric_options
 @seeds_option(2)
 @seed_option()
 @click.option(
@@ -156,6 +158,8 @@ def _print_comparison(result: Verification) -> None:
         output.field("kernels", str(share))
     for agreement in result.top1:
         output.field("top-1", str(agreement))
+    for score in result.scores:
+        output.field("metric", str(score))
     for apart in result.apart:
         output.field("apart", str(apart))
     if result.interpreter:

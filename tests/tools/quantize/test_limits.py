@@ -65,4 +65,4 @@ def test_a_search_goes_on_where_factors_are_refused(tmp_path: Path) -> None:
     model = product(tmp_path, 1e7)
     search = tflq.quantize(model, calibration=positive(8), min_snr=20).search
     assert search is not None
-    assert search.after >= 20
+    assert search.after.decibels >= 20

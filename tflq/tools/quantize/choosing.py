@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from typing import Final
 
@@ -27,8 +27,10 @@ from tflq.tools.quantize.calibration.calibrate import calibrate
 from tflq.tools.quantize.equalization.equalizing import equalized
 from tflq.tools.quantize.fidelity import CALIBRATED, FloatNetwork, decibels
 from tflq.tools.quantize.headroom import with_headroom
+from tflq.tools.quantize.methods import Methods
 from tflq.tools.quantize.recipe import STATIC, Choices, Rule
 from tflq.tools.quantize.report import Trial
+from tflq.tools.quantize.weights import Placed
 from tflq.tools.samples.reading import Span
 
 AUTO: Final = "auto"
@@ -54,7 +56,7 @@ def equalized_work(
     and `Work.build`.
     """
     first, judge = samples.split(math.ceil(len(samples) * CALIBRATED))
-    trial, path = (os.path.join(folder, f"equalized.{name}.tflite") for name in ("trial", "all"))
+    trial = os.path.join(folder, "equalized.trial.tflite")
     if not equalized(work.source, first, trial):
         return work, (), frozenset()
     networks = [_plain_network(each, rules, first) for each in (work, replace(work, source=trial))]
@@ -64,12 +66,21 @@ def equalized_work(
     trials = Trial(_AS_IT_IS, before, not is_better), Trial(_EQUALIZED, after, is_better)
     if not is_better:
         return work, trials, frozenset()
-    return replace(work, source=path), trials, equalized(work.source, samples, path)
+    better, tensors = equalized_by(work, samples, folder)
+    return better, trials, tensors
+
+
+def equalized_by(work: Work, samples: Span, folder: str) -> tuple[Work, frozenset[str]]:
+    """The work on a network whose channels are equalized on samples, in a folder, and the names of their tensors. The
+    work as it is, if there are none. InvalidModelError if the interpreter refuses the network."""
+    path = os.path.join(folder, "equalized.all.tflite")
+    tensors = equalized(work.source, samples, path)
+    return (replace(work, source=path) if tensors else work), tensors
 
 
 def _plain_network(work: Work, rules: Sequence[Rule], samples: Span) -> Network:
     """The network by the least and the largest of samples."""
-    build = _by(work, _PLAIN).build
+    build = by_range(work, _PLAIN).build
     return build(rules, lambda bins: [calibrate(work.source, samples, histogram=bins).statistics], {})
 
 
@@ -87,16 +98,56 @@ def _with_notes(network: Network, notes: Mapping[str, str]) -> Network:
     )
 
 
-def chosen_network(work: Work, rules: Sequence[Rule], samples: Span) -> tuple[Network, tuple[Trial, ...]]:
-    """The network by the methods that are chosen, and what was tried. Errors as of `calibrate` and `Work.build`."""
+def chosen_methods(
+    work: Work, rules: Sequence[Rule], samples: Span, *, biases: bool = True
+) -> tuple[Methods, tuple[Trial, ...]]:
+    """The methods that are nearest on the last quarter of samples, and what was tried. biases: whether their correction
+    is tried. Errors as of `calibrate` and `Work.build`."""
+    with _choosing(work, rules, samples) as choosing:
+        methods = choosing.choose(calibrate(work.source, choosing.first).statistics, biases=biases)
+        return methods, tuple(choosing.trials)
+
+
+def corrected_methods(
+    work: Work, rules: Sequence[Rule], samples: Span, methods: Methods, before: float
+) -> tuple[Methods, tuple[Trial, ...]]:
+    """Methods with biases corrected if that is nearer on the last quarter of samples, and the trial. before: the
+    decibels without. Errors as of `chosen_methods`."""
+    with _choosing(work, rules, samples) as choosing:
+        methods, _ = choosing.correct(methods, seen_by(work, choosing.first, methods), before)
+        return methods, tuple(choosing.trials)
+
+
+@contextmanager
+def _choosing(work: Work, rules: Sequence[Rule], samples: Span) -> Iterator[_Choosing]:
+    """Trials of networks of the first samples, judged on the last quarter."""
     first, judge = samples.split(math.ceil(len(samples) * CALIBRATED))
-    seen = calibrate(work.source, first).statistics
     with closing(FloatNetwork(work.source)) as floats:
-        choosing = _Choosing(work, rules, first, lambda network: decibels(floats.beside_bytes(network.data, judge)))
-        method = choosing.choose(seen)
+        yield _Choosing(work, rules, first, lambda network: decibels(floats.beside_bytes(network.data, judge)))
+
+
+def network_by(work: Work, rules: Sequence[Rule], samples: Span, methods: Methods, moments: Placed) -> Network:
+    """The network by methods, of all samples. moments: as of `Work.build`. Errors as of `calibrate` and
+    `Work.build`."""
+    return _network(work, rules, samples, methods, seen_by(work, samples, methods), moments)
+
+
+def seen_by(work: Work, samples: Span, methods: Methods) -> Statistics:
+    """Statistics of samples, with headroom where methods have it."""
     seen = calibrate(work.source, samples).statistics
-    seen = choosing.further(seen) if choosing.has_headroom else seen
-    return choosing.built(method, seen, samples), tuple(choosing.trials)
+    return _further(work, seen) if methods.headroom else seen
+
+
+def _network(
+    work: Work, rules: Sequence[Rule], samples: Span, methods: Methods, seen: Statistics, moments: Placed
+) -> Network:
+    network = by_range(work, methods.range).build(rules, lambda _: [seen], moments)
+    return corrected_network(work, network, samples) if methods.correct_biases else network
+
+
+def _further(work: Work, seen: Statistics) -> Statistics:
+    """Statistics with headroom; the same object where nothing gets it."""
+    return with_headroom(read(work.source), seen, STATIC[work.default.scheme])
 
 
 class _Choosing:
@@ -107,57 +158,50 @@ class _Choosing:
         self.rules = rules
         self.first = first
         self.measure = measure
-        self.corrects = self.has_headroom = False
         self.trials: list[Trial] = []
 
-    def built(self, method: str, seen: Statistics, samples: Span) -> Network:
-        """The network by a method of ranges, with biases corrected if that is chosen."""
-        network = _by(self.work, method).build(self.rules, lambda _: [seen], {})
-        return corrected_network(self.work, network, samples) if self.corrects else network
-
-    def choose(self, seen: Statistics) -> str:
-        """Chooses, and returns the method of ranges."""
-        plain = self._tried(_range(_PLAIN), self.built(_PLAIN, seen, self.first), -math.inf)
-        least = self._correct(_PLAIN, seen, plain)
-        further = self.further(seen)
+    def choose(self, seen: Statistics, *, biases: bool) -> Methods:
+        """Chooses the methods. seen: of samples, without headroom."""
+        methods = Methods(_PLAIN)
+        least = self._tried(_range(_PLAIN), seen, methods, -math.inf)
+        if biases:
+            methods, least = self.correct(methods, seen, least)
+        further = _further(self.work, seen)
         if further is not seen:
-            value = self._tried(_HEADROOM, self.built(_PLAIN, further, self.first), least - GAIN)
-            self.has_headroom = self.trials[-1].chosen
-            seen, least = (further, value) if self.has_headroom else (seen, least)
+            with_it = replace(methods, headroom=True)
+            value = self._tried(_HEADROOM, further, with_it, least - GAIN)
+            if self.trials[-1].chosen:
+                seen, least, methods = further, value, with_it
         values = {
-            method: self._tried(_range(method), self.built(method, seen, self.first), least + GAIN)
-            for method in _METHODS
+            each: self._tried(_range(each), seen, replace(methods, range=each), least + GAIN) for each in _METHODS
         }
         best = max(values, key=lambda method: values[method])
-        method = best if values[best] >= least + GAIN else _PLAIN
-        if method != _PLAIN and not self.corrects:
-            self._correct(method, seen, values[method])
-        others = {_range(each) for each in (_PLAIN, *_METHODS)} - {_range(method)}
-        self.trials = [replace(each, chosen=each.chosen and each.name not in others) for each in self.trials]
-        return method
+        if values[best] >= least + GAIN:
+            methods = replace(methods, range=best)
+            if biases and not methods.correct_biases:
+                methods, _ = self.correct(methods, seen, values[best])
+        unchosen = {_range(each) for each in (_PLAIN, *_METHODS)} - {_range(methods.range)}
+        self.trials = [replace(each, chosen=each.chosen and each.name not in unchosen) for each in self.trials]
+        return methods
 
-    def _correct(self, method: str, seen: Statistics, before: float) -> float:
-        """Corrects biases from now on if that is nearer. Returns how near it is."""
-        self.corrects = True
-        after = self._tried(_BIASES, self.built(method, seen, self.first), before + GAIN)
-        self.corrects = self.trials[-1].chosen
-        return after if self.corrects else before
+    def correct(self, methods: Methods, seen: Statistics, before: float) -> tuple[Methods, float]:
+        """Methods with biases corrected if that is nearer, and how near they are."""
+        corrected = replace(methods, correct_biases=True)
+        after = self._tried(_BIASES, seen, corrected, before + GAIN)
+        return (corrected, after) if self.trials[-1].chosen else (methods, before)
 
-    def _tried(self, name: str, network: Network, least: float) -> float:
-        value = self.measure(network)
+    def _tried(self, name: str, seen: Statistics, methods: Methods, least: float) -> float:
+        value = self.measure(_network(self.work, self.rules, self.first, methods, seen, {}))
         self.trials.append(Trial(name, value, value >= least))
         return value
-
-    def further(self, seen: Statistics) -> Statistics:
-        """Statistics with headroom; the same object where nothing gets it."""
-        return with_headroom(read(self.work.source), seen, STATIC[self.work.default.scheme])
 
 
 def _range(method: str) -> str:
     return f"range {method}"
 
 
-def _by(work: Work, method: str) -> Work:
+def by_range(work: Work, method: str) -> Work:
+    """The work with another method of ranges."""
     return replace(work, default=replace(work.default, range=method))
 
 

@@ -7,6 +7,7 @@ import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from typing import Any, Final, Literal, NamedTuple
 
 from tflq.analysis.statistics import Statistics, read_statistics
@@ -14,46 +15,47 @@ from tflq.base.errors import OptionError, Reason, check_choice, check_flags, che
 from tflq.base.files import FilePath, check_outputs, replace_file
 from tflq.formats.backend import DEFAULT, named_by
 from tflq.formats.sources import on_disk, read
+from tflq.targets.target import RulesFile
 from tflq.tools.quantize.building import Network, Work
 from tflq.tools.quantize.calibration.calibrate import Calibration, calibrate
 from tflq.tools.quantize.choosing import (
     AUTO,
     FEWEST,
-    chosen_network,
+    by_range,
+    chosen_methods,
+    corrected_methods,
+    equalized_by,
     equalized_work,
     fitted_network,
+    network_by,
     noted_network,
+    seen_by,
 )
-from tflq.tools.quantize.fidelity import (
-    CALIBRATED,
-    MOST,
-    FloatNetwork,
-    Metric,
-    Nearness,
-    Search,
-    decibels,
-    nearness,
-    restore_float,
-    rules_of,
-)
+from tflq.tools.quantize.fidelity import FloatNetwork, Metric, Nearness, nearness
+from tflq.tools.quantize.methods import Methods, methods_of, recipe_text
+from tflq.tools.quantize.peer_recipe import is_peer_recipe, read_peer_recipe
 from tflq.tools.quantize.recipe import (
     SCHEMES,
     STATIC,
-    Choices,
     Recipe,
     Rule,
     Scheme,
     Settings,
     fits_weights,
+    opened_recipe,
     read_recipe,
     rounds_by_products,
 )
 from tflq.tools.quantize.report import Quantization, Trial
+from tflq.tools.quantize.search.bounds import DECIBELS, Bounds
+from tflq.tools.quantize.search.judging import search_rules
+from tflq.tools.quantize.search.searching import Search
 from tflq.tools.quantize.stored_edges import EDGES, Edges
 from tflq.tools.quantize.weights import Placed, moments_of
 from tflq.tools.samples.files import Images, Level
 from tflq.tools.samples.inputs import Entry
 from tflq.tools.samples.reading import Span
+from tflq.tools.verify.metrics import Score, Scoring, check_metrics, default_metrics
 
 WeightMethod = Literal["minmax", "mse", "octav", "gptq", "reconstruct"]
 OneStatistics = FilePath | Statistics | Calibration
@@ -80,7 +82,11 @@ def quantize(
     weight_method: WeightMethod = "minmax",
     weight_range: WeightMethod | None = None,
     min_snr: float | None = None,
-    metric: Metric | None = None,
+    labels: Any = None,
+    metric: str | Metric | None = None,
+    max_drop: float | None = None,
+    max_bytes: int | None = None,
+    max_time: float | None = None,
     force: bool = False,
 ) -> Quantization:
     """Quantizes a float network.
@@ -101,13 +107,13 @@ def quantize(
         scale: For images: multiplies the difference, a number or one for each channel.
         range: Which range follows from statistics: "minmax", "ema", "percentile:99.9" or "mse". "auto": the
             one that is nearest on the last quarter of `calibration`; channels are equalized and biases corrected where
-            that is nearer. It is "minmax" alone with `statistics`, a `recipe`, `min_snr`, an iterator, or less than 8
-            samples.
+            that is nearer. It is "minmax" alone with `statistics`, a `recipe`, an iterator, or less than 8 samples.
         io: What inputs and outputs are: floats, with casts behind and before them, or stored integers.
         target: A target's file, whose kernels decide what is quantized; by default those of the scheme.
         keep_float: Patterns of tensors' names (`*`, `?`, `re:`): an operator that makes one of them stays float. Rules
             of a recipe, before its own.
-        recipe: What is asked of single operators: a file, or a list of its rules as mappings (docs/quantize.md).
+        recipe: What is asked of single operators: a file, or a list of its rules as mappings (docs/quantize.md); or a
+            recipe of ai-edge-quantizer or litert-quantizer, a file of JSON, which says the scheme, too.
         weights: What weights become: "int8", "int4" or, for "dynamic" and "weight-only", "int2"; those of operators
             whose kernel takes fewer bits.
         blocks: How many weights of FULLY_CONNECTED in a row have one scale: 32, 64, 128 or 256, for "weight-only", and
@@ -117,11 +123,17 @@ def quantize(
             its samples. "reconstruct": weights and biases of CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED are fitted
             to the inputs that the quantized network gives on `calibration`, where that is better on the last quarter.
         weight_range: The former name of `weight_method`.
-        min_snr: Operators are given back to float, worst first, until the outputs' signal-to-noise ratio is so many
-            decibels on samples that nothing was calibrated with: the last quarter of `calibration`, or all of it where
-            ranges are from `statistics`, or the scheme is of weights alone.
-        metric: Measured instead: a function of the float and of the quantized outputs, a list each with the list of
-            arrays of each sample; what it returns is to be at least `min_snr`.
+        min_snr: The least signal-to-noise ratio of the outputs, in decibels, on samples that nothing was calibrated
+            with: the last quarter of `calibration`, or all where ranges are from `statistics`, or the scheme is of
+            weights alone. With any bound, operators are searched that get 16 bits (int8), weights of 8 bits (of fewer),
+            or stay float. An interruption (KeyboardInterrupt) ends the search with the best so far.
+        labels: Where the labels of `calibration` are: the key of an array in it, a file, or an array (docs/data.md).
+        metric: "top-1" or "top-5" of labels, "agreement", "cosine", "kl" or "mae": it is measured, too. Or a function
+            of the float and of the quantized outputs, a list each with the list of arrays of each sample, which is
+            measured in place of decibels: what it returns is to be at least `min_snr`.
+        max_drop: By how much the metric may be worse than that of the float network.
+        max_bytes: The most bytes of the file. Without a bound of fidelity the outputs are as near as possible within.
+        max_time: The longest time of a run, in milliseconds, on one thread of this machine.
         force: Replaces the destination if it is there.
 
     Returns:
@@ -129,7 +141,7 @@ def quantize(
 
     Raises:
         OptionError: Options that do not fit, statistics of another model, a pattern that fits nothing, an input or
-            output that cannot be stored as integers, outputs that do not come as near as asked.
+            output that cannot be stored as integers, bounds that no network keeps within.
         InvalidModelError: The source is not a valid model.
         FileError: A file cannot be read or written.
 
@@ -144,92 +156,167 @@ def quantize(
     """
     check_choice("scheme", scheme, SCHEMES)
     method = weight_method if weight_range is None else weight_range
-    default = Settings(scheme, "minmax" if range == AUTO else range, weights, blocks, method)
+    check_path("source", source, optional=False)
+    peer = read_peer_recipe(recipe, read(source)) if is_peer_recipe(recipe) else None
+    file = opened_recipe(recipe if peer is None else peer.rules)
+    scheme = scheme if peer is None else peer.scheme
+    methods = methods_of(file if isinstance(file, RulesFile) else None, "minmax" if range == AUTO else range)
+    default = Settings(scheme, methods.range, weights, blocks, method)
     default.check()
     check_choice("io", io, EDGES)
-    check_path("source", source, optional=False)
     check_flags(force=force)
     images = Images.of(mean, scale)
     listed = _listed(statistics)
     is_automatic = range == AUTO and recipe is None and not listed
-    check_number("min_snr", min_snr, -math.inf, optional=True)
+    bounds = _bounds(min_snr, metric, max_drop, max_bytes, max_time)
+    names = (metric,) if isinstance(metric, str) else ()
     if destination is not None:
         _check_suffix(destination)
         check_outputs([("the result", destination)], inputs=[source, *listed, calibration], force=force)
-    if metric is not None and min_snr is None:
-        raise OptionError(Reason("a metric needs the number that it is to reach", remedy="give min_snr"))
-    rules = read_recipe(recipe, keep_float, default)
+    rules = read_recipe(file, keep_float, default)
     with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
         source = on_disk(source, folder)
         work = Work(source, default, target, io, has_statistics=bool(listed))
-        evidence = _Evidence(listed, calibration, images, is_automatic and min_snr is None)
-        network, search, near, trials = _quantized(work, rules, evidence, folder, min_snr, metric)
+        if calibration is not None and (labels is not None or names):
+            calibration = Span.of(calibration, Entry.of(read(source)), images, labels)
+            Scoring(names, calibration.labels)
+        evidence = _Evidence(listed, calibration, images, names, methods, is_automatic, bool(bounds))
+        data, result = _quantized(work, rules, evidence, folder, bounds, metric)
         if destination is not None:
-            replace_file(destination, [network.data], force=force)
-        return Quantization(
-            network.module,
-            network.rows,
-            scheme,
-            os.path.getsize(source),
-            len(network.data),
-            near.decibels,
-            search,
-            near.agreement,
-            (*_renamed(weight_range), *network.warnings, *(near.warnings() if search is None else ())),
-            trials,
-        )
+            replace_file(destination, [data], force=force)
+        more = [*_renamed(weight_range), *(peer.warnings if peer else ())]
+        return replace(result, warnings=(*more, *result.warnings))
+
+
+def _bounds(
+    min_snr: float | None,
+    metric: str | Metric | None,
+    max_drop: float | None,
+    max_bytes: int | None,
+    max_time: float | None,
+) -> Bounds:
+    """The bounds of a call. OptionError for those that make no sense."""
+    check_number("min_snr", min_snr, -math.inf, optional=True)
+    check_number("max_drop", max_drop, 0, optional=True)
+    if metric is None and max_drop is not None:
+        raise OptionError(Reason("a drop is of a metric", value=max_drop, remedy="give a metric, or min_snr"))
+    if isinstance(metric, str):
+        check_metrics([metric])
+        bounds = Bounds(min_snr, None, max_bytes, max_time, metric if max_drop is not None else DECIBELS, max_drop)
+    elif metric is None:
+        bounds = Bounds(min_snr, None, max_bytes, max_time)
+    elif min_snr is None and max_drop is None:
+        raise OptionError(Reason("a metric needs the number that it is to reach", remedy="give max_drop, or min_snr"))
+    else:
+        name = f"{getattr(metric, '__name__', 'metric')}()"
+        bounds = Bounds(None, min_snr, max_bytes, max_time, name, max_drop)
+    bounds.check()
+    return bounds
 
 
 class _Evidence(NamedTuple):
-    """Where ranges come from: statistics, or samples. chooses: whether methods are chosen by samples held back."""
+    """Where ranges come from: statistics, or samples.
+
+    metrics: what is measured, by name. methods: those of the call. chooses: whether others are chosen by samples held
+    back. judges: whether samples beside statistics are to judge by.
+    """
 
     statistics: Sequence[FilePath | Statistics]
     samples: Any
     images: Images | None
+    metrics: tuple[str, ...]
+    methods: Methods
     chooses: bool
+    judges: bool
 
     def seen(self, source: FilePath, bins: bool) -> list[Statistics]:
         """The statistics of the call, read, or those of samples; empty without either."""
-        return _statistics(source, self.statistics, self.samples, self.images, bins)
+        samples = None if self.judges and self.statistics else self.samples
+        return _statistics(source, self.statistics, samples, self.images, bins)
 
-    def nearness(self, source: FilePath, network: Network) -> Nearness:
-        """The nearness of outputs to those of the source on the samples, if they can be gone through once more."""
+    def nearness(self, source: FilePath, network: Network) -> tuple[Nearness, tuple[Score, ...]]:
+        """The nearness of outputs to those of the source on the samples, and their metrics, if the samples can be gone
+        through once more."""
         if self.samples is None or isinstance(self.samples, Iterator):
-            return Nearness(None, None)
+            return Nearness(None, None), ()
+        samples = _samples(source, self.samples, self.images, "")
         with closing(FloatNetwork(source)) as floats:
-            return nearness(floats.beside_bytes(network.data, self.samples, images=self.images))
+            scoring = Scoring(default_metrics(self.metrics, samples.labels), samples.labels)
+            near = nearness(scoring.over(floats.beside_bytes(network.data, samples)))
+        return near, scoring.scores()
 
 
 def _quantized(
-    work: Work,
-    rules: tuple[Rule, ...],
-    evidence: _Evidence,
-    folder: str,
-    least: float | None,
-    metric: Metric | None,
-) -> tuple[Network, Search | None, Nearness, tuple[Trial, ...]]:
-    """The network, the search for it if its outputs have to be as near as `least`, how near they are, and what was
-    tried. folder: for the networks between."""
-    source, search, trials, tensors = work.source, None, tuple[Trial, ...](), frozenset[str]()
-    span = _enough(source, evidence, work.default.scheme)
+    work: Work, rules: tuple[Rule, ...], evidence: _Evidence, folder: str, bounds: Bounds, metric: str | Metric | None
+) -> tuple[bytes, Quantization]:
+    """The file of the network, and what became of it, by a search if it has bounds. folder: for the networks
+    between."""
+    source, trials, search = work.source, tuple[Trial, ...](), None
+    span, methods = _enough(source, evidence, work.default.scheme), evidence.methods
+    is_static = work.default.scheme in STATIC
+    tensors = frozenset[str]()
     if span is not None:
         work, trials, tensors = equalized_work(work, rules, span, folder)
-    evidence, moments = _for_weights(work, rules, evidence, with_moments=least is None)
-    if least is not None:
-        what = "how near the outputs are is measured on samples"
-        samples = _samples(source, evidence.samples, evidence.images, what)
-        network, search = _near(work, rules, evidence.statistics, samples, least, metric)
-    elif span is not None and work.default.scheme in STATIC:
-        network, more = chosen_network(work, rules, span)
-        trials += more
+        methods = replace(methods, equalize=bool(tensors))
+    evidence, moments = _for_weights(work, rules, evidence)
+    if methods.equalize and span is None:
+        work, tensors = equalized_by(work, evidence.samples, folder)
+    if span is not None and is_static:
+        chosen, more = chosen_methods(work, rules, span, biases=not bounds)
+        methods, trials = replace(chosen, equalize=methods.equalize), trials + more
+    if bounds:
+        is_chosen = span is not None and is_static
+        rules, search = _searched(work, rules, evidence, bounds, metric, methods, is_chosen=is_chosen)
+        if is_chosen and span is not None and not search.interrupted:
+            methods, more = corrected_methods(work, rules, span, methods, search.after.decibels)
+            trials += more
+    if is_static and (span is not None or methods.headroom or methods.correct_biases):
+        network = network_by(work, rules, evidence.samples if span is None else span, methods, moments)
     else:
-        network = work.build(rules, lambda bins: evidence.seen(work.source, bins), moments)
+        by = by_range(work, methods.range)
+        network = by.build(rules, lambda bins: evidence.seen(work.source, bins), moments)
     if fits_weights(rules, work.default):
         network = fitted_network(work, rules, network, evidence.samples)
     network = noted_network(network, tensors)
-    if search is not None:
-        return network, search, Nearness(search.after if metric is None else None, None), trials
-    return network, None, evidence.nearness(source, network), trials
+    near, scores = evidence.nearness(source, network)
+    return network.data, Quantization(
+        network.module,
+        network.rows,
+        work.default.scheme,
+        os.path.getsize(source),
+        len(network.data),
+        near.decibels,
+        search,
+        near.agreement,
+        (*network.warnings, *(search.warnings() if search else near.warnings())),
+        trials,
+        recipe_text(rules, methods),
+        scores,
+    )
+
+
+def _searched(
+    work: Work,
+    rules: tuple[Rule, ...],
+    evidence: _Evidence,
+    bounds: Bounds,
+    metric: str | Metric | None,
+    methods: Methods,
+    *,
+    is_chosen: bool,
+) -> tuple[tuple[Rule, ...], Search]:
+    """The rules of the network within bounds, and the search for it. is_chosen: whether samples chose the methods."""
+    samples = _samples(
+        work.source, evidence.samples, evidence.images, "how near the outputs are is measured on samples"
+    )
+
+    def seen(first: Span) -> list[Statistics]:
+        return [seen_by(work, first, methods)]
+
+    listed = _statistics(work.source, evidence.statistics, None, None, True) if evidence.statistics else None
+    by = by_range(work, methods.range)
+    bounded = metric if bounds.metric != DECIBELS else None
+    return search_rules(by, rules, samples, bounds, seen=listed or seen, metric=bounded, is_chosen=is_chosen)
 
 
 def _check_suffix(destination: FilePath) -> None:
@@ -240,16 +327,16 @@ def _check_suffix(destination: FilePath) -> None:
         raise OptionError(Reason(what, os.fspath(destination), remedy=remedy))
 
 
-def _for_weights(
-    work: Work, rules: tuple[Rule, ...], evidence: _Evidence, *, with_moments: bool
-) -> tuple[_Evidence, Placed]:
-    """The samples, to go through several times where weights are fitted to them, and the moments of the numbers that
-    weights are multiplied with. OptionError if weights are fitted to samples, and there are too few."""
+def _for_weights(work: Work, rules: tuple[Rule, ...], evidence: _Evidence) -> tuple[_Evidence, Placed]:
+    """The samples, to go through several times where methods need that, and the moments of the numbers that weights are
+    multiplied with. OptionError if weights are fitted to samples, and there are too few."""
     moments: Placed = {}
-    data, images = evidence.samples, evidence.images
+    data, images, methods = evidence.samples, evidence.images, evidence.methods
+    if methods.equalize or methods.headroom or methods.correct_biases:
+        data = _samples(work.source, data, images, "channels, headroom and biases follow from samples")
     if rounds_by_products(rules, work.default):
         data = _samples(work.source, data, images, "weights are rounded by gptq on samples")
-        moments = _moments(work.source, data) if with_moments else {}
+        moments = _moments(work.source, data)
     if fits_weights(rules, work.default):
         data = _samples(work.source, data, images, "weights are fitted to samples")
         _check_enough(data)
@@ -268,44 +355,6 @@ def _enough(source: FilePath, evidence: _Evidence, scheme: str) -> Span | None:
         return None
     samples = data if isinstance(data, Span) else Span.of(data, Entry.of(read(source)), evidence.images)
     return samples if len(samples) >= FEWEST else None
-
-
-def _near(
-    work: Work,
-    rules: tuple[Rule, ...],
-    statistics: Sequence[FilePath | Statistics],
-    samples: Span,
-    least: float,
-    metric: Metric | None,
-) -> tuple[Network, Search]:
-    """The network whose outputs are near enough, and the search for it."""
-    chosen = Choices(read(work.source), rules, work.default)
-    rounds = rounds_by_products(rules, work.default)
-    split = math.ceil(len(samples) * CALIBRATED) if rounds or (chosen.static and not statistics) else 0
-    if len(samples) <= split:
-        what = f"{len(samples)} samples are too few to calibrate with some and judge by others"
-        raise OptionError(Reason(what, value=len(samples), remedy="give two at least"))
-    first, judge = samples.split(split)
-    calibration = None if statistics else first
-    seen = _statistics(work.source, statistics, calibration or None, None, chosen.needs_bins) if chosen.static else []
-    moments = _moments(work.source, first) if rounds else {}
-
-    def build(float_rules: Sequence[Rule]) -> Network:
-        return work.build((*float_rules, *rules), lambda _: seen, moments)
-
-    named = "decibels" if metric is None else getattr(metric, "__name__", "metric")
-    with closing(FloatNetwork(work.source)) as floats:
-
-        def measure(float_rules: Sequence[Rule]) -> float:
-            outputs = floats.beside_bytes(build(float_rules).data, judge)
-            if metric is None:
-                return decibels(outputs)
-            each, others = zip(*outputs, strict=True)
-            return float(metric(list(each), list(others)))
-
-        attributes = {"metric": named, "calibrated": split, "judged": min(len(judge), MOST)}
-        search = restore_float(build(()).rows, measure, least, attributes)
-    return build(rules_of(search)), search
 
 
 def _samples(source: FilePath, data: Any, images: Images | None, what: str) -> Span:

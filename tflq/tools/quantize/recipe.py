@@ -63,7 +63,9 @@ _FEWEST: Final = 4
 BLOCKS: Final = (32, 64, 128, 256)
 """Numbers of weights of FULLY_CONNECTED in a row that may have one scale."""
 _TABLE: Final = "rule"
-_WHERE: Final = {"name": "name", "operator": "operator", "from": "start", "to": "end"}
+METHODS: Final = ("range", "equalize", "headroom", "correct_biases")
+"""The keys at the top, of the whole network (`methods`)."""
+WHERE: Final = {"name": "name", "operator": "operator", "from": "start", "to": "end"}
 """The keys that say which operators a rule is of, and their fields."""
 
 
@@ -133,7 +135,12 @@ Recipe = FilePath | Sequence[Mapping[str, Any]]
 """A file, or its rules."""
 
 
-def read_recipe(recipe: Recipe | None, keep_float: Sequence[str], default: Settings) -> tuple[Rule, ...]:
+def opened_recipe(recipe: Recipe | None) -> RulesFile | Recipe | None:
+    """A recipe whose file, if it is one, is read. FileError if that cannot be read, OptionError if it is not TOML."""
+    return RulesFile(Path(recipe)) if isinstance(recipe, (str, os.PathLike)) else recipe
+
+
+def read_recipe(recipe: RulesFile | Recipe | None, keep_float: Sequence[str], default: Settings) -> tuple[Rule, ...]:
     """The rules of a recipe, behind those that keep operators float. default: what the call asks for. OptionError for
     what is no rule; FileError if the file cannot be read."""
     if not all(keep_float):
@@ -142,14 +149,14 @@ def read_recipe(recipe: Recipe | None, keep_float: Sequence[str], default: Setti
     float_rules = tuple(Rule(name=pattern, what=(("scheme", FLOAT),)) for pattern in keep_float)
     if recipe is None:
         return float_rules
-    if not isinstance(recipe, (str, os.PathLike, list, tuple)):
+    if not isinstance(recipe, (str, os.PathLike, list, tuple, RulesFile)):
         raise not_expected("recipe", recipe, "a file, or a list of its rules")
     if isinstance(recipe, (list, tuple)):
         return float_rules + tuple(_rule(table, f"rule {place}", Rule(), default) for place, table in enumerate(recipe))
-    file = RulesFile(Path(recipe))
+    file = recipe if isinstance(recipe, RulesFile) else RulesFile(Path(recipe))
     for name in file.content:
-        if name != _TABLE:
-            file.fail(f"'{name}' is not a table of a recipe", "", name, known=(_TABLE,))
+        if name not in (_TABLE, *METHODS):
+            file.fail(f"'{name}' is not a table of a recipe", "", name, known=(_TABLE, *METHODS))
     tables = file.content.get(_TABLE, [])
     if not isinstance(tables, list):
         file.fail(f"'{_TABLE}' is one table, and a recipe has a list of them", "", _TABLE, known=(f"[[{_TABLE}]]",))
@@ -161,7 +168,7 @@ def read_recipe(recipe: Recipe | None, keep_float: Sequence[str], default: Setti
 
 def _rule(table: Any, where: str, at: Rule, default: Settings) -> Rule:
     """A rule of its keys, at a place. OptionError for keys and values that it cannot have."""
-    known = (*_WHERE, *_WHAT)
+    known = (*WHERE, *_WHAT)
     if not isinstance(table, Mapping):
         raise at.error(f"{where} is {table!r}, and a rule has keys: {', '.join(known)}", "write a table")
     table = {_FORMER.get(key, key): value for key, value in table.items()}
@@ -171,8 +178,8 @@ def _rule(table: Any, where: str, at: Rule, default: Settings) -> Rule:
         if key != "blocks" and (not isinstance(value, str) or not value):
             fault = "is empty" if value == "" else "is not a text"
             raise at.error(f"{where}: {key} = {value!r} {fault}", f'write it in quotes: {key} = "..."', value)
-    if not _WHERE.keys() & table.keys():
-        raise at.error(f"{where} does not say of which operators it is", f"give {', '.join(_WHERE)}, or several")
+    if not WHERE.keys() & table.keys():
+        raise at.error(f"{where} does not say of which operators it is", f"give {', '.join(WHERE)}, or several")
     if not set(_WHAT) & table.keys():
         raise at.error(f"{where} asks for nothing", f"give {', '.join(_WHAT)}, or several")
     what = {key: table[key] for key in _WHAT if key in table}
@@ -183,7 +190,7 @@ def _rule(table: Any, where: str, at: Rule, default: Settings) -> Rule:
     except OptionError as error:
         reason = error.reasons[0]
         raise at.error(f"{where}: {reason.what}", reason.remedy, reason.value) from error
-    return replace(at, what=tuple(what.items()), **{name: table[key] for key, name in _WHERE.items() if key in table})
+    return replace(at, what=tuple(what.items()), **{name: table[key] for key, name in WHERE.items() if key in table})
 
 
 def _settings(what: Mapping[str, Any], default: Settings) -> Settings:
@@ -305,7 +312,7 @@ def _unmatched(module: Module, rule: Rule) -> OptionError:
         return rule.error(
             f"the network has no operator '{rule.operator}'", choices(rule.operator, operators), rule.operator
         )
-    keys = ", ".join(f"{key} = '{getattr(rule, name)}'" for key, name in _WHERE.items() if getattr(rule, name))
+    keys = ", ".join(f"{key} = '{getattr(rule, name)}'" for key, name in WHERE.items() if getattr(rule, name))
     return rule.error(f"no operator fits {keys} at once", "leave out one of them")
 
 

@@ -16,7 +16,8 @@ from tflq.tools.quantize.regions.lookup import computes_with_reals, is_real, lac
 from tflq.tools.quantize.regions.ranges import is_statement
 
 if TYPE_CHECKING:
-    from tflq.tools.quantize.fidelity import Search
+    from tflq.tools.quantize.search.searching import Search
+    from tflq.tools.verify.metrics import Score
 
 JSON_VERSION: Final = 1
 STAYS_FLOAT: Final = "it was to stay float"
@@ -77,11 +78,13 @@ class Quantization:
         bytes_out: The size of the result.
         decibels: The signal-to-noise ratio of the outputs, 10 log10(Σf² / Σ(f-q)²), on samples; None if it was not
             measured.
-        search: How operators were given back to float; None if that was not asked for.
+        search: The search for operators of more bits, or in float; None without bounds.
         agreement: The share of the samples whose largest output is at the same place, of outputs [rows, classes]; None
             if it was not measured.
         warnings: What to know before the network is used, a sentence each.
         trials: Methods that were tried on the last quarter of the samples, in order.
+        recipe: A recipe that repeats it with the same options and samples, but for bounds, as TOML.
+        scores: Metrics of the outputs on the samples, of both networks.
     """
 
     module: Module
@@ -94,6 +97,8 @@ class Quantization:
     agreement: float | None = None
     warnings: tuple[str, ...] = ()
     trials: tuple[Trial, ...] = ()
+    recipe: str = ""
+    scores: tuple[Score, ...] = ()
 
     @property
     def kept(self) -> tuple[QuantizedRow, ...]:
@@ -125,6 +130,8 @@ class Quantization:
             "warnings": list(self.warnings),
             "trials": [asdict(trial) for trial in self.trials],
             "rows": [asdict(row) for row in self.rows],
+            "scores": [each.to_json() for each in self.scores],
+            "recipe": self.recipe,
             "search": asdict(self.search) if self.search else None,
         }
 

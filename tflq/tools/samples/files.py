@@ -24,6 +24,8 @@ from tflq.base.files import file_errors
 from tflq.tools.samples.inputs import Arrangement, Entry, Input, Sample, as_file_name, dims, fitted, group_of, stacked
 
 IMAGES: Final = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp")
+LABELS_FILE: Final = "labels.csv"
+"""The labels of a folder of images, in it."""
 DAMAGED: Final[tuple[type[Exception], ...]] = (
     *(EOFError, MemoryError, OverflowError, RuntimeError, SyntaxError, ValueError),
     *(zipfile.BadZipFile, zlib.error, struct.error, tokenize.TokenError),
@@ -96,12 +98,14 @@ class Samples:
         count: The number of samples; None if it is not known before.
         names: Names of files for each sample; empty if it has none of its own.
         path: The path that they are read from; "" of what a program gives.
+        labels: The labels of the rows of each sample; empty if there are none.
     """
 
     arrays: Iterable[Sample]
     count: int | None
     names: tuple[str, ...] = ()
     path: str = ""
+    labels: tuple[np.ndarray, ...] = ()
 
 
 @contextmanager
@@ -272,8 +276,7 @@ def of_npy(path: Path, entry: Entry) -> Samples:
 
 def of_folder(folder: Path, entry: Entry, images: Images | None) -> tuple[dict[str, np.ndarray], Samples | None]:
     """The samples of the files of a folder; or, if these are .npy files named as the inputs, arrays by name."""
-    with file_errors(folder):
-        files = sorted(file for file in folder.iterdir() if file.is_file() and not file.name.startswith("."))
+    files, _ = sorted_files(folder)
     kinds = {"image" if file.suffix.lower() in IMAGES else file.suffix for file in files}
     if len(kinds) != 1 or not kinds <= {"image", ".npy", ".npz"}:
         what = f"the folder holds {', '.join(sorted(kinds)) or 'no'} files"
@@ -287,7 +290,7 @@ def of_folder(folder: Path, entry: Entry, images: Images | None) -> tuple[dict[s
         return {}, Samples(_Files(sources, entry, images, batch), len(sources), names)
     named = {as_file_name(input_.name) for input_ in entry.inputs}
     if kind == ".npy" and {file.stem for file in files} == named:
-        return {file.stem: _loaded(file) for file in files}, None
+        return {file.stem: loaded(file) for file in files}, None
     if kind == ".npy" and len(entry.inputs) != 1:
         what = f"the folder holds .npy files of other names than the model's {len(entry.inputs)} inputs"
         remedy = f"name them {', '.join(sorted(f'{name}.npy' for name in named))}, or save each sample by np.savez"
@@ -303,7 +306,7 @@ def _of_files(files: Sequence[Path], entry: Entry) -> Samples:
         if file.suffix == ".npz":
             shapes = {array.input: array.shape for array in _arrays(file, entry)}
         else:
-            shapes = {entry.inputs[0]: _loaded(file).shape}
+            shapes = {entry.inputs[0]: loaded(file).shape}
         is_row = all(input_.takes_row(shape) and not input_.takes(shape) for input_, shape in shapes.items())
         batch = group_of([*shapes], len(shapes), str(file)) if is_row else 1
         arrangement = Arrangement(None, batch) if batch > 1 else Arrangement.of(shapes, str(file))
@@ -335,20 +338,38 @@ class _Files(Stored):
             yield rows[0] if self.group == 1 else stacked(rows, self.group)
 
     def _read(self, file: Path, row: int | None) -> Sample:
-        arrays = _loaded(file)
+        arrays = loaded(file)
         named = self.entry.names(list(arrays), str(file)) if isinstance(arrays, Mapping) else {}
         by_input = {input_: arrays[name] for input_, name in named.items()} or {self.entry.inputs[0]: arrays}
         where = str(file) if row is None else f"row {row} of {file}"
         return fitted(by_input if row is None else {input_: array[row] for input_, array in by_input.items()}, where)[0]
 
 
-def _loaded(file: Path) -> Any:
-    """The array of an .npy file, mapped; the arrays of an .npz file by name."""
+def sorted_files(folder: Path) -> tuple[list[Path], list[int]]:
+    """The files of a folder that hold samples, by name; or, where it has folders alone, the images in these, and the
+    class of each: the number that is the folder's name, if each has one, else the folder's place by name."""
+    with file_errors(folder):
+        inside = [each for each in folder.iterdir() if not each.name.startswith(".") and each.name != LABELS_FILE]
+        files, folders = sorted(filter(Path.is_file, inside)), sorted(filter(Path.is_dir, inside))
+        if files or not folders:
+            return files, []
+        numbered = all(re.fullmatch("[0-9]{1,9}", each.name) for each in folders)
+        classes = {each: int(each.name) if numbered else place for place, each in enumerate(folders)}
+        pairs = [(file, classes[each]) for each in folders for file in sorted(each.iterdir()) if _is_image(file)]
+    return [file for file, _ in pairs], [each for _, each in pairs]
+
+
+def _is_image(file: Path) -> bool:
+    return file.is_file() and file.suffix.lower() in IMAGES and not file.name.startswith(".")
+
+
+def loaded(file: Path, *, names: bool = False) -> Any:
+    """The array of an .npy file, mapped; the arrays of an .npz file by name, or their names alone."""
     with _reading(file, f"{file.suffix} file"):
         if file.suffix == ".npy":
             return np.load(file, mmap_mode="r", allow_pickle=False)
         with np.load(file, allow_pickle=False) as arrays:
-            return {name: arrays[name] for name in arrays.files}
+            return arrays.files if names else {name: arrays[name] for name in arrays.files}
 
 
 def image_shape(entry: Entry, images: Images | None) -> tuple[int, int, int]:

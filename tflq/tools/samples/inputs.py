@@ -116,12 +116,14 @@ class Entry:
         function: The number of its function.
         inputs: Its inputs, in the order of the function.
         signatures: The keys of all signatures of the model.
+        labels: The name of an array beside the inputs' that holds labels.
     """
 
     key: str
     function: int
     inputs: tuple[Input, ...]
     signatures: tuple[str, ...] = ()
+    labels: str = "labels"
 
     @classmethod
     def of(cls, module: Module, signature: str | None = None) -> Entry:
@@ -161,8 +163,10 @@ class Entry:
     def names(self, names: Sequence[str], where: str) -> dict[Input, str]:
         """The name of each input's array: SIGNATURE/NAME, the name of the input or of its tensor, or arr_0, arr_1 ...
         in the order of the inputs; one array for one input may have any name. OptionError for one that is missing,
-        and for one too many, unless it is another signature's."""
+        and for one too many, unless it is another signature's, or holds labels."""
         result: dict[Input, str] = {}
+        if self.labels not in [name for input_ in self.inputs for name in (input_.name, input_.tensor, input_.alias)]:
+            names = [name for name in names if name != self.labels]
         for place, input_ in enumerate(self.inputs):
             known = (
                 f"{self.key}/{input_.name}",

@@ -20,6 +20,7 @@ import numpy as np
 from tflq.base.errors import FileError, OptionError, Reason, not_expected
 from tflq.tools.samples.files import Batch, Images, Samples, Stored, of_folder, of_npy, of_npz
 from tflq.tools.samples.inputs import Arrangement, Entry, Input, Sample, fitted, stacked
+from tflq.tools.samples.labels import by_sample, key_of, labels_of
 
 BATCH: Final = 16
 """Samples that a process runs at once."""
@@ -56,12 +57,25 @@ def check_data(name: str, data: object) -> None:
         raise not_expected(name, data, "a path, arrays by input name, or an iterable of samples")
 
 
-def samples_of(data: Any, entry: Entry, images: Images | None = None) -> Samples:
+def samples_of(data: Any, entry: Entry, images: Images | None = None, labels: Any = None) -> Samples:
     """Samples from data in any of the forms of docs/data.md: the path of an .npz or .npy file or of a folder; arrays by
     name; an iterable of samples, or a function that returns one.
 
-    OptionError if it is none of these, or does not fit the inputs; FileError if it cannot be read.
+    labels: where their labels are, as of `labels_of`. OptionError if data is none of these, or does not fit the inputs;
+    FileError if it cannot be read.
     """
+    key = key_of(data, labels)
+    samples = _samples_of(data, replace(entry, labels=key), images)
+    array = labels_of(data, labels, key)
+    if array is None:
+        return samples
+    count = samples.count
+    if count is None:
+        raise OptionError(Reason("labels need a known number of samples", remedy="give a list, arrays, or a path"))
+    return replace(samples, labels=by_sample(array, count, max((input_.batch for input_ in entry.inputs), default=1)))
+
+
+def _samples_of(data: Any, entry: Entry, images: Images | None) -> Samples:
     if isinstance(data, (str, os.PathLike)):
         return replace(_of_path(Path(data), entry, images), path=os.fspath(data))
     data = data() if callable(data) else data
@@ -178,27 +192,29 @@ class Span:
     images: Images | None
     start: int
     stop: int
+    labels: tuple[np.ndarray, ...] = ()
 
     @classmethod
-    def of(cls, data: Any, entry: Entry, images: Images | None = None) -> Span:
+    def of(cls, data: Any, entry: Entry, images: Images | None = None, labels: Any = None) -> Span:
         """All samples of data, as of `samples_of`. An iterator, which is gone through once, becomes a list."""
         data = list(data) if isinstance(data, Iterator) else data
-        samples = samples_of(data, entry, images)
+        samples = samples_of(data, entry, images, labels)
         count = sum(1 for _ in samples.arrays) if samples.count is None else samples.count
-        return cls(data, entry, images, 0, count)
+        return cls(data, replace(entry, labels=key_of(data, labels)), images, 0, count, samples.labels)
 
     def __len__(self) -> int:
         return self.stop - self.start
 
     def __iter__(self) -> Iterator[Sample]:
-        arrays = samples_of(self.data, self.entry, self.images).arrays
+        arrays = _samples_of(self.data, self.entry, self.images).arrays
         if isinstance(arrays, Stored):
             return iter(arrays.at(range(self.start, self.stop)))
         return islice(arrays, self.start, self.stop)
 
     def split(self, count: int) -> tuple[Span, Span]:
         """The first so many, and the others."""
-        return replace(self, stop=self.start + count), replace(self, start=self.start + count)
+        first = replace(self, stop=self.start + count, labels=self.labels[:count])
+        return first, replace(self, start=self.start + count, labels=self.labels[count:])
 
 
 def drawn(samples: Samples, most: int | None, seed: int | None) -> Samples:
@@ -218,4 +234,5 @@ def drawn(samples: Samples, most: int | None, seed: int | None) -> Samples:
     else:
         wanted, last = set(places), places[-1] + 1 if places else 0
         arrays = (s for place, s in enumerate(islice(samples.arrays, last)) if place in wanted)
-    return replace(samples, arrays=arrays, count=count, names=())
+    labels = tuple(samples.labels[place] for place in places) if samples.labels else ()
+    return replace(samples, arrays=arrays, count=count, names=(), labels=labels)

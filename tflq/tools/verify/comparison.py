@@ -43,6 +43,7 @@ from tflq.tools.verify.layers import (
     seen_as,
     written,
 )
+from tflq.tools.verify.metrics import Scorings, check_metrics
 from tflq.tools.verify.model_file import entry_of
 from tflq.tools.verify.outcome import (
     Agreement,
@@ -53,6 +54,7 @@ from tflq.tools.verify.outcome import (
     Run,
     Uncompared,
     Verification,
+    agreement,
 )
 from tflq.tools.verify.postprocessing import FilledOutputs, Rows, cropped, operands_of
 from tflq.tools.verify.runner import FileRunner, Opening, Resolver, RunError, Runtime
@@ -114,6 +116,7 @@ class _Comparison:
         self._kernels: dict[tuple[str, str], KernelShare] = {}
         self._top1: dict[tuple[str, str], Agreement] = {}
         self._in_layers = options.layers
+        self._scorings = Scorings(options.metrics)
         self._inner: list[_Inner] = []
         self._ran: dict[str, list[Case]] = {}
         self._filled: dict[str, FilledOutputs] = {}
@@ -146,6 +149,7 @@ class _Comparison:
         self.result.expected = list(self._expected.values())
         self.result.kernels = list(self._kernels.values())
         self.result.top1 = list(self._top1.values())
+        self.result.scores = self._scorings.scores()
         if self._in_layers and not self._fatal:
             self._layers(a, b)
         if self._options.time and not self._fatal:
@@ -335,6 +339,10 @@ class _Comparison:
         if got is None:
             return None
         self._compare(a, case, got, want, self._filled[case.key].rows(want, case.arrays, fed))
+        if case.sample is not None:
+            sides = ((a, want), (b, got))
+            described = [(x, side.entries[case.key]["outputs"]) for side, x in sides]
+            self._scorings.add(case.key, self._cases.labels[case.key], case.sample, *described)
         if fed:
             self._record_expected(case.key, expected, fed, b.cut(case.key))
         return fed
@@ -524,19 +532,6 @@ class _Comparison:
         return divergences
 
 
-def agreement(
-    entry: str, name: str, got: np.ndarray, want: np.ndarray, description: Mapping[str, Any]
-) -> Agreement | None:
-    """For how many inputs both have their highest score at the same class; None if the output does not look like
-    scores of classes: floats or quantized integers, two or more for each input of a batch, along one axis."""
-    classes = [d for d in want.shape[1:] if d != 1] if want.ndim > 1 else list(want.shape)
-    number = want.dtype.kind == "f" or (want.dtype.kind in "iu" and bool(description.get("scales")))
-    if not number or got.shape != want.shape or len(classes) != 1 or not want.size:
-        return None
-    rows = [np.argmax(array.reshape(-1, classes[0]), axis=1) for array in (got, want)]
-    return Agreement(entry, name, rows[0].size, int(np.count_nonzero(rows[0] == rows[1])))
-
-
 # `tflq.verify`: what it takes and checks.
 
 
@@ -562,6 +557,8 @@ def verify(
     time: bool = False,
     timeout: float = 600.0,
     cc: str | None = None,
+    labels: Any = None,
+    metric: str | Sequence[str] = (),
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Verification:
     """Run two models on the same inputs and compare everything they return.
@@ -610,6 +607,8 @@ def verify(
             files.
         timeout: Seconds that one run may take.
         cc: The command that compiles C, with flags if need be. By default `CC` of the environment, or "cc".
+        labels: Where the labels of `inputs` are: the key of an array in them, a file, or an array (docs/data.md).
+        metric: Metrics of the outputs on `inputs`: "top-1" and "top-5" of labels, "agreement", "cosine", "kl", "mae".
         progress: Called with what is run, how many runs are done and how many there are.
 
     Returns:
@@ -638,10 +637,13 @@ def verify(
     check_choice("runtime", runtime, get_args(Runtime), optional=True)
     check_shapes(shapes)
     check_data("inputs", inputs)
+    metrics = check_metrics(metric)
+    if inputs is None and (labels is not None or metrics):
+        raise OptionError(Reason("labels and metrics are of samples", remedy="give inputs"))
     tolerance = Tolerance.from_arguments(max_lsb, atol, rtol)
     options: dict[str, Any] = {"inputs": inputs, "seeds": seeds, "seed": seed, "layers": layers, "batch": batch}
     options |= {"interface": interface, "report": report, "time": time, "runtime": runtime}
     options |= {"images": Images.of(mean, scale), "timeout": timeout, **({"progress": progress} if progress else {})}
-    options |= {"resolver": resolver or "reference", "cc": cc}
+    options |= {"resolver": resolver or "reference", "cc": cc, "labels": labels, "metrics": metrics}
     checked = Options(**options, shapes=shapes or {}, tolerance=tolerance)
     return compare_models(a, b, checked, on_named_kernels=resolver is None)

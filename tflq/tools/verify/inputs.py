@@ -143,6 +143,8 @@ class Options:
     timeout: float = 600.0
     cc: str | None = None
     progress: Progress = lambda _, __, ___: None
+    labels: Any = None
+    metrics: Sequence[str] = ()
 
 
 # Cases: the sets of inputs of each entry, at shapes that both models take.
@@ -162,13 +164,17 @@ class Case:
     shapes: NamedShapes = ()
     step: int | None = None
     """The number of cases before it whose state it continues; None if it stands alone."""
+    sample: int | None = None
+    """The number of the user's sample that it is."""
 
 
 class Cases:
-    """The cases of an entry, by the options; `notes` say what they leave out."""
+    """The cases of an entry, by the options; `notes` say what they leave out. `labels`: of each of the user's samples,
+    by entry."""
 
     def __init__(self, options: Options) -> None:
         self.notes: list[str] = []
+        self.labels: dict[str, tuple[np.ndarray, ...]] = {}
         self._options = options
 
     def __call__(self, a: AnyRunner, b: AnyRunner, key: str) -> Iterator[Case]:
@@ -214,7 +220,7 @@ class Cases:
                 for name, description in side
             ]
         entry = entry_for(side, key, a.file if isinstance(a, TfliteRunner) else None)
-        return samples_of(self._data, entry, options.images)
+        return samples_of(self._data, entry, options.images, options.labels)
 
     def misfit(self, a: AnyRunner, b: AnyRunner, key: str) -> OptionError | None:
         """Why the user's samples are none for an entry; None if they are, or if there are none of the user's."""
@@ -229,10 +235,12 @@ class Cases:
 
     def _user_cases(self, a: AnyRunner, key: str, side: Side) -> Iterator[Case]:
         samples = self.samples(a, key, side)
+        self.labels[key] = samples.labels
         alone = samples.count == 1 and not samples.names
         for place, sample in enumerate(samples.arrays):
             name = samples.names[place] if samples.names else "given" if alone else f"sample {place}"
-            yield Case(key, name, [np.ascontiguousarray(sample[name]).reshape(sample[name].shape) for name, _ in side])
+            arrays = [np.ascontiguousarray(sample[name]).reshape(sample[name].shape) for name, _ in side]
+            yield Case(key, name, arrays, sample=place)
 
     def _shapes(self, a: AnyRunner, key: str, side: Side) -> list[Shapes]:
         """The shapes that an entry runs with: one choice, or two where the file leaves dims open."""

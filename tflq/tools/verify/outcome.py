@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import reduce
 from operator import add
 from typing import Any, Literal
 
+import numpy as np
+
 from tflq.tools.verify.difference import EXACT, Difference, Tolerance
+from tflq.tools.verify.metrics import Score
 
 JSON_VERSION = 1
 
@@ -189,6 +193,19 @@ class Agreement:
         return {**asdict(self), "share": self.share}
 
 
+def agreement(
+    entry: str, name: str, got: np.ndarray, want: np.ndarray, description: Mapping[str, Any]
+) -> Agreement | None:
+    """For how many inputs both have their highest score at the same class; None if the output does not look like
+    scores of classes: floats or quantized integers, two or more for each input of a batch, along one axis."""
+    classes = [d for d in want.shape[1:] if d != 1] if want.ndim > 1 else list(want.shape)
+    number = want.dtype.kind == "f" or (want.dtype.kind in "iu" and bool(description.get("scales")))
+    if not number or got.shape != want.shape or len(classes) != 1 or not want.size:
+        return None
+    rows = [np.argmax(array.reshape(-1, classes[0]), axis=1) for array in (got, want)]
+    return Agreement(entry, name, rows[0].size, int(np.count_nonzero(rows[0] == rows[1])))
+
+
 @dataclass(frozen=True, slots=True)
 class Layers:
     """Results of operators, compared by tensor name: `Verification.layers`.
@@ -288,6 +305,7 @@ class Verification:
         other_kernels: Why the original runs on other kernels than the other model reproduces. Then nothing is compared.
         uncompared: Signatures that are not compared, and why.
         operands: Operands of post-processing operators, which drop most of what they read, compared on all inputs.
+        scores: Metrics of the outputs on your own inputs, of both models.
 
     Example:
         ```python
@@ -318,6 +336,7 @@ class Verification:
     other_kernels: str = ""
     uncompared: list[Uncompared] = field(default_factory=list)
     operands: list[Divergence] = field(default_factory=list)
+    scores: list[Score] = field(default_factory=list)
 
     def __bool__(self) -> bool:
         return self.equal
@@ -399,6 +418,7 @@ class Verification:
             "cut": self.cut,
             "operands": [each.to_json() for each in self.operands],
             "kernels": [each.to_json() for each in self.kernels],
+            "scores": [each.to_json() for each in self.scores],
             "top1": [each.to_json() for each in self.top1],
             "time": None if self.time is None else [each.to_json() for each in self.time],
             "layers": None if self.layers is None else self.layers.to_json(),

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -48,10 +49,12 @@ from tflq.tools.quantize.debugging.measuring import (
 )
 from tflq.tools.quantize.debugging.outcome import Advice, Debugging, DebugRow, TensorError, debug_page
 from tflq.tools.quantize.debugging.pairing import Pair, Pairing, Side, alone, fits, paired
+from tflq.tools.quantize.fidelity import FloatNetwork
 from tflq.tools.samples.files import Batch, Images, Level, Samples
 from tflq.tools.samples.inputs import Entry
 from tflq.tools.samples.reading import Batches, drawn, samples_of
 from tflq.tools.verify.difference import in_decibels
+from tflq.tools.verify.metrics import Score, Scoring, check_metrics, default_metrics
 
 FIRST: Final = 4
 """Batches of samples on which the influence of each operator is measured."""
@@ -67,6 +70,8 @@ def debug(
     seed: int | None = None,
     mean: Level | None = None,
     scale: Level | None = None,
+    labels: Any = None,
+    metric: str | Sequence[str] = (),
     workers: int = 1,
     csv: FilePath | None = None,
     html: FilePath | None = None,
@@ -86,6 +91,8 @@ def debug(
         seed: Draws `samples` at random instead, in their order.
         mean: For images: subtracted from each pixel (0 to 255), a number or one for each channel.
         scale: For images: multiplies the difference, a number or one for each channel.
+        labels: Where the labels of the samples are: the key of an array in them, a file, or an array (docs/data.md).
+        metric: Metrics of the outputs: "top-1" and "top-5" of labels, "agreement", "cosine", "kl", "mae".
         workers: Processes that run the models.
         csv: Where the rows go as CSV.
         html: Where a page goes. It needs jinja2 (`tflq[verify]`).
@@ -114,16 +121,21 @@ def debug(
     check_flags(force=force)
     check_number("samples", samples, 1, whole=True, optional=True)
     check_number("workers", workers, 1, whole=True)
+    metrics = check_metrics(metric)
     check_outputs([("the CSV", csv), ("the page", html)], inputs=[floats, quantized, data], force=force)
     with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
         networks = _Networks(on_disk(floats, folder), on_disk(quantized, folder), signature)
-        chosen_samples = drawn(samples_of(data, networks.entries[0], Images.of(mean, scale)), samples, seed)
+        data = list(data) if isinstance(data, Iterator) and metrics else data
+        read_again = (data, networks.entries[0], Images.of(mean, scale), labels)
+        chosen_samples = drawn(samples_of(*read_again), samples, seed)
         plan = networks.plan(Path(folder, "alone.tflite"))
         run = _Run(plan, chosen_samples, workers, observer)
         sums = run.compared()
         further = networks.with_errors(plan, sums, Path(folder, "injected.tflite"))
         powers = run.influences(further)
-    result = networks.outcome(further, sums, run.done, powers)
+        names = default_metrics(metrics, chosen_samples.labels)
+        scores = networks.scores(names, drawn(samples_of(*read_again), samples, seed)) if names else ()
+    result = replace(networks.outcome(further, sums, run.done, powers), scores=scores)
     pages = ((csv, result.to_csv), (html, lambda: debug_page(result)))
     replace_files([(place, [text_bytes(text())]) for place, text in pages if place is not None], force=force)
     return result
@@ -157,6 +169,14 @@ class _Networks:
         if not is_related(self.pairing, self.floats):
             raise _unrelated("no operators of the two networks have results of the same name", quantized)
         self.requantized = _requantized(self.quantized.function)
+
+    def scores(self, names: Sequence[str], samples: Samples) -> tuple[Score, ...]:
+        """The metrics of the outputs, of all samples."""
+        scoring = Scoring(names, samples.labels)
+        with closing(FloatNetwork(self.paths[0], entry=self.entries[0])) as floats:
+            for each, other in floats.beside(self.paths[1], samples.arrays, most=None):
+                scoring.add(each, other)
+        return scoring.scores()
 
     def plan(self, path: Path) -> Plan:
         """The plan of a process. path: where the file of float operators alone goes."""

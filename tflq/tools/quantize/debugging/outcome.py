@@ -15,6 +15,7 @@ import numpy as np
 from tflq.base.version import __version__
 from tflq.numerics.ranges import edges
 from tflq.tools.quantize.debugging.pairing import Unpaired
+from tflq.tools.verify.metrics import Score
 
 JSON_VERSION: Final = 1
 
@@ -121,6 +122,7 @@ class Debugging:
         only_float: Results of float operators that have no partner.
         only_quantized: Results of the quantized network's operators that have none.
         left_out: How many elements were compared with nothing, since one of the two is NaN or infinite.
+        scores: Metrics of the outputs, of both networks.
     """
 
     floats: str
@@ -132,6 +134,7 @@ class Debugging:
     only_float: tuple[Unpaired, ...]
     only_quantized: tuple[Unpaired, ...]
     left_out: int = 0
+    scores: tuple[Score, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Output of `tflq debug --json`: docs/json.md."""
@@ -147,6 +150,7 @@ class Debugging:
             "only_float": [asdict(each) for each in self.only_float],
             "only_quantized": [asdict(each) for each in self.only_quantized],
             "left_out": self.left_out,
+            "scores": [each.to_json() for each in self.scores],
         }
 
     def to_csv(self) -> str:

@@ -1,0 +1,219 @@
+"""A search of networks that run, on samples that nothing was calibrated with."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support.float_nets import SIZE, net, samples, written
+
+import tflq
+from tflq.base.errors import OptionError
+from tflq.ir.core import Function, Module, Op, Signature, Value
+from tflq.ir.types import TensorType, f32
+from tflq.tools.quantize.fidelity import FloatNetwork, signal_to_noise
+from tflq.tools.verify.outcome import RunTime
+from tflq.tools.verify.tflite_runner import TfliteRunner
+
+pytest.importorskip("ai_edge_litert", reason="needs the interpreter")
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    """A network whose second product is hard for few bits: one weight of a channel is large."""
+    module = net()
+    weights = next(op.operand(1) for op in reversed(module.main.ops) if op.short_name == "fully_connected")
+    weights.array[:, 0] *= 40
+    return written(tmp_path, module)
+
+
+def quantized(model: Path, **options: Any) -> tflq.Quantization:
+    options.setdefault("range", "minmax")
+    return tflq.quantize(model, model.with_name("quantized.tflite"), force=True, **options)
+
+
+def test_the_worst_operator_stays_float(model: Path) -> None:
+    data = list(samples(40))
+    plain = quantized(model, scheme="weight-only", calibration=data)
+    assert plain.decibels is not None
+    least = plain.decibels + 3
+    result = quantized(model, scheme="weight-only", calibration=data, min_snr=least)
+    search = result.search
+    assert search is not None
+    assert (search.calibrated, search.judged, search.before.decibels) == (0, 40, plain.decibels)
+    assert search.after.decibels >= least
+    assert search.after.decibels == signal_to_noise(model, model.with_name("quantized.tflite"), data) == result.decibels
+    assert search.after.bytes == result.bytes_out
+    assert [row.tensor for row in result.kept if row.why == "it was to stay float"] == ["second"]
+
+
+def test_weights_of_few_bits_get_more(model: Path) -> None:
+    result = quantized(model, scheme="weight-only", weights="int4", calibration=list(samples(40)), min_snr=20)
+    assert result.search is not None
+    assert result.search.steps[0].scheme == "weights of 8 bits"
+    assert not [row for row in result.kept if row.why == "it was to stay float"]
+
+
+def test_a_static_network_is_judged_on_the_last_quarter(model: Path) -> None:
+    data = samples(40)
+    seen = tflq.calibrate(model, list(data[:30])).statistics
+    quantized(model, statistics=seen)
+    before = signal_to_noise(model, model.with_name("quantized.tflite"), list(data[30:]))
+    result = quantized(model, calibration=list(data), min_snr=before + 1)
+    search = result.search
+    assert search is not None
+    assert (search.calibrated, search.judged, search.before.decibels) == (30, 10, before)
+    assert search.after.decibels >= before + 1
+    other = quantized(model, statistics=seen, calibration=list(data[30:]), min_snr=before + 1)
+    assert other.search is not None
+    assert other.search.after == search.after
+    assert other.recipe == result.recipe
+
+
+@pytest.mark.parametrize(("range", "least"), [("auto", 48), ("minmax", 20)])
+def test_its_recipe_repeats_the_result(tmp_path: Path, range: str, least: float) -> None:
+    """With channels that are equalized, too."""
+    module = net()
+    scales = np.logspace(-1.5, 1.5, SIZE).astype(np.float32)
+    module.main.ops[0].operand(1).array[:] *= scales[:, None]
+    module.main.ops[2].operand(1).array[:] /= scales
+    model, data = written(tmp_path, module), list(samples(40))
+    path = tmp_path / "recipe.toml"
+    result = quantized(model, calibration=data, range=range, min_snr=least, keep_float=["y"])
+    assert result.search is not None
+    assert result.search.steps
+    path.write_text(result.recipe)
+    assert 'name = "y"\nscheme = "float"' in result.recipe
+    assert ("equalize = true" in result.recipe) == (range == "auto")
+    again = quantized(model, calibration=data, recipe=path)
+    assert not again.trials
+    assert again.search is None
+    assert tflq.write(again.module) == tflq.write(result.module)
+    assert again.recipe == result.recipe
+
+
+def test_the_float_network_runs_once_on_each_sample(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs, run = Counter[str](), TfliteRunner.run
+
+    def counted(runner: TfliteRunner, *arguments: Any) -> list[np.ndarray]:
+        runs[runner.path] += 1
+        return run(runner, *arguments)
+
+    monkeypatch.setattr(TfliteRunner, "run", counted)
+    result = quantized(model, scheme="weight-only", weights="int4", calibration=list(samples(6)), min_snr=25)
+    assert result.search is not None
+    assert runs[str(model)] == 2 * 6  # the search, and the result
+    assert sum(runs.values()) == 2 * 6 + 6 * (result.search.trials + 1)
+
+
+def agreement(floats: list[list[np.ndarray]], others: list[list[np.ndarray]]) -> float:
+    same = [a[0].argmax() == b[0].argmax() for a, b in zip(floats, others, strict=True)]
+    return float(np.mean(same))
+
+
+def test_a_metric_decides(model: Path) -> None:
+    data = list(samples(40))
+    plain = quantized(model, scheme="weight-only", weights="int4", calibration=data, min_snr=0.1, metric=agreement)
+    assert plain.search is not None
+    assert plain.search.metric == "agreement()"
+    assert plain.search.before.value == plain.search.after.value < 1
+    result = quantized(model, scheme="weight-only", weights="int4", calibration=data, max_drop=0, metric=agreement)
+    assert result.search is not None
+    assert result.search.after.value == 1
+    assert result.search.bounds == ("agreement() at least 1",)
+
+
+def test_time_is_that_of_the_first_network_times_the_ratio(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each further network is timed as half as long."""
+    ratios = iter([1.0, *(0.5 for _ in range(100))])
+    timed: list[str] = []
+
+    def run_time(_: object, first: str, second: str, sample: object) -> RunTime:
+        timed.append(second)
+        return RunTime("", 0.004, 0.0, next(ratios), 3)
+
+    monkeypatch.setattr(FloatNetwork, "run_time", run_time)
+    result = quantized(model, calibration=list(samples(8)), max_time=3)
+    assert result.search is not None
+    assert (result.search.before.milliseconds, result.search.after.milliseconds) == (4, 2)
+    assert len(timed) <= result.search.trials
+
+
+def test_a_run_is_timed(model: Path) -> None:
+    result = quantized(model, calibration=list(samples(8)), max_time=1000, min_snr=1)
+    assert result.search is not None
+    assert 0 < result.search.after.milliseconds < 1000
+
+
+def test_operators_with_a_scheme_of_the_call_keep_it(model: Path) -> None:
+    rule = {"name": "second", "scheme": "int8", "range": "minmax"}
+    result = quantized(model, calibration=list(samples(12)), max_bytes=10_000, recipe=[rule])
+    assert result.search is not None
+    assert next(row for row in result.rows if row.tensor == "second").quantized
+
+
+def test_what_cannot_be_reached_or_judged_is_an_error(model: Path) -> None:
+    for options, what in (
+        ({"min_snr": 30}, "is measured on samples"),
+        ({"min_snr": 30, "calibration": list(samples(1))}, "1 samples are too few"),
+        ({"metric": max, "calibration": list(samples(2))}, "a metric needs the number"),
+        ({"max_drop": 0.1, "calibration": list(samples(2))}, "a drop is of a metric"),
+        ({"max_bytes": 0, "calibration": list(samples(2))}, "max_bytes=0 makes no sense"),
+        ({"min_snr": 300, "max_bytes": 100, "calibration": list(samples(8))}, "300 dB, at most 100 bytes; the nearest"),
+    ):
+        with pytest.raises(OptionError, match=what):
+            quantized(model, **options)
+    assert not model.with_name("quantized.tflite").exists()
+
+
+def test_a_search_says_what_it_tries(model: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("DEBUG", logger="tflq"):
+        quantized(model, scheme="weight-only", weights="int4", calibration=list(samples(6)), min_snr=25)
+    begun = [record.begins for record in caplog.records if hasattr(record, "begins")]
+    assert any("bytes, network 2" in text for text in begun)
+    assert any("networks tried" in record.getMessage() for record in caplog.records)
+
+
+def residual(folder: Path) -> Path:
+    """A network with large numbers that are added to small ones: x, and products of it."""
+    y, first = Value(TensorType((1, SIZE), f32), "sum"), net().main
+    ops = [*first.ops, Op("tfl.add", [first.outputs[0], first.inputs[0]], [y], {"fused_activation_function": "NONE"})]
+    return written(
+        folder,
+        Module(
+            [Function("main", first.inputs, [y], ops)],
+            [Signature("serve", 0, [("given", first.inputs[0])], [("made", y)])],
+        ),
+    )
+
+
+def test_kinds_and_parts_are_in_one_search(tmp_path: Path) -> None:
+    model, data = residual(tmp_path), list(samples(40))
+    plain = quantized(model, calibration=data, min_snr=1).search
+    assert plain is not None
+    result = quantized(model, calibration=data, min_snr=plain.before.decibels + 6)
+    assert result.search is not None
+    assert result.search.reached
+    other = signal_to_noise(model, model.with_name("quantized.tflite"), list(samples(60, 1)))
+    assert other > plain.before.decibels + 3
+
+
+def test_the_command_writes_a_recipe(model: Path, tmp_path: Path) -> None:
+    data, metric, out, recipe = (tmp_path / name for name in ("data.npz", "metric.py", "out.tflite", "recipe.toml"))
+    np.savez(data, given=samples(8))
+    metric.write_text("def metric(floats, quantized):\n    return -abs(floats[0][0] - quantized[0][0]).max()\n")
+    command = [sys.executable, "-m", "tflq", "quantize", str(model), str(out), "--calibration", str(data)]
+    command += ["--metric", str(metric), "--min-snr", "-0.5", "--save-recipe", str(recipe), "--force"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "on 2 samples not calibrated with (6 were)" in done.stdout
+    assert recipe.exists()
+    metric.write_text("")
+    failed = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert failed.returncode == 2
+    assert "has no function metric" in failed.stderr

@@ -1,0 +1,1 @@
+"""Search for the operators that compute with more bits, or with floats."""

@@ -1,0 +1,126 @@
+"""Bounds of a quantized network, and what was measured of one: fidelity of the outputs, size, time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from tflq.base.errors import check_number
+from tflq.tools.verify.metrics import LEAST_IS_BEST
+from tflq.tools.verify.metrics import shown as metric_text
+
+DECIBELS: Final = "decibels"
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Figures of a network.
+
+    Attributes:
+        decibels: The signal-to-noise ratio of its outputs.
+        value: Of the metric that decides, the ratio without one; more is nearer.
+        bytes: Of the file.
+        milliseconds: Of a run; 0 where it is not measured.
+    """
+
+    decibels: float
+    value: float
+    bytes: int
+    milliseconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Limits that a network keeps within; None: there is no such limit.
+
+    Attributes:
+        decibels: The least signal-to-noise ratio.
+        value: The least value of the metric.
+        bytes: The most bytes of the file.
+        milliseconds: The longest time of a run.
+        metric: The name of the metric.
+        drop: By how much the metric may be less than the float network's.
+    """
+
+    decibels: float | None = None
+    value: float | None = None
+    bytes: int | None = None
+    milliseconds: float | None = None
+    metric: str = DECIBELS
+    drop: float | None = None
+
+    def below(self, value: float) -> Bounds:
+        """The bounds where the float network's metric has a value."""
+        least = -math.inf if self.value is None else self.value
+        return self if self.drop is None else replace(self, value=max(least, value - self.drop), drop=None)
+
+    def check(self) -> None:
+        """OptionError for numbers that no network can have."""
+        check_number("max_bytes", self.bytes, 1, optional=True)
+        check_number("max_time", self.milliseconds, 0, optional=True)
+
+    def __bool__(self) -> bool:
+        return any(bound is not None for bound in (self.decibels, self.value, self.bytes, self.milliseconds, self.drop))
+
+    @property
+    def of_fidelity(self) -> bool:
+        """Whether outputs have to be near."""
+        return self.decibels is not None or self.value is not None
+
+    def near_enough(self, figures: Figures) -> bool:
+        """Whether the outputs are as near as they have to be."""
+        least = -math.inf
+        return figures.decibels >= _or(self.decibels, least) and figures.value >= _or(self.value, least)
+
+    def excess(self, figures: Figures) -> float:
+        """By how much size and time are over their bounds, as a share of these; 0 within them."""
+        over = figures.bytes / _or(self.bytes, math.inf), figures.milliseconds / _or(self.milliseconds, math.inf)
+        return sum(max(each - 1, 0.0) for each in over)
+
+    def hold(self, figures: Figures) -> bool:
+        """Whether a network is within all bounds."""
+        return self.near_enough(figures) and not self.excess(figures)
+
+    def gain(self, before: Figures, after: Figures) -> float:
+        """Decibels that a network gains on another, those beyond what is needed not counted."""
+        most = _or(self.decibels if self.value is None else None, FLOAT)
+        low, high = (max(min(each.decibels, most), -FLOAT) for each in (before, after))
+        return high - low
+
+    def texts(self) -> list[str]:
+        """The bounds, as text."""
+        pairs = [
+            ("at least", self.decibels, " dB"),
+            ("at most", self.bytes, " bytes"),
+            ("at most", self.milliseconds, " ms"),
+        ]
+        texts = [f"{what} {bound:g}{unit}" for what, bound, unit in pairs if bound is not None]
+        which = "at most" if self.metric in LEAST_IS_BEST else "at least"
+        metric = [] if self.value is None else [f"{self.metric} {which} {value_text(self.metric, self.value)}"]
+        return [*metric, *texts]
+
+
+FLOAT: Final = 200.0
+"""Decibels from which outputs count as equal."""
+
+
+def _or(bound: float | None, other: float) -> float:
+    return other if bound is None else bound
+
+
+def value_text(metric: str, value: float) -> str:
+    """A metric's value, of which more is nearer, as text."""
+    return metric_text(metric, -value if metric in LEAST_IS_BEST else value)
+
+
+def shown(figures: Figures, metric: str) -> str:
+    """Figures as text."""
+    parts: Sequence[str] = [
+        f"{figures.decibels:.2f} dB",
+        *([] if metric == DECIBELS else [f"{metric} {value_text(metric, figures.value)}"]),
+        f"{figures.bytes} bytes",
+        *([f"{figures.milliseconds:.4g} ms"] if figures.milliseconds else []),
+    ]
+    return ", ".join(parts)

@@ -1,0 +1,122 @@
+"""A search on samples: networks are made by some of them, and judged by the others."""
+
+from __future__ import annotations
+
+import math
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
+from dataclasses import replace
+
+from tflq.analysis.statistics import Statistics
+from tflq.base.errors import InvalidModelError, OptionError, Reason
+from tflq.base.files import replace_file
+from tflq.formats.sources import read
+from tflq.tools.quantize.building import Network, Work
+from tflq.tools.quantize.fidelity import CALIBRATED, MOST, FloatNetwork, Metric, Outputs, decibels
+from tflq.tools.quantize.recipe import Choices, Rule, rounds_by_products
+from tflq.tools.quantize.search.bounds import Bounds, Figures
+from tflq.tools.quantize.search.moves import Operators, alternatives
+from tflq.tools.quantize.search.searching import Search, searched
+from tflq.tools.quantize.weights import moments_of
+from tflq.tools.samples.reading import Span
+from tflq.tools.verify.metrics import Scoring, nearness_of
+
+Seen = Callable[[Span], list[Statistics]]
+"""Statistics of samples."""
+
+
+def search_rules(
+    work: Work,
+    rules: tuple[Rule, ...],
+    samples: Span,
+    bounds: Bounds,
+    *,
+    seen: Seen | Sequence[Statistics],
+    metric: str | Metric | None,
+    is_chosen: bool,
+) -> tuple[tuple[Rule, ...], Search]:
+    """The rules of the network that a search ends with, those of the call among them, and the search.
+
+    seen: statistics, or how they are made of the samples that networks are made by. metric: what is bounded besides
+    decibels, by name or a function. is_chosen: whether the method of ranges is chosen by samples. Operators to which
+    the call gives a scheme keep it. Errors as of `searched`; OptionError for too few samples.
+    """
+    chosen = Choices(read(work.source), rules, work.default)
+    rounds = rounds_by_products(rules, work.default)
+    split = math.ceil(len(samples) * CALIBRATED) if rounds or (chosen.static and callable(seen)) else 0
+    if len(samples) <= split:
+        what = f"{len(samples)} samples are too few to calibrate with some and judge by others"
+        raise OptionError(Reason(what, value=len(samples), remedy="give two at least"))
+    first, judge = samples.split(split)
+    known = list(seen(first) if callable(seen) else seen) if chosen.static else []
+    moments = moments_of(work.source, first) if rounds else {}
+    leading = max((place for place, rule in enumerate(rules, 1) if "scheme" in dict(rule.what)), default=0)
+
+    def inserted(more: Sequence[Rule]) -> tuple[Rule, ...]:
+        return (*rules[:leading], *more, *rules[leading:])
+
+    def build(more: Sequence[Rule]) -> Network:
+        return work.build(inserted(more), lambda _: known, moments)
+
+    whats = alternatives(work.default, is_chosen=is_chosen)
+    operators = Operators(read(work.source), build(()).rows, tuple(whats))
+    with closing(_Judge(work, judge, metric, is_timed=bounds.milliseconds is not None)) as measure:
+        changes, search = searched(operators, whats, build, measure, bounds.below(measure.of_floats()))
+    return inserted(changes), replace(search, calibrated=split, judged=min(len(judge), MOST))
+
+
+class _Judge:
+    """Figures of networks on samples. is_timed: whether runs are timed: the ratio to the first network, in turns with
+    it, times what this took."""
+
+    def __init__(self, work: Work, samples: Span, metric: str | Metric | None, *, is_timed: bool) -> None:
+        self._floats = FloatNetwork(work.source)
+        self._samples = samples
+        self._metric = metric
+        self._is_timed = is_timed
+        self._folder = tempfile.TemporaryDirectory(prefix="tflq-")
+        self._seconds: float | None = None
+
+    def of_floats(self) -> float:
+        """The metric of the float network's outputs; infinite without one."""
+        return self._fidelity((each, each) for each in self._floats.outputs(self._samples))[1]
+
+    def _fidelity(self, outputs: Iterable[tuple[Outputs, Outputs]]) -> tuple[float, float]:
+        """The signal-to-noise ratio of outputs, and the metric; the ratio again without one."""
+        if isinstance(self._metric, str):
+            scoring = Scoring([self._metric], self._samples.labels)
+            ratio = decibels(scoring.over(outputs))
+            if not (scores := scoring.scores()):
+                what = f"the outputs have no rows for {self._metric}"
+                raise OptionError(Reason(what, value=self._metric, remedy="take another metric"))
+            return ratio, nearness_of(scores[0])
+        if self._metric is None:
+            ratio = decibels(outputs)
+            return ratio, ratio
+        pairs = list(outputs)
+        floats, others = (list(each) for each in zip(*pairs, strict=True))
+        return decibels(pairs), float(self._metric(floats, others))
+
+    def __call__(self, network: Network) -> Figures:
+        path = os.path.join(self._folder.name, "tried.tflite")
+        replace_file(path, [network.data], force=True)
+        ratio, value = self._fidelity(self._floats.beside(path, self._samples, called="the quantized network"))
+        milliseconds = self._milliseconds(path, network) if self._is_timed else 0.0
+        return Figures(ratio, value, len(network.data), milliseconds)
+
+    def _milliseconds(self, path: str, network: Network) -> float:
+        first = os.path.join(self._folder.name, "first.tflite")
+        if self._seconds is None:
+            replace_file(first, [network.data])
+        time = self._floats.run_time(first, path, next(iter(self._samples)))
+        if time.ratio is None:
+            raise InvalidModelError("", f"no time of a run: {time.problem}", path="the quantized network")
+        self._seconds = self._seconds or time.before
+        return (self._seconds or 0.0) * time.ratio * 1000
+
+    def close(self) -> None:
+        """Ends the process, and removes the files."""
+        self._floats.close()
+        self._folder.cleanup()
