@@ -29,8 +29,8 @@ _COLUMNS = 1024  # lines whose thresholds stay in the cache
 
 class HardestThresholds(NamedTuple):
     """Thresholds of C lines: accumulators float64 [2, K, S, C], and the index of their level among `levels`, int64.
-    The first of the two must reach the level, the second must not. L and L + 1 stand for levels that all reach, and
-    that none does."""
+    The first of the two must reach the level, the second must not. L and L + 1, which are the last of a line, stand for
+    levels that all reach, and that none does."""
 
     x: np.ndarray
     n: np.ndarray
@@ -48,6 +48,8 @@ class HardestThresholds(NamedTuple):
             if room.shape[0] > most:
                 n = np.argpartition(room, most, axis=0)[:most]
                 x, place, room = (np.take_along_axis(v, n, 0) for v in (x, place, room))
+            n = np.isinf(room).argsort(0, kind="stable")
+            x, place, room = (np.take_along_axis(v, n, 0) for v in (x, place, room))
             free = np.isinf(room)
             accumulators.append(np.where(free, 0.0, x))
             places.append(np.where(free, steps.levels.size + len(places), place))
@@ -71,17 +73,19 @@ class HardestThresholds(NamedTuple):
         """The widest of B lines of each channel: a float64 [B or 1, C], m float32 [B, C], and `level_bounds` with the
         index of each line's gain [B, C]."""
         count, levels = m.shape[0], bounds.shape[1]
-        parts = []
-        for at in range(0, m.shape[1], max(1, _COLUMNS // count)):
-            some = slice(at, at + max(1, _COLUMNS // count))
-            n = self.n[..., None, some]
+        widths = (self.n < self.levels).sum(1).max((0, 1))
+        order, parts = np.argsort(widths, kind="stable"), []
+        for at in range(0, order.size, max(1, _COLUMNS // count)):
+            some = order[at : at + max(1, _COLUMNS // count)]
+            n, x = (v[:, : max(widths[some[-1]], 1), :, None, some] for v in (self.n, self.x))
             bound = bounds.ravel().take(n + gain[:, some] * levels if len(bounds) > 1 else n, mode="clip")
             at_least, below = -np.inf, np.inf
-            for products in line_products(self.x[..., None, some], a[:, some], m[:, some], rounding):
+            for products in line_products(x, a[:, some], m[:, some], rounding):
                 room = bound - products
                 at_least, below = np.maximum(at_least, room[0].max(0)), np.minimum(below, room[1].min(0))
             parts.append(Lines.widest(at_least, below, m[:, some].astype(np.float64)))
-        return Lines(*(np.concatenate(v, -1) for v in zip(*parts, strict=True)))
+        back = np.argsort(order)
+        return Lines(*(np.concatenate(v, -1)[back] for v in zip(*parts, strict=True)))
 
 
 class Lines(NamedTuple):
