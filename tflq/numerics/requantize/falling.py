@@ -18,7 +18,7 @@ The same line with one clamp of whole numbers, whose lower end is where the line
 
 As the clamp stands before the product, no runtime can multiply m into the weights of the convolution, and it has no
 other constants to put together. What is left to it is to round MUL and ADD once (`tflq.numerics.float_basics`), so
-these lines are proven with both roundings; and c may be off by a part of a unit in its last place.
+these lines are proven with both roundings.
 """
 
 from __future__ import annotations
