@@ -265,8 +265,8 @@ def _first(task: _Task, result: Clamped, near: Nearest, *, odd: bool) -> np.ndar
 
 
 def _nearest_steps(climb: Climb, *, odd: bool) -> Nearest:
-    """The nearest steps; if lines are `odd`, those of each sign of accumulators, or all where channels have these at
-    different levels, or 0 at a threshold."""
+    """The nearest steps; if lines are `odd`, those of each sign of accumulators. All steps, where channels change the
+    sign at different levels or have a threshold at 0."""
     middle = int(np.searchsorted(climb.thresholds[:, 0], 1)) if odd else 0
     ends = climb.thresholds[max(middle - 1, 0)], climb.thresholds[min(middle, climb.thresholds.shape[0] - 1)]
     apart = not odd or bool((ends[0] < 0).all() and (ends[1] > 1).all())

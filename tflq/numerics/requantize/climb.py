@@ -100,7 +100,7 @@ class Climb(NamedTuple):
         return Nearest(self, next(counted), next(counted), room, gaps)
 
     def _gaps(self, slope: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """What levels are more than a line through 0, at thresholds and one accumulator after what is below these:
+        """The distance of levels above a line through 0, at thresholds and one accumulator after what is below these:
         float64 [L, C] each; infinite where there is no such accumulator."""
         levels = self.levels[:, None].astype(np.float64)
         ends = [self.thresholds] if self.below is None else [self.thresholds, self.below + 1]
@@ -146,8 +146,8 @@ class Nearest(NamedTuple):
     """The steps of a climb that decide about lines.
 
     reached, missed: the places of their levels, channel by channel, and how many each channel has. room: the offset of
-    lines is at least the first, about, and less than the second, float64 [2, C]. gaps: what levels are more than a line
-    through 0, the least at thresholds and the greatest one accumulator after what is below these, float64 [2, C].
+    lines is at least the first, about, and less than the second, float64 [2, C]. gaps: the distance of levels above a
+    line through 0, the least at thresholds and the greatest one accumulator after what is below these, float64 [2, C].
     Where there is no such accumulator, numbers are infinite.
     """
 
