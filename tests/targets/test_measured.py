@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from tflq.targets import load
 from tflq.targets.load import load_target, measured_kernels
+from tflq.targets.signature import parse_signature
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -109,13 +109,13 @@ def test_limits_of_a_kernel(kernel: str, line: str, narrowed: str) -> None:
 
 def test_the_kernels_of_some_operators_are_read_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """The report of a small conversion looks at its own operators: the signatures of all take a while to read."""
-    whole, read, parse = load_target("kernels").kernels, [], load.parse_signature
+    whole, read = load_target("kernels").kernels, []
 
     def counted(line: str) -> Any:
         read.append(line)
-        return parse(line)
+        return parse_signature(line)
 
-    monkeypatch.setattr(load, "parse_signature", counted)
+    monkeypatch.setattr("tflq.targets.load.parse_signature", counted)
     measured_kernels.cache_clear()
     part = measured_kernels(frozenset({"pad", "abs", "var_handle"}))
     assert part.name == "kernels"

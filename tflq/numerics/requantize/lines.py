@@ -79,10 +79,9 @@ class HardestThresholds(NamedTuple):
             some = order[at : at + max(1, _COLUMNS // count)]
             n, x = (v[:, : max(widths[some[-1]], 1), :, None, some] for v in (self.n, self.x))
             bound = bounds.ravel().take(n + gain[:, some] * levels if len(bounds) > 1 else n, mode="clip")
-            at_least, below = -np.inf, np.inf
-            for products in line_products(x, a[:, some], m[:, some], rounding):
-                room = bound - products
-                at_least, below = np.maximum(at_least, room[0].max(0)), np.minimum(below, room[1].min(0))
+            rooms = [bound - products for products in line_products(x, a[:, some], m[:, some], rounding)]
+            at_least = np.maximum.reduce([room[0].max(0) for room in rooms])
+            below = np.minimum.reduce([room[1].min(0) for room in rooms])
             parts.append(Lines.widest(at_least, below, m[:, some].astype(np.float64)))
         back = np.argsort(order)
         return Lines(*(np.concatenate(v, -1)[back] for v in zip(*parts, strict=True)))
