@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from tflq.targets.load import load_target
+from tflq.targets.load import load_target, measured_kernels
+from tflq.targets.signature import parse_signature
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -104,3 +105,21 @@ def test_limits_of_a_kernel(kernel: str, line: str, narrowed: str) -> None:
     """Zero points and scales that a kernel refuses, or dies of, are no longer in its line."""
     pytest.importorskip("ai_edge_litert", reason="the interpreter runs the models: pip install ai-edge-litert")
     assert import_module("scripts.kernel_limits").narrowed({kernel: [line]}) == {kernel: [narrowed]}
+
+
+def test_the_kernels_of_some_operators_are_read_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The report of a small conversion looks at its own operators: the signatures of all take a while to read."""
+    whole, read = load_target("kernels").kernels, []
+
+    def counted(line: str) -> Any:
+        read.append(line)
+        return parse_signature(line)
+
+    monkeypatch.setattr("tflq.targets.load.parse_signature", counted)
+    measured_kernels.cache_clear()
+    part = measured_kernels(frozenset({"pad", "abs", "var_handle"}))
+    assert part.name == "kernels"
+    assert part.kernels.keys() == {"pad", "abs"}
+    for name, signatures in part.kernels.items():
+        assert [s.text for s in signatures] == [s.text for s in whole[name]]
+    assert len(read) == sum(map(len, part.kernels.values()))

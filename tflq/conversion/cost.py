@@ -130,9 +130,9 @@ def _had_kernels(lowered: Iterable[Op], options: Options) -> bool:
         return True
     if not ops:
         return False
-    from tflq.targets.load import load_target
+    from tflq.targets.load import measured_kernels
 
-    kernels = load_target("kernels")
+    kernels = measured_kernels(frozenset(op.short_name for op in ops))
     return any(kernels.judge(op).runs for op in ops)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import numpy as np
@@ -209,6 +210,14 @@ def level_bounds(levels: np.ndarray, gains: np.ndarray) -> np.ndarray:
     bound = (least.astype(np.float64) + before(least)) / 2
     bound += (least.view(np.int32) & 1) * (np.abs(bound).max() * _LITTLE)
     return np.concatenate([bound, np.broadcast_to([-np.inf, np.inf], (gains.size, 2))], 1)
+
+
+@lru_cache(maxsize=64)
+def whole_bounds(first: int, count: int) -> np.ndarray:
+    """`level_bounds` of so many levels from the first one on, with a gain of 1: float64 [L + 2]."""
+    bounds = level_bounds(np.arange(first, first + count), np.ones(1, np.float32))[0]
+    bounds.flags.writeable = False
+    return bounds
 
 
 def before(x: np.ndarray) -> np.ndarray:

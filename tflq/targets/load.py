@@ -61,6 +61,7 @@ JOINED = "+"
 """Stands between targets whose kernels are taken together."""
 DEVICES = ("ethos-u55", "ethos-u65", "ethos-u85")
 """The targets of TOSA files that are devices, `rules/<name>.toml`."""
+_MEASURED = "rules/kernels.toml"
 _OF_TOSA = {"profile", "extension", "level", "extends"}
 _CHOICES_OF_TOSA = {"profiles", "extensions", "level", "specification"}
 
@@ -119,8 +120,14 @@ def _of_scheme(name: str) -> Kernels:
 
 
 @cache
+def measured_kernels(names: frozenset[str]) -> Target:
+    """The target "kernels" with the kernels of operators of these names alone: the others take a while to read."""
+    return _File(resource(_MEASURED)).part(names)
+
+
+@cache
 def _measured() -> Target:
-    return _File(resource("rules/kernels.toml")).target()
+    return _File(resource(_MEASURED)).target()
 
 
 class _File(RulesFile):
@@ -148,7 +155,7 @@ class _File(RulesFile):
         plain, floats = self._plain(builtins), self._named("floats", builtins).get("run", frozenset())
         self.check_faults()
         name = declared.get("name", os.path.splitext(os.path.basename(self.path))[0])
-        if self.path == resource("rules/kernels.toml"):
+        if self.path == resource(_MEASURED):
             return self._of(name, listed, shifts, recurrent=True, agreed=listed)
         measured, based = _measured(), declared.get("base") == "kernels"
         agreeing = {"unsigned": measured.unsigned, "signed": measured.unsigned, "uniform": measured.uniform}
@@ -158,6 +165,13 @@ class _File(RulesFile):
         weights = "float32" if plain is not None and declared.get("weights") != "int8" else "int8"
         first = declared.get("entries") == "first"
         return target.replace(builtins=plain, floats=floats, weights=weights, first_entry=first)
+
+    def part(self, names: frozenset[str]) -> Target:
+        """The target of some operators, without the others' kernels and without what is told of RESCALE."""
+        lines = self._section("kernels")
+        listed = {name: self._signatures(name, lines[name], set(names)) for name in sorted(names) if name in lines}
+        self.check_faults()
+        return self._of(self._target_section()["name"], listed, {}, recurrent=True, agreed=listed)
 
     def _of(
         self,

@@ -35,20 +35,44 @@ def climb_of(run: np.ndarray, bottom: int, bound: int) -> Climb:
 def test_nearest_steps_leave_the_interval_that_all_leave(seed: int, bottom: int, bound: int, step: int) -> None:
     rng = np.random.default_rng(seed)
     climb = climb_of(np.exp(rng.uniform(0, 8, 20)), bottom, bound)
-    steps, slope = climb.steps, climb.slope.astype(np.float32).astype(np.float64)
-    near = steps.nearest(*steps.room(slope), 3)
+    slope = climb.slope.astype(np.float32).astype(np.float64)
+    found = climb.nearest(slope, 3, climb.size)
     m = from_steps(float_steps(slope.astype(np.float32)) + step)
     a = np.clip(climb.thresholds[-1], -bound, bound).astype(np.float64)
-    for fused in (False, True):
-        for want, got in zip(steps.left(a, m, fused=fused), near.left(a, m, fused=fused), strict=True):
+    for some in (np.arange(20), *found.groups()):
+        near, steps = found.steps(some), climb.of_channels(some).steps
+        for rounding in ("separate", "either"):
+            got, want = (v.left(a[some], m[some], rounding) for v in (near, steps))
             np.testing.assert_array_equal(got, want)
+        np.testing.assert_allclose(
+            found.room[:, some],
+            [v.max(0) if i == 0 else v.min(0) for i, v in enumerate(steps.room(slope[some]))],
+            atol=1e-9,
+        )
+
+
+@pytest.mark.parametrize("bound", [1 << 23, 3000])
+def test_steps_on_both_sides_of_a_level_decide_by_themselves(bound: int) -> None:
+    """Thresholds that jump at 0: the nearest ones of the levels up to 0 and of those above it."""
+    run = np.geomspace(3.7, 300, 300)
+    mantissa, left = quantize_multipliers(1 / run)
+    shift = 31 - left.astype(np.int64)
+    thresholds = rescale_thresholds(np.arange(-127, 128), mantissa, shift)
+    climb = Climb(thresholds, mantissa / np.exp2(shift), np.full(300, -bound), np.full(300, bound), -128)
+    found = climb.nearest(climb.slope, 1, 1.0, 128)
+    near, steps = found.steps(np.arange(300)), climb.steps
+    for rows, above in ((slice(128), False), (slice(128, None), True)):
+        at_least, below = (v[rows] for v in steps.room(climb.slope))
+        for got, want, least in zip(near.room(climb.slope), (at_least, below), (True, False), strict=True):
+            side = np.where((near.level[0 if least else 1] > 0) == above, got, -np.inf if least else np.inf)
+            np.testing.assert_array_equal(side.max(0) if least else side.min(0), want.max(0) if least else want.min(0))
 
 
 def test_few_steps_are_near() -> None:
     climb = climb_of(np.linspace(50, 300, 100), -128, 1 << 23)
-    steps = climb.steps
-    near = steps.nearest(*steps.room(climb.slope), 3)
-    assert np.isfinite(near.reached).sum() < steps.reached.size // 8
+    near = climb.nearest(climb.slope, 3, climb.size)
+    assert sum(np.isfinite(near.steps(some).reached).sum() for some in near.groups()) < climb.thresholds.size // 8
+    assert sum(some.size for some in near.groups()) == 100
 
 
 def test_a_search_ends_with_the_hardest_channels(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,7 +35,7 @@ from typing import ClassVar, Final, NamedTuple, Self
 import numpy as np
 
 from tflq.numerics.float_basics import EXACT, float_steps, from_steps, level_bounds
-from tflq.numerics.requantize.climb import FEW, Climb, Steps, blocks
+from tflq.numerics.requantize.climb import Climb, Nearest, Steps, blocks
 from tflq.numerics.requantize.float_forms import N1_TO_1, RELU6, FloatForm, FusedClamp, Prepare
 from tflq.numerics.requantize.forms import Ops, X
 from tflq.numerics.requantize.lines import HardestThresholds, Lines
@@ -56,7 +56,8 @@ _HOPELESS: Final = 1 << 14  # channels times tries: fewer may be left the more t
 _NONE: Final = 0.9  # the share of channels that is too many after the first tries, if more than a few
 _FEW: Final = 16
 _TIMES: Final = 5  # roundings twice, of the products, the sum and the slope, and two units in the last place of m
-_LAST: Final = 4  # so many channels or fewer are tried on all thresholds
+_ALL: Final = 2.0**60  # a size of numbers with which all thresholds are near
+_LAST: Final = 4  # so many channels or fewer are tried on all of their nearest thresholds
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,53 +216,61 @@ def _search(task: _Task, origins: list[np.ndarray], *, odd: bool) -> Clamped | N
     """A proven line of each channel, with one of the `origins` as a; None if a channel has none, or likely has none."""
     slope = task.climb.slope
     result = task.kind(*(np.zeros(slope.size, np.float32) for _ in range(5)))
-    left, near = _first(task, result, odd=odd)
+    near = _nearest_steps(task.climb, odd=odd)
+    left = _first(task, result, near, odd=odd)
     if not left.size:
         return result
-    tight, tries = HardestThresholds.of(near, slope[left], odd=odd), 1
+    tight, tries = HardestThresholds.of(near.steps(left), slope[left], odd=odd), 1
     for wave, tried in enumerate(_TRIED):
         if not left.size:
             return result
-        levels = task.climb.thresholds.shape[0]
-        if left.size <= _LAST and tight.width < levels:
-            steps = task.climb.of_channels(left).steps
-            tight = HardestThresholds.of(steps, slope[left], odd=odd, most=levels)
+        if left.size <= _LAST:
+            steps = near.steps(left)
+            tight = HardestThresholds.of(steps, slope[left], odd=odd, most=steps.reached.shape[0])
         a = origins[wave % len(origins) if wave >= _STRAIGHT else 0]
         some = task._replace(a=np.where(a == 0, a, a + wave * _FURTHER)).of_channels(left)
         count = min(max(tried, _LINES // left.size), _GAINS - 1)
         fit, hits = _tried(some, tight, wave, count)
-        hits = np.nonzero(hits)[0]
-        hits = hits[some.of_channels(hits).proves(fit.of_channels(hits), near.of_channels(hits))]
-        result.store(left[hits], fit.of_channels(hits))
-        rest = np.delete(np.arange(left.size), hits)
-        left, tight, near, tries = left[rest], tight.columns(rest), near.of_channels(rest), tries + tried
+        tries += tried
+        if hits.any():
+            hits = np.nonzero(hits)[0]
+            hits = hits[some.of_channels(hits).proves(fit.of_channels(hits), near.steps(left[hits]))]
+            result.store(left[hits], fit.of_channels(hits))
+            rest = np.delete(np.arange(left.size), hits)
+            left, tight = left[rest], tight.columns(rest)
         hopeless = tries > _EARLY and left.size * tries > _HOPELESS
         if hopeless or (wave > 0 and left.size > max(_NONE * slope.size, _FEW)):
             return None
     return None if left.size else result
 
 
-def _first(task: _Task, result: Clamped, *, odd: bool) -> tuple[np.ndarray, Steps]:
-    """Fills `result` with lines through the middle of all thresholds where they are proven. Answers the other channels
-    and their nearest steps."""
-    unproven, nearest = [], []
+def _first(task: _Task, result: Clamped, near: Nearest, *, odd: bool) -> np.ndarray:
+    """Fills `result` with lines through the middle of all thresholds where they are proven. Answers the other
+    channels."""
     gain, _ = _wave(task.kind.clamp, task.climb.thresholds.shape[0], 0)
-    for channels in blocks(task.climb.slope.size):
-        some = task.of_channels(channels)
-        steps, slope = some.climb.steps, some.climb.slope
+    proven = np.zeros(task.climb.slope.size, bool)
+    for some in near.groups():
+        part, steps = task.of_channels(some), near.steps(some)
+        slope = part.climb.slope
         room = steps.split(*steps.room(slope), odd=odd)
-        near = steps.nearest(*room, _TIMES) if task.climb.slope.size > FEW else steps
         best, m = _nearest(slope, gain[:_FIRST], 1)
         best_gain = gain[best[0]]
-        ends = ((v[:, None] + some.a * slope) / best_gain for v in (room[0].max(0), room[1].min(0)))
+        ends = ((v[:, None] + part.a * slope) / best_gain for v in (room[0].max(0), room[1].min(0)))
         lines = Lines.widest(next(ends), next(ends), slope / best_gain)
-        fit = task.kind(best_gain, m[0], lines.c, lines.e, some.a.astype(np.float32))
-        good = lines.any & some.proves(fit, near)
-        result.store(channels[good], fit.of_channels(good))
-        rest = np.nonzero(~good)[0]
-        unproven.append(channels[rest])
-        nearest.append(near.of_channels(rest))
-    return np.concatenate(unproven), Steps.joined(nearest)
+        fit = task.kind(best_gain, m[0], lines.c, lines.e, part.a.astype(np.float32))
+        good = lines.any & part.proves(fit, steps)
+        result.store(some[good], fit.of_channels(good))
+        proven[some] = good
+    return np.nonzero(~proven)[0]
+
+
+def _nearest_steps(climb: Climb, *, odd: bool) -> Nearest:
+    """The nearest steps; if lines are `odd`, those of each sign of accumulators. All steps, where channels change the
+    sign at different levels or have a threshold at 0."""
+    middle = int(np.searchsorted(climb.thresholds[:, 0], 1)) if odd else 0
+    ends = climb.thresholds[max(middle - 1, 0)], climb.thresholds[min(middle, climb.thresholds.shape[0] - 1)]
+    apart = not odd or bool((ends[0] < 0).all() and (ends[1] > 1).all())
+    return climb.nearest(climb.slope, _TIMES, climb.size if apart else _ALL, middle)
 
 
 def _tried(task: _Task, tight: HardestThresholds, wave: int, count: int) -> tuple[Clamped, np.ndarray]:

@@ -5,18 +5,17 @@ They are those of a scaling, of a table that climbs along a line, or of a table 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from tflq.numerics.float_basics import level_bounds
+from tflq.numerics.float_basics import SumRounding, whole_bounds
 from tflq.numerics.requantize.scaling import Bounds, Factor, Scaling
 
 _BLOCK: Final = 128  # channels whose thresholds stay in the cache
 _ROUNDED: Final = 2.0**-24  # of a number in float32
-FEW: Final = 8
-"""Channels of which all thresholds are looked at as fast as the nearest ones are chosen."""
+_TOGETHER: Final = 8, 32  # steps of channels that are looked at together
 _TABLE_LEVELS: Final = 1024  # that a table may climb, since each two of them are compared
 
 
@@ -40,10 +39,9 @@ class Climb(NamedTuple):
         below = None if self.below is None else self.below[:, one]
         return Climb(self.thresholds[:, one], self.slope[one], self.low[one], self.high[one], self.bottom, below)
 
-    @property
-    def beneath(self) -> np.ndarray:
-        """The greatest accumulators below each threshold: int64 [L, C]."""
-        return self.thresholds - 1 if self.below is None else self.below
+    def beneath(self, *places: np.ndarray | slice) -> np.ndarray:
+        """The greatest accumulators below thresholds at some places, int64."""
+        return np.asarray(self.thresholds[places] - 1 if self.below is None else self.below[places])
 
     @property
     def live(self) -> np.ndarray:
@@ -56,9 +54,70 @@ class Climb(NamedTuple):
         return np.asarray(((self.thresholds > self.low) & (self.thresholds <= self.high)).any(0))
 
     @property
+    def levels(self) -> np.ndarray:
+        """The levels that have a threshold, int64 [L]."""
+        return np.arange(self.thresholds.shape[0]) + (self.bottom + 1)
+
+    @property
+    def size(self) -> int:
+        """The number of levels and the magnitude of the greatest one: that of all numbers on a line and its offset."""
+        levels = self.levels
+        return levels.size + int(np.abs(levels[[0, -1]]).max())
+
+    @property
     def steps(self) -> Steps:
         """Both sides of all thresholds."""
         return Steps.of(self)
+
+    def nearest(self, slope: np.ndarray, times: int, size: float, middle: int = 0) -> Nearest:
+        """The steps that decide about lines of a slope [C]: where these are met all are, however products and sums are
+        rounded. Those of levels from the place `middle` on decide by themselves, and so do those before it.
+
+        The others are farther from the lines by `times` the rounding in float32 of a number of such a size, and of
+        where the line is at 0. That has to be twice what the roundings of a form add up to, and how far the slope of
+        its lines leads from this.
+        """
+        parts = [some for some in (slice(middle), slice(middle, None)) if self.levels[some].size]
+        room, gaps = np.empty((2, slope.size)), np.empty((2, slope.size))
+        sides: tuple[list[np.ndarray], list[np.ndarray]] = [], []
+        for block in blocks(slope.size):
+            lower, upper = self.of_channels(block)._gaps(slope[block])
+            near, least, most = np.empty((2, *lower.shape), bool), -np.inf, np.inf
+            for some in parts:
+                ends = lower[some].max(0), upper[some].min(0)
+                slack = [np.where(np.isinf(v), np.nan, times * _ROUNDED * (size + np.abs(v))) for v in ends]
+                np.greater_equal(lower[some], ends[0] - slack[0], out=near[0, some])
+                np.less_equal(upper[some], ends[1] + slack[1], out=near[1, some])
+                least, most = np.maximum(least, ends[0]), np.minimum(most, ends[1])
+            room[:, block] = least, most + slope[block]
+            gaps[:, block] = lower.min(0), upper.max(0)
+            for side, each in zip(sides, near, strict=True):
+                rows, columns = np.divmod(np.flatnonzero(each), block.size)
+                order = np.argsort(columns, kind="stable")
+                side.append(np.stack([rows[order], columns[order] + block[0]]))
+        places = (np.concatenate(side, 1) for side in sides)
+        counted = ((rows, np.bincount(columns, minlength=slope.size)) for rows, columns in places)
+        return Nearest(self, next(counted), next(counted), room, gaps)
+
+    def _gaps(self, slope: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The distance of levels above a line through 0, at thresholds and one accumulator after what is below these:
+        float64 [L, C] each; infinite where there is no such accumulator."""
+        levels = self.levels[:, None].astype(np.float64)
+        ends = [self.thresholds] if self.below is None else [self.thresholds, self.below + 1]
+        sides = []
+        for x in ends:
+            gaps = x.astype(np.float64)
+            gaps *= -slope
+            gaps += levels
+            sides.append(gaps)
+        cut = np.nonzero((self.thresholds[0] <= self.low) | (self.thresholds[-1] > self.high))[0]
+        if cut.size:
+            low, high, thresholds = self.low[cut], self.high[cut], self.thresholds[:, cut]
+            sides = [sides[0], sides[-1].copy()]
+            for side, there, free in ((0, thresholds <= high, -np.inf), (-1, thresholds > low, np.inf)):
+                gaps = np.clip(ends[side][:, cut], low, high + 1) * -slope[cut] + levels
+                sides[side][:, cut] = np.where(there, gaps, free)
+        return sides[0], sides[-1]
 
     def exact_part(self, least: np.ndarray) -> Climb:
         """The climbs from `least` [C] on, in channels whose accumulators below that are on the first level, however
@@ -83,6 +142,48 @@ def climbs_of(s: Scaling[Factor]) -> Iterator[Climb]:
         yield Climb(rows[0], rows[1], *each, s.levels.low)
 
 
+class Nearest(NamedTuple):
+    """The steps of a climb that decide about lines.
+
+    reached, missed: the places of their levels, channel by channel, and how many each channel has. room: the offset of
+    lines is at least the first, about, and less than the second, float64 [2, C]. gaps: the distance of levels above a
+    line through 0, the least at thresholds and the greatest one accumulator after what is below these, float64 [2, C].
+    Where there is no such accumulator, numbers are infinite.
+    """
+
+    climb: Climb
+    reached: tuple[np.ndarray, np.ndarray]
+    missed: tuple[np.ndarray, np.ndarray]
+    room: np.ndarray
+    gaps: np.ndarray
+
+    def groups(self) -> Iterator[np.ndarray]:
+        """Channels that have about as many steps."""
+        counts, least = np.maximum(self.reached[1], self.missed[1]), -1
+        for most in (*_TOGETHER, counts.max(initial=0)):
+            some = np.nonzero((least < counts) & (counts <= most))[0]
+            least = most
+            if some.size:
+                yield some
+
+    def steps(self, some: np.ndarray) -> Steps:
+        """The steps of some channels, NaN where one has fewer than another."""
+        climb, levels = self.climb, self.climb.levels
+        count = max(int(counts[some].max(initial=1)) for _, counts in (self.reached, self.missed))
+        level = np.full((2, count, some.size), np.nan)
+        x = level.copy()
+        for side, (rows, counts) in enumerate((self.reached, self.missed)):
+            place, columns = np.nonzero(np.arange(count)[:, None] < counts[some])
+            channels = some[columns]
+            at = rows[(np.cumsum(counts) - counts)[channels] + place]
+            level[side, place, columns] = levels[at]
+            if side == 0:
+                x[side, place, columns] = np.maximum(climb.thresholds[at, channels], climb.low[channels])
+            else:
+                x[side, place, columns] = np.minimum(climb.beneath(at, channels), climb.high[channels])
+        return Steps(level, x[0], x[1], levels)
+
+
 class Steps(NamedTuple):
     """Requirements on f: at least `level` from `reached` on and less at `missed`, float64 [L, C]. NaN where there is no
     such accumulator. `level`: of both, float64 [2, L, 1], or [2, L, C] of steps that are `nearest`; `levels`: all of
@@ -103,51 +204,11 @@ class Steps(NamedTuple):
             reached = thresholds.astype(np.float64)
             return cls(level, reached, reached - 1 if below is None else below.astype(np.float64), levels)
         reached = np.where(thresholds <= high, np.maximum(thresholds, low), np.nan)
-        return cls(level, reached, np.where(thresholds > low, np.minimum(climb.beneath, high), np.nan), levels)
-
-    @classmethod
-    def joined(cls, parts: Sequence[Steps]) -> Steps:
-        """The steps of groups of channels: nearest ones, if there are several groups."""
-        if len(parts) == 1:
-            return parts[0]
-        count = max(part.reached.shape[0] for part in parts)
-        sides = []
-        for arrays in zip(*(part[:3] for part in parts), strict=True):
-            rows = [
-                np.pad(v, [(0, 0)] * (v.ndim - 2) + [(0, count - v.shape[-2]), (0, 0)], constant_values=np.nan)
-                for v in arrays
-            ]
-            sides.append(np.concatenate(rows, -1))
-        level, reached, missed = sides
-        return cls(level, reached, missed, parts[0].levels)
+        return cls(level, reached, np.where(thresholds > low, np.minimum(climb.beneath(), high), np.nan), levels)
 
     def of_channels(self, some: np.ndarray) -> Steps:
         level = self.level if self.level.shape[1:] != self.reached.shape else self.level[..., some]
         return Steps(level, self.reached[:, some], self.missed[:, some], self.levels)
-
-    def of_levels(self, some: slice) -> Steps:
-        """The steps of some levels."""
-        return Steps(self.level[:, some], self.reached[some], self.missed[some], self.levels)
-
-    def nearest(self, at_least: np.ndarray, below: np.ndarray, times: int) -> Steps:
-        """The steps that decide about lines of a slope, from the room that it leaves, [L, C] or by sign [L, S, C]:
-        where these are met all are, however products and sums are rounded.
-
-        The others are farther from the lines by `times` the rounding in float32 of the levels and of their number.
-        That has to be twice what the roundings of a form add up to, and how far the slope of its lines leads from this.
-        """
-        ends = at_least.max(0), below.min(0)
-        least = times * _ROUNDED * (self.levels.size + float(np.abs(self.levels[[0, -1]]).max()))
-        slack = [np.where(np.isinf(end), np.nan, least + times * _ROUNDED * np.abs(end)) for end in ends]
-        near = at_least >= ends[0] - slack[0], below <= ends[1] + slack[1]
-        chosen = [_columns(v if v.ndim == self.reached.ndim else v.any(1)) for v in near]
-        count = max(1, *(int(place.max(initial=-1)) + 1 for _, _, place in chosen))
-        level = np.full((2, count, at_least.shape[-1]), np.nan)
-        sides = level.copy()
-        for side, (rows, columns, place) in enumerate(chosen):
-            level[side, place, columns] = self.level[side][rows, 0]
-            sides[side, place, columns] = (self.reached, self.missed)[side][rows, columns]
-        return Steps(level, sides[0], sides[1], self.levels)
 
     @property
     def places(self) -> np.ndarray:
@@ -166,16 +227,15 @@ class Steps(NamedTuple):
             sides.append(offset)
         return sides[0], sides[1]
 
-    def left(self, a: np.ndarray, m: np.ndarray, *, fused: bool) -> tuple[np.ndarray, np.ndarray]:
+    def left(self, a: np.ndarray, m: np.ndarray, rounding: SumRounding) -> tuple[np.ndarray, np.ndarray]:
         """The interval that all thresholds leave to c of (x - a) m + c, of a gain of 1: at least the first and less
-        than the second, float64 [C]. `fused`: of the product before it is rounded."""
-        bounds = level_bounds(self.levels, np.ones(1, np.float32))[0].take(self.places)
-        sides = []
-        for x, bound, free in ((self.reached, bounds[0], -np.inf), (self.missed, bounds[1], np.inf)):
-            room = bound - line_products(x, a, m, fused=fused)
-            room[np.isnan(room)] = free
-            sides.append(room)
-        return sides[0].max(0), sides[1].min(0)
+        than the second, float64 [C]."""
+        bounds = whole_bounds(int(self.levels[0]), self.levels.size).take(self.places)
+        at_least, below = np.full(m.shape, -np.inf), np.full(m.shape, np.inf)
+        for reached, missed in zip(*(line_products(x, a, m, rounding) for x in self[1:3]), strict=True):
+            at_least = np.maximum(at_least, np.fmax.reduce(bounds[0] - reached, 0))
+            below = np.minimum(below, np.fmin.reduce(bounds[1] - missed, 0))
+        return at_least, below
 
     def split(self, at_least: np.ndarray, below: np.ndarray, *, odd: bool) -> tuple[np.ndarray, np.ndarray]:
         """The bounds for each sign of accumulators, [L, S, C]; S is 1 for lines that are not odd."""
@@ -192,19 +252,12 @@ class Steps(NamedTuple):
             return np.asarray(~((reached < self.level[0]) | (missed >= self.level[1])).any(0))
 
 
-def _columns(near: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The rows and columns of what is near, bool [L, C], column by column, and the place of each in its column."""
-    rows, columns = np.divmod(np.flatnonzero(near), near.shape[1])
-    order = np.argsort(columns, kind="stable")
-    rows, columns = rows[order], columns[order]
-    counts = np.bincount(columns, minlength=near.shape[1])
-    return rows, columns, np.arange(rows.size) - (np.cumsum(counts) - counts)[columns]
-
-
-def line_products(x: np.ndarray, a: np.ndarray, m: np.ndarray, *, fused: bool) -> np.ndarray:
-    """(x - a) m, rounded to float32 or, `fused`, as it is."""
+def line_products(x: np.ndarray, a: np.ndarray, m: np.ndarray, rounding: SumRounding) -> Iterator[np.ndarray]:
+    """(x - a) m in float32, rounded; for "either" rounding then as it is, too, in float64."""
     less = (x - a).astype(np.float32)
-    return less.astype(np.float64) * m if fused else less * m
+    yield less * m
+    if rounding == "either":
+        yield less.astype(np.float64) * m
 
 
 # Lines that tables climb along.

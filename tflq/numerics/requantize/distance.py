@@ -22,7 +22,7 @@ from typing import Final
 
 import numpy as np
 
-from tflq.numerics.float_basics import EXACT, FARTHEST, float_steps, from_steps, level_bounds
+from tflq.numerics.float_basics import EXACT, FARTHEST, float_steps, from_steps, whole_bounds
 from tflq.numerics.requantize.climb import Climb, Steps, blocks
 from tflq.numerics.requantize.float_forms import FloatForm, Prepare
 from tflq.numerics.requantize.forms import Ops, X
@@ -90,7 +90,7 @@ def _fill(result: Distance, channels: np.ndarray, steps: Steps, slope: np.ndarra
     Answers for which it is, bool [C]."""
     m = from_steps(np.maximum(float_steps(slope.astype(np.float32)) + step, 1))
     h = result.h[channels]
-    bounds = level_bounds(steps.levels, np.ones(1, np.float32))[0, :-2, None] / m.astype(np.float64)
+    bounds = whole_bounds(int(steps.levels[0]), steps.levels.size)[:-2, None] / m.astype(np.float64)
     at_least, under = bounds - steps.reached, bounds - steps.missed
     q = inside(np.fmax.reduce(at_least, 0) + h, np.fmin.reduce(under, 0) + h)
     fit = Distance(h, q, m)

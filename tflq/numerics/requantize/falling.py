@@ -18,7 +18,7 @@ The same line with one clamp of whole numbers, whose lower end is where the line
 
 As the clamp stands before the product, no runtime can multiply m into the weights of the convolution, and it has no
 other constants to put together. What is left to it is to round MUL and ADD once (`tflq.numerics.float_basics`), so
-these lines are proven with both roundings; and c may be off by a part of a unit in its last place.
+these lines are proven with both roundings.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from tflq.numerics.float_basics import EXACT, FARTHEST, SumRounding, float_steps, from_steps, level_bounds
-from tflq.numerics.requantize.climb import FEW, Climb, Steps, blocks
+from tflq.numerics.float_basics import EXACT, FARTHEST, SumRounding, float_steps, from_steps, whole_bounds
+from tflq.numerics.requantize.climb import Climb, Nearest, Steps
 from tflq.numerics.requantize.float_forms import FloatForm, Prepare
 from tflq.numerics.requantize.forms import Ops, X
 from tflq.numerics.requantize.lines import HardestThresholds
@@ -42,7 +42,8 @@ _FURTHER: Final = 7  # how far h is from the one before
 _LEFT: Final = (0.8, 0.25)  # the share of channels that is too many after the first waves, if more than a few
 _ROOM: Final = 0.9  # how much of a level h may use up
 _FEW: Final = 12
-_MARGIN: Final = 0.25  # units in the last place of c
+_HARDEST: Final = 8  # channels that are tried first
+_LAST: Final = 4  # so many channels or fewer are tried with all further h at once
 _TIMES: Final = 3  # roundings twice, of the product and the sum or the level, and one of the slope
 
 
@@ -115,11 +116,8 @@ class _Task(NamedTuple):
         ends = np.floor(fit.c) <= steps.levels[-1]
         if self.rounding == "separate":
             return ends & steps.meets_thresholds(fit(steps.reached), fit(steps.missed))
-        margin = np.spacing(fit.c) * _MARGIN
-        for fused in (False, True):
-            at_least, below = steps.left(fit.h.astype(np.float64), fit.m, fused=fused)
-            ends &= (at_least <= fit.c - margin) & (fit.c + margin < below)
-        return ends
+        at_least, below = steps.left(fit.h.astype(np.float64), fit.m, self.rounding)
+        return ends & (at_least <= fit.c) & (fit.c < below)
 
 
 def _fit(climb: Climb, rounding: SumRounding) -> Falling | None:
@@ -133,69 +131,79 @@ def _fit(climb: Climb, rounding: SumRounding) -> Falling | None:
         return None
     fit, rest = Falling(*(np.zeros(low.shape, np.float32) for _ in range(3))), np.nonzero(~live)[0]
     fit.c[rest] = (climb.thresholds[:, rest] <= low[rest]).sum(0) + (climb.bottom + 0.5)
-    return fit if _search(_Task(climb, top, span, rounding), fit, np.nonzero(live)[0]) else None
+    if rest.size == low.size:
+        return fit
+    lines, channels = Falling(*(np.zeros(low.size - rest.size, np.float32) for _ in range(3))), np.nonzero(live)[0]
+    if not _search(_Task(climb, top, span, rounding).of_channels(channels), lines):
+        return None
+    fit.store(channels, lines)
+    return fit
 
 
-def _search(task: _Task, result: Falling, channels: np.ndarray) -> bool:
-    """Fills `result` for the channels; answers whether all of them have a line. Those that have the least room are
-    tried first: where one of them has no line, the others need none."""
-    first = _first(task, result, channels)
-    if first is None:
+def _search(task: _Task, result: Falling) -> bool:
+    """Fills `result`; answers whether all channels have a line. Those that have the least room are tried first: where
+    one of them has no line, the others need none."""
+    near = _nearest(task)
+    if near is None:
         return False
-    left, width, steps = first
-    hardest = np.argsort(width)[:FEW]
-    if left.size > FEW and not _waves(task, result, left[hardest], steps.of_channels(hardest), channels.size):
+    left = _first(task, result, near)
+    hardest = left[np.argsort((near.room[1] - near.room[0])[left])[:_HARDEST]]
+    if left.size > _HARDEST and not _waves(task, result, near, hardest):
         return False
-    return _waves(task, result, left, steps, channels.size)
+    return _waves(task, result, near, left)
 
 
-def _first(task: _Task, result: Falling, channels: np.ndarray) -> tuple[np.ndarray, np.ndarray, Steps] | None:
-    """Fills `result` where the line of the nearest m through the middle of all thresholds is proven.
-
-    Answers the other channels, the room of each, float64, and their nearest steps. None if a channel has no line, as
-    where thresholds jump at zero.
-    """
-    left, width, nearest = [np.zeros(0, np.int64)], [np.zeros(0)], []
-    for block in blocks(channels.size):
-        some = task.of_channels(channels[block])
-        steps, m = some.climb.steps, some.climb.slope.astype(np.float32)
-        slope = m.astype(np.float64)
-        room = steps.room(slope)
-        least, below = room[0].max(0), room[1].min(0)
-        if (least > below + steps.levels.size * 2.0**-22).any():
+def _nearest(task: _Task) -> Nearest | None:
+    """The steps that decide about lines; None if a channel has no line, as where thresholds jump at zero."""
+    channels = np.arange(task.climb.slope.size)
+    for some in (channels[:_HARDEST], channels):  # where a few have none, the others are not looked at
+        climb = task.climb.of_channels(some)
+        near = climb.nearest(climb.slope.astype(np.float32).astype(np.float64), _TIMES, climb.size)
+        if (near.room[0] > near.room[1] + climb.thresholds.shape[0] * 2.0**-22).any():
             return None
-        steps = steps.nearest(*room, _TIMES) if channels.size > FEW else steps
-        most = np.minimum(below, steps.levels[-1] + 1 - some.top * slope)
-        c = ((least + most) / 2 + some.top * slope).astype(np.float32)
-        fit = Falling(some.top.astype(np.float32), m, c)
-        good = some.proves(fit, steps)
-        result.store(channels[block][good], fit.of_channels(good))
-        rest = np.nonzero(~good)[0]
-        left.append(channels[block][rest])
-        width.append((below - least)[rest])
-        nearest.append(steps.of_channels(rest))
-    if not nearest:
-        nearest.append(task.climb.of_channels(channels).steps)
-    return np.concatenate(left), np.concatenate(width), Steps.joined(nearest)
+    return near
 
 
-def _waves(task: _Task, result: Falling, left: np.ndarray, steps: Steps, count: int) -> bool:
-    """Fills `result` for the channels that are left of `count`; answers whether all of them have a line."""
+def _first(task: _Task, result: Falling, near: Nearest) -> np.ndarray:
+    """Fills `result` where the line of the nearest m through the middle of all thresholds is proven. Answers the other
+    channels."""
+    proven = np.zeros(task.climb.slope.size, bool)
+    for some in near.groups():
+        part, steps = task.of_channels(some), near.steps(some)
+        m = part.climb.slope.astype(np.float32)
+        slope = m.astype(np.float64)
+        at_least, below = steps.room(slope)
+        most = np.minimum(below.min(0), steps.levels[-1] + 1 - part.top * slope)
+        c = ((at_least.max(0) + most) / 2 + part.top * slope).astype(np.float32)
+        fit = Falling(part.top.astype(np.float32), m, c)
+        good = part.proves(fit, steps)
+        result.store(some[good], fit.of_channels(good))
+        proven[some] = good
+    return np.nonzero(~proven)[0]
+
+
+def _waves(task: _Task, result: Falling, near: Nearest, left: np.ndarray) -> bool:
+    """Fills `result` for the channels that are left; answers whether all of them have a line."""
     if not left.size:
         return True
-    tight, order = HardestThresholds.of(steps, task.climb.slope[left], odd=False), 0
+    tight, order = HardestThresholds.of(near.steps(left), task.climb.slope[left], odd=False), 0
     for wave, tried in enumerate(_TRIED):
         if not left.size:
             break
-        some = task.of_channels(left)
-        fit, hits = _tried(some, tight, np.arange(order, order + tried)[:, None])
-        hits = np.nonzero(hits)[0]
-        hits = hits[some.of_channels(hits).proves(fit.of_channels(hits), steps.of_channels(hits))]
-        result.store(left[hits], fit.of_channels(hits))
-        rest = np.delete(np.arange(left.size), hits)
-        left, tight, steps, order = left[rest], tight.columns(rest), steps.of_channels(rest), order + tried
-        if left.size > max(_LEFT[min(wave, 1)] * count, _FEW):
+        fit, some = _tried(task.of_channels(left), tight, np.arange(order, order + tried)[:, None])
+        hits, order = np.nonzero(some)[0], order + tried
+        if hits.size:
+            proven = task.of_channels(left[hits]).proves(fit.of_channels(hits), near.steps(left[hits]))
+            hits = hits[proven]
+            result.store(left[hits], fit.of_channels(hits))
+            rest = np.delete(np.arange(left.size), hits)
+            left, tight = left[rest], tight.columns(rest)
+        if left.size > max(_LEFT[min(wave, 1)] * task.climb.slope.size, _FEW):
             return False
+        if wave == 1 and 0 < left.size <= _LAST:
+            further = np.arange(order, sum(_TRIED))[:, None]
+            if not _tried(task.of_channels(left), tight, further)[1].all():
+                return False
     return not left.size
 
 
@@ -205,8 +213,7 @@ def _tried(task: _Task, tight: HardestThresholds, order: np.ndarray) -> tuple[Fa
     h = task.top + order * _FURTHER % task.span
     near = from_steps(np.maximum(float_steps(task.climb.slope.astype(np.float32)) + _STEPS, 0))
     h, m = np.tile(h, (len(near), 1)), np.repeat(near, len(order), 0)
-    levels = np.arange(1, task.climb.thresholds.shape[0] + 1) + task.climb.bottom
-    bounds = level_bounds(levels, np.ones(1, np.float32))
+    bounds = whole_bounds(task.climb.bottom + 1, task.climb.thresholds.shape[0])[None]
     gain = np.zeros(m.shape, np.int64)
     lines = tight.lines(h.astype(np.float64), m, bounds, gain, rounding=task.rounding)
     columns = np.arange(task.climb.slope.size)

@@ -28,12 +28,13 @@ _COLUMNS = 1024  # lines whose thresholds stay in the cache
 
 
 class HardestThresholds(NamedTuple):
-    """Thresholds of C lines: accumulators float64 [2, K, S, C], and the index of their level, int64. The first of
-    the two must reach the level, the second must not. L and L + 1 stand for levels that all reach, and that none
-    does."""
+    """Thresholds of C lines: accumulators float64 [2, K, S, C], and the index of their level among `levels`, int64.
+    The first of the two must reach the level, the second must not. L and L + 1, which are the last of a line, stand for
+    levels that all reach, and that none does."""
 
     x: np.ndarray
     n: np.ndarray
+    levels: int
 
     @classmethod
     def of(cls, steps: Steps, slope: np.ndarray, *, odd: bool, most: int = _TIGHT) -> HardestThresholds:
@@ -47,22 +48,18 @@ class HardestThresholds(NamedTuple):
             if room.shape[0] > most:
                 n = np.argpartition(room, most, axis=0)[:most]
                 x, place, room = (np.take_along_axis(v, n, 0) for v in (x, place, room))
+            n = np.isinf(room).argsort(0, kind="stable")
+            x, place, room = (np.take_along_axis(v, n, 0) for v in (x, place, room))
             free = np.isinf(room)
             accumulators.append(np.where(free, 0.0, x))
             places.append(np.where(free, steps.levels.size + len(places), place))
-        return cls(np.stack(accumulators), np.stack(places))
+        return cls(np.stack(accumulators), np.stack(places), steps.levels.size)
 
     def columns(self, some: np.ndarray) -> HardestThresholds:
-        return HardestThresholds(self.x.take(some, -1), self.n.take(some, -1))
-
-    @property
-    def width(self) -> int:
-        """The number of thresholds of each side."""
-        return self.x.shape[1]
-
-    @classmethod
-    def joined(cls, parts: list[HardestThresholds]) -> HardestThresholds:
-        return cls(*(np.concatenate(v, -1) for v in zip(*parts, strict=True)))
+        """The thresholds of some lines, without those that are free in all of them."""
+        x, n = self.x.take(some, -1), self.n.take(some, -1)
+        bound = (n < self.levels).any((0, 2, 3))
+        return HardestThresholds(x[:, bound], n[:, bound], self.levels)
 
     def lines(
         self,
@@ -76,18 +73,18 @@ class HardestThresholds(NamedTuple):
         """The widest of B lines of each channel: a float64 [B or 1, C], m float32 [B, C], and `level_bounds` with the
         index of each line's gain [B, C]."""
         count, levels = m.shape[0], bounds.shape[1]
-        parts = []
-        for at in range(0, m.shape[1], max(1, _COLUMNS // count)):
-            some = slice(at, at + max(1, _COLUMNS // count))
-            x = self.x[..., None, some]
-            bound = bounds.ravel().take(self.n[..., None, some] + gain[:, some] * levels, mode="clip")
-            room = bound - line_products(x, a[:, some], m[:, some], fused=False)
-            at_least, below = room[0].max(0), room[1].min(0)
-            if rounding == "either":
-                room = bound - line_products(x, a[:, some], m[:, some], fused=True)
-                at_least, below = np.maximum(at_least, room[0].max(0)), np.minimum(below, room[1].min(0))
+        widths = (self.n < self.levels).sum(1).max((0, 1))
+        order, parts = np.argsort(widths, kind="stable"), []
+        for at in range(0, order.size, max(1, _COLUMNS // count)):
+            some = order[at : at + max(1, _COLUMNS // count)]
+            n, x = (v[:, : max(widths[some[-1]], 1), :, None, some] for v in (self.n, self.x))
+            bound = bounds.ravel().take(n + gain[:, some] * levels if len(bounds) > 1 else n, mode="clip")
+            rooms = [bound - products for products in line_products(x, a[:, some], m[:, some], rounding)]
+            at_least = np.maximum.reduce([room[0].max(0) for room in rooms])
+            below = np.minimum.reduce([room[1].min(0) for room in rooms])
             parts.append(Lines.widest(at_least, below, m[:, some].astype(np.float64)))
-        return Lines(*(np.concatenate(v, -1) for v in zip(*parts, strict=True)))
+        back = np.argsort(order)
+        return Lines(*(np.concatenate(v, -1)[back] for v in zip(*parts, strict=True)))
 
 
 class Lines(NamedTuple):

@@ -25,7 +25,7 @@ from typing import ClassVar, Final, NamedTuple
 import numpy as np
 
 from tflq.numerics.float_basics import EXACT
-from tflq.numerics.requantize.climb import FEW, Climb, Steps, blocks
+from tflq.numerics.requantize.climb import Climb, Steps
 from tflq.numerics.requantize.falling import Clipped
 from tflq.numerics.requantize.float_forms import FloatForm, Prepare
 from tflq.numerics.requantize.forms import Ops, X
@@ -35,7 +35,8 @@ from tflq.numerics.requantize.forms import Ops, X
 _FEWEST: Final = 4  # accumulators to a level
 _SHARES: Final = (0.25, 0.0625, 0.015625, 0.5)
 _ROUNDED: Final = 2.0**-22  # of a number: more than two roundings are
-_TIMES: Final = 2  # roundings of the slope; those of the second step are small
+_TIMES: Final = 4  # roundings twice, of the product and the sum, which are about a level
+_SIZE: Final = 4.0
 _LITTLE: Final = 2.0**-40  # of a level: more than the proof itself is rounded by
 
 
@@ -71,9 +72,9 @@ class Split(FloatForm):
         wide = live & (run >= _FEWEST) & (most < EXACT)
         unit = np.exp2(np.floor(np.log2(EXACT / np.where(wide, most, 1))))
         task = _Task(climb._replace(low=first, high=last), np.rint(run * unit) / unit)
-        left = np.nonzero(wide)[0]
-        for block in blocks(left.size):
-            _fill(fit, left[block], task.of_channels(left[block]))
+        if wide.any():
+            left = np.nonzero(wide)[0]
+            _fill(fit, left, task.of_channels(left))
         rest = np.nonzero(fit.p == 0)[0]
         if rest.size:
             one = Clipped.fit(climb.of_channels(rest))
@@ -113,32 +114,6 @@ class _Task(NamedTuple):
         return _Task(self.climb.of_channels(channels), self.step[channels])
 
 
-class _Both(NamedTuple):
-    """Both sides of thresholds: `near`, of those that decide about lines, and `steps`, of all. `parts`: the least and
-    the greatest part of a level that accumulators are beyond a line through 0, float64 [2, C]."""
-
-    near: Steps
-    steps: Steps
-    parts: np.ndarray
-
-    @classmethod
-    def of(cls, climb: Climb) -> _Both:
-        """The sides of levels up to 0 and of those above it are near by themselves: thresholds may jump between."""
-        steps = climb.steps
-        at_least, below = steps.room(climb.slope)
-        parts = np.stack([-np.maximum(at_least.max(0), below.max(0)), -np.minimum(at_least.min(0), below.min(0))])
-        if climb.slope.size <= FEW:
-            return cls(steps, steps, parts)
-        middle = int(np.searchsorted(steps.levels, 1))
-        rows = [some for some in (slice(middle), slice(middle, None)) if steps.levels[some].size]
-        near = [steps.of_levels(some).nearest(at_least[some], below[some], _TIMES)[:3] for some in rows]
-        level, reached, missed = (np.concatenate(v, -2) for v in zip(*near, strict=True))
-        return cls(Steps(level, reached, missed, steps.levels), steps, parts)
-
-    def of_channels(self, some: np.ndarray) -> _Both:
-        return _Both(self.near.of_channels(some), self.steps.of_channels(some), self.parts[:, some])
-
-
 class _Sides(NamedTuple):
     """Both sides of thresholds of a fit, [2, K, C]: the c for which r m + n d + c is zero there, NaN where there is no
     such accumulator. `error`: its distance beyond that; `around`: its distance for f to be n or one less."""
@@ -176,17 +151,17 @@ def _whole_levels(fit: Split, steps: Steps) -> tuple[np.ndarray, np.ndarray]:
 
 def _fill(result: Split, channels: np.ndarray, task: _Task) -> None:
     """Fills in the constants of the channels, with the first of the shares for which they are proven."""
-    both = _Both.of(task.climb)
-    for share in _SHARES:
-        fit, proven = _of_share(task, both, share)
-        result.store(channels[proven], fit.of_channels(proven))
-        if proven.all():
-            break
-        rest = np.nonzero(~proven)[0]
-        channels, task, both = channels[rest], task.of_channels(rest), both.of_channels(rest)
+    near = task.climb.nearest(task.climb.slope, _TIMES, _SIZE, max(-task.climb.bottom, 0))
+    for some in near.groups():
+        for share in _SHARES:
+            fit, proven = _of_share(task.of_channels(some), near.steps(some), near.gaps[:, some], share)
+            result.store(channels[some[proven]], fit.of_channels(proven))
+            some = some[~proven]
+            if not some.size:
+                break
 
 
-def _of_share(task: _Task, both: _Both, share: float) -> tuple[Split, np.ndarray]:
+def _of_share(task: _Task, near: Steps, gaps: np.ndarray, share: float) -> tuple[Split, np.ndarray]:
     """The constants for a share, and for which channels they are proven."""
     climb = task.climb
     p = climb.slope.astype(np.float32)
@@ -195,7 +170,7 @@ def _of_share(task: _Task, both: _Both, share: float) -> tuple[Split, np.ndarray
     zero = np.zeros_like(p)
     h, low, high, step = (v.astype(np.float32) for v in (h, climb.low - h, climb.high - h, task.step))
     fit = Split(h, low, high, p, step, p, d, zero, zero)
-    sides, up = _Sides.of(task, fit, both.near), both.near.level > 0
+    sides, up = _Sides.of(task, fit, near), near.level > 0
     (least, most), (least_up, most_up) = sides.left(~up), sides.left(up)
     ends = np.maximum(least, least_up), np.minimum(most, most_up)
     jumps = ends[1] <= ends[0]
@@ -204,22 +179,22 @@ def _of_share(task: _Task, both: _Both, share: float) -> tuple[Split, np.ndarray
     above = c + e.astype(np.float64)
     error = np.where(jumps, (np.abs(above) + np.abs(c)) * 2.0**-24, 0)
     proven = (least <= c) & (c <= most) & (least_up + error <= above) & (above <= most_up - error)
-    return replace(fit, c=c, e=e), proven & _centred(task, fit, both)
+    return replace(fit, c=c, e=e), proven & _centred(task, fit, gaps)
 
 
-def _centred(task: _Task, fit: Split, both: _Both) -> np.ndarray:
-    """Whether n is the level on both sides of all thresholds that are not an end of the range, bool [C]. Most are
+def _centred(task: _Task, fit: Split, gaps: np.ndarray) -> np.ndarray:
+    """Whether n is the level on near sides of all thresholds that are not an end of the range, bool [C]. Most are
     farther from the next level than roundings are large."""
-    climb, steps = task.climb, both.steps
-    least, most = both.parts - fit.h * climb.slope
-    off = float(np.abs(steps.levels).max() + 2) * _ROUNDED
-    sure = (least >= off) & (most < 1 - off)
+    climb, begin = task.climb, fit.h * task.climb.slope
+    off = float(np.abs(climb.levels).max() + 2) * _ROUNDED
+    sure = (-gaps[1] - climb.slope - begin >= off) & (-gaps[0] - begin < 1 - off)
     if sure.all():
         return sure
     rest = np.nonzero(~sure)[0]
-    climb, steps = climb.of_channels(rest), steps.of_channels(rest)
+    climb = climb.of_channels(rest)
+    steps = climb.steps
     _, n = _whole_levels(fit.of_channels(rest), steps)
-    begins = np.stack([steps.reached == climb.thresholds, steps.missed == climb.beneath])
+    begins = np.stack([steps.reached == climb.thresholds, steps.missed == climb.beneath()])
     sure[rest] = ~(begins & (n != steps.level)).any((0, 1))
     return sure
 

@@ -24,6 +24,10 @@ _MOST_LEFT = 29
 """Bits to the left up to which RESCALE has a shift for a multiplier."""
 NEVER = 1 << 48
 """A threshold that no accumulator reaches; all have passed -NEVER."""
+_FAR: Final = 2.0**30
+_CLOSE: Final = 2.0**-20
+"""A number below _FAR in float64 that is farther from whole numbers than this is between the same two as the exact one:
+four roundings are 2^-51 of it."""
 
 
 def rescale_thresholds(
@@ -33,13 +37,25 @@ def rescale_thresholds(
     ±NEVER."""
     m, s = np.atleast_1d(np.asarray(mantissa, np.int64)), np.atleast_1d(np.asarray(shift, np.int64))
     odd = 2 * _of_channels(levels).astype(np.int64) - 1
+    second = np.where(s > 31, 1 << 30, 0) if double_round else np.zeros_like(s)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        reals = odd * (np.ldexp(0.5, s) / m)
+        reals -= np.where(odd > 0, 1.0, -1.0) * (second / m)
+        first = np.ceil(reals)
+        reals -= first
+    least, most, far = reals.min(initial=-0.5), reals.max(initial=-0.5), np.abs(first).max(initial=0)
+    if not (least > _CLOSE - 1 and most < -_CLOSE and far < _FAR):
+        rest = ~((reals > _CLOSE - 1) & (reals < -_CLOSE) & (np.abs(first) < _FAR))
+        first[rest] = _exact_thresholds(*(np.broadcast_to(v, rest.shape)[rest] for v in (odd, m, s, second)))
+    return first.astype(np.int64)
+
+
+def _exact_thresholds(odd: np.ndarray, m: np.ndarray, s: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """T(n) of odd numbers 2n - 1 in integers, within ±NEVER."""
     far = np.abs(odd) > (np.int64(1) << 62) >> (s - 1)
-    target = np.where(far, 0, odd) << (s - 1)
-    if double_round:
-        target = target - np.where(s > 31, np.where(odd > 0, 1 << 30, -(1 << 30)), 0)
+    target = (np.where(far, 0, odd) << (s - 1)) - np.where(odd > 0, second, -second)
     limit = np.where(odd > 0, NEVER, -NEVER)
-    exact = -((-target) // np.maximum(m, 1))
-    return np.where(far | (m == 0), limit, np.clip(exact, -NEVER, NEVER))
+    return np.where(far | (m == 0), limit, np.clip(-((-target) // np.maximum(m, 1)), -NEVER, NEVER))
 
 
 def float_thresholds(levels: np.ndarray, scale: npt.ArrayLike) -> np.ndarray:
