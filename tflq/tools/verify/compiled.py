@@ -92,10 +92,11 @@ _OPENED: Final = """  FILE *file = fopen(words[1], "rb");
 
 
 class SumsRun(NamedTuple):
-    """Inputs of an entry, and what stands in for tensors of layers, by name."""
+    """Inputs of an entry, and what stands in for tensors of layers and for rows of sums, by name."""
 
     inputs: Sequence[np.ndarray]
     layers: Mapping[str, np.ndarray]
+    sums: Mapping[str, np.ndarray]
 
 
 class _Entry(NamedTuple):
@@ -276,9 +277,7 @@ class _Program:
             raise EOFError
         return data
 
-    def try_sums(
-        self, name: str, sums: Mapping[str, np.ndarray], runs: Sequence[SumsRun]
-    ) -> Iterator[dict[str, np.ndarray]]:
+    def try_sums(self, name: str, runs: Sequence[SumsRun]) -> Iterator[dict[str, np.ndarray]]:
         """For each run of an entry, by layer, its results of each row of sums that stands in for its own, [loops, rows,
         channels]."""
         entry, child = self._interface.entries[name], self._child
@@ -288,7 +287,7 @@ class _Program:
         for run in runs:
             text += [heads, *(a.tobytes() for a in run.inputs)]
             for layer in entry.layers:
-                tried, row = sums.get(layer.name, _NONE), run.layers.get(layer.name, _NONE).tobytes()
+                tried, row = run.sums.get(layer.name, _NONE), run.layers.get(layer.name, _NONE).tobytes()
                 text += [np.asarray([*tried.shape, len(row)], np.int32).tobytes(), tried.tobytes(), row]
         try:
             answer = BytesIO(child.communicate(b"".join(text), self._timeout)[0])
@@ -296,10 +295,10 @@ class _Program:
             raise RunError(f"no answer in {self._timeout:g} s", fatal=True) from None
         if child.returncode:
             raise RunError(f"the program ended: {how_ended(child.returncode)}", fatal=True)
-        for _ in runs:
+        for run in runs:
             results = {}
             for layer in entry.layers:
-                tried, dtype, loops = sums.get(layer.name, _NONE), layer.type.storage.dtype, []
+                tried, dtype, loops = run.sums.get(layer.name, _NONE), layer.type.storage.dtype, []
                 while size := int.from_bytes(answer.read(4), "little"):
                     loops.append(answer.read(size * tried.size))
                 if loops and {len(data) for data in loops} == {dtype.itemsize * tried.size}:
@@ -453,15 +452,13 @@ class CompiledRunner(FileRunner):
         finally:
             program.close()
 
-    def try_sums(
-        self, key: str, sums: Mapping[str, np.ndarray], runs: Sequence[SumsRun]
-    ) -> list[dict[str, np.ndarray]]:
+    def try_sums(self, key: str, runs: Sequence[SumsRun]) -> list[dict[str, np.ndarray]]:
         """Results of products by name, of sums that stand in for those of their first row: for each loop that reads
         sums, [loops, rows, channels], in each run. Others are left out. RunError if the program does not run."""
         program = self._compiled(_hooks("sums", self._interface.macro))
         try:
-            runs = [SumsRun(self.ordered(run.inputs, key), run.layers) for run in runs]
-            return list(program.try_sums(self._name(key), sums, runs))
+            ordered = [run._replace(inputs=self.ordered(run.inputs, key)) for run in runs]
+            return list(program.try_sums(self._name(key), ordered))
         finally:
             program.close()
 

@@ -65,6 +65,7 @@ def try_sums(
     chosen = list(trials(a.path, entry.graph, b.single(key), stored))
     operands = {name: value for each in chosen for name, value in each.operands.items()}
     runs, every = [], []
+    sums = {each.tensor: each.sums for each in chosen}
     for fill in _FILLS if operands else _FILLS[:1]:
         rows = {name: _filled(v.type.sizes[-1:], v.type.storage.dtype, fill) for name, v in operands.items()}
         whole = {name: np.resize(row, operands[name].type.sizes) for name, row in rows.items()}
@@ -75,11 +76,12 @@ def try_sums(
             for name, array in zip(names, inputs, strict=True)
         ]
         every.append(rows)
-        runs.append(SumsRun(arrays, inner))
-    results = b.try_sums(key, {each.tensor: each.sums for each in chosen}, runs) if chosen else []
+        runs.append(SumsRun(arrays, inner, sums))
+        sums = {each.tensor: each.sums for each in chosen if each.operands}
+    results = b.try_sums(key, runs) if chosen else []
     for each in chosen:
-        if all(each.tensor in tried for tried in results):
-            pairs = [*zip(every, results, strict=True)][: None if each.operands else 1]
+        pairs = [*zip(every, results, strict=True)][: None if each.operands else 1]
+        if all(each.tensor in tried for _, tried in pairs):
             got = np.stack([tried[each.tensor] for _, tried in pairs])
             want = np.stack([each.results(a, rows, timeout) for rows, _ in pairs])[:, None]
             yield each.tensor, got, np.broadcast_to(want, got.shape)
@@ -102,25 +104,25 @@ def _stored_as(array: np.ndarray, dtype: str) -> np.ndarray:
 
 class Trial(NamedTuple):
     """An operator result that is tried. sums: int64 [rows, channels]. operands: by name, tensors of which what follows
-    the product reads a row of channels. model: a file that takes the product's input and a row of each operand for all
-    sums, and returns all results. x: the product's input."""
+    the product reads a row of channels. chain: the product, and what follows it, in order."""
 
     tensor: str
     sums: np.ndarray
     operands: Mapping[str, Value]
-    model: bytes
-    x: np.ndarray
+    chain: Sequence[Op]
 
     def results(self, beside: TfliteRunner, rows: Mapping[str, np.ndarray], timeout: float) -> np.ndarray:
         """Results of the interpreter: [rows, channels]. rows: of the operands. RunError if it does not run."""
         with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
             path = Path(folder, "sums.tflite")
-            path.write_bytes(self.model)
+            data, x = _Model(self.chain, self.sums).file(self.operands)
+            path.write_bytes(data)
+            del data
             runner = TfliteRunner(str(path), beside.kernels, timeout, beside)
             try:
-                shape = (*self.x.shape[:-1], self.sums.size)
+                shape = (*x.shape[:-1], self.sums.size)
                 further = [np.tile(rows[name], len(self.sums)).reshape(shape) for name in self.operands]
-                return runner.run("", [self.x, *further])[0].reshape(self.sums.shape)
+                return runner.run("", [x, *further])[0].reshape(self.sums.shape)
             finally:
                 runner.close()
 
@@ -138,9 +140,8 @@ def trials(path: str, graph: int, tensors: Collection[str], stored: Collection[s
                 products = [each for each in chain if isinstance(each, _PRODUCTS)]
                 if len(products) == 1 and _is_known(products[0], [*chain, *operands.values()]):
                     sums = _sums(products[0])
-                    model = _Model(products[0], sums).file([op for op in chain if op not in products], operands)
-                    if model is not None:
-                        yield Trial(op.results[0].name, sums, operands, *model)
+                    if _are_repeated(chain, operands.values(), sums.shape[1]):
+                        yield Trial(op.results[0].name, sums, operands, chain)
 
 
 def _follow(op: Op | None, sources: Collection[str], chain: list[Op], operands: dict[str, Value]) -> bool:
@@ -209,18 +210,37 @@ def _sums(product: _Product) -> np.ndarray:
     return np.concatenate([np.clip(row, low, high) for row in rows]).astype(np.int64)
 
 
-class _Model:
-    """A model in which a product has a channel for each of the sums, which are its biases, and weights of 0."""
+def _are_repeated(chain: Sequence[Op], operands: Collection[Value], channels: int) -> bool:
+    """Whether all constants that operators read besides those of the product have one element, or one a channel."""
+    results = {op.results[0] for op in chain}
+    return all(
+        value in results
+        or value in operands
+        or (value.is_constant and _one_scale(value) and value.array.size in (1, channels))
+        for op in chain
+        if not isinstance(op, _PRODUCTS)
+        for value in op.present_operands
+    )
 
-    def __init__(self, product: _Product, sums: np.ndarray) -> None:
-        self._product = product
+
+def _one_scale(value: Value) -> bool:
+    return not isinstance(value.type.element, UniformQuantizedPerAxisType)
+
+
+class _Model:
+    """A model in which a product has a channel for each of the sums, which are its biases, and weights of 0: it takes
+    the product's input and a row of each operand for all sums, and returns all results."""
+
+    def __init__(self, chain: Sequence[Op], sums: np.ndarray) -> None:
+        product = next(op for op in chain if isinstance(op, _PRODUCTS))
+        self._product: _Product = product
+        self._following = [op for op in chain if op is not product]
         self._sums = sums
         self._flat = isinstance(product, FullyConnected)
         self._shape = (*[1] * (1 if self._flat else 3), sums.size)
 
-    def file(self, following: Sequence[Op], operands: Mapping[str, Value]) -> tuple[bytes, np.ndarray] | None:
-        """The file, and the product's input. None if an operator that follows reads a constant that has another number
-        of elements than one for each channel, or for all."""
+    def file(self, operands: Mapping[str, Value]) -> tuple[bytes, np.ndarray]:
+        """The file, and the product's input."""
         product = self._product
         element: Any = product.input.type.element
         shape = self._shape if isinstance(product, DepthwiseConv2D) else (1,) * len(self._shape)
@@ -229,12 +249,8 @@ class _Model:
         copies: dict[Value, Value] = {product.results[0]: y}
         copies |= {v: Value(TensorType(self._shape, v.type.element), name) for name, v in operands.items()}
         ops = [self._copy(x, y)]
-        for op in following:
-            for value in op.present_operands:
-                if value not in copies and (constant := self._repeated(value)) is not None:
-                    copies[value] = constant
-            if any(value not in copies for value in op.present_operands):
-                return None
+        for op in self._following:
+            copies |= {value: self._repeated(value) for value in op.present_operands if value not in copies}
             result = op.results[0]
             copies[result] = Value(TensorType(self._shape, result.type.element), result.name)
             ops.append(Op(op.name, [copies[v] for v in op.present_operands], [copies[result]], dict(op.attributes)))
@@ -268,14 +284,10 @@ class _Model:
         scales, zeros = (np.tile(numbers, len(self._sums)) for numbers in (element.scales, element.zero_points))
         return element.replace(scales=scales, zero_points=zeros)
 
-    def _repeated(self, value: Value) -> Value | None:
+    def _repeated(self, value: Value) -> Value:
         """A constant for each row of sums."""
-        if not value.is_constant or isinstance(value.type.element, UniformQuantizedPerAxisType):
-            return None
         if value.array.size == 1:
             return _constant(value.array.reshape(1), value.type.element, value.name)
-        if value.array.size != self._sums.shape[1]:
-            return None
         array = np.tile(value.array.reshape(-1), len(self._sums)).reshape(self._shape)
         return _constant(array, value.type.element, value.name)
 
