@@ -56,9 +56,9 @@ if TYPE_CHECKING:
     from tflq.tools.quantize.quantize import quantize
     from tflq.tools.quantize.report import Quantization, QuantizedRow
     from tflq.tools.sweep.sweeping import run_sweep
-    from tflq.tools.verify.comparison import verify
     from tflq.tools.verify.difference import Difference
     from tflq.tools.verify.outcome import Run, RunTime, Verification
+    from tflq.tools.verify.verifying import verify
 
 _HOME = {
     "Arena": "tflq.analysis.arena",
@@ -99,7 +99,7 @@ _HOME = {
     "read": "tflq.formats.sources",
     "reduce": "tflq.tools.debug.reduction",
     "run_sweep": "tflq.tools.sweep.sweeping",
-    "verify": "tflq.tools.verify.comparison",
+    "verify": "tflq.tools.verify.verifying",
     "write": "tflq.formats.sources",
 }
 

@@ -12,7 +12,7 @@ import tflq
 from tflq.ir.core import Function, Module, Op, Value, constant
 from tflq.ir.types import TensorType, f32
 from tflq.tools.quantize.fidelity import signal_to_noise
-from tflq.tools.verify.comparison import verify
+from tflq.tools.verify.verifying import verify
 
 pytest.importorskip("ai_edge_litert", reason="needs the interpreter")
 CONVOLUTION = {

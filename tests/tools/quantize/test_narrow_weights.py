@@ -16,7 +16,7 @@ from tflq.ir.core import Function, Module, Op, Value, constant
 from tflq.ir.types import TensorType, f32, i2, i4, i8
 from tflq.tools.quantize.correction.layers import stored_weights_of
 from tflq.tools.quantize.fidelity import signal_to_noise
-from tflq.tools.verify.comparison import verify
+from tflq.tools.verify.verifying import verify
 
 pytest.importorskip("ai_edge_litert", reason="needs the interpreter")
 STATIC = ("int8", "int16x8")

@@ -16,7 +16,7 @@ from tflq.ir.core import Function, Module, Op, Signature, Value, constant
 from tflq.ir.types import TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, f32, i1, i8, i16, i32, ui8
 from tflq.tools.opt import parse_pipeline
 from tflq.tools.quantize.fidelity import signal_to_noise
-from tflq.tools.verify.comparison import verify
+from tflq.tools.verify.verifying import verify
 
 pytest.importorskip("ai_edge_litert", reason="needs the interpreter")
 STATIC = ["int8", "int16x8"]

@@ -15,7 +15,7 @@ from tflq.ir.core import Function, Module, Op, Value, constant
 from tflq.ir.types import TensorType, UniformQuantizedType, f32
 from tflq.tools.quantize.fidelity import signal_to_noise
 from tflq.tools.quantize.recipe import Choices, Settings, read_recipe
-from tflq.tools.verify.comparison import verify
+from tflq.tools.verify.verifying import verify
 
 pytest.importorskip("ai_edge_litert", reason="needs the interpreter")
 DEFAULT = Settings("int8")

@@ -48,11 +48,11 @@ from tflq.ir.types import TensorType, UniformQuantizedPerAxisType, UniformQuanti
 from tflq.numerics.kernel_sets import DEFAULT as DEFAULT_SET
 from tflq.tools.samples.files import files_of
 from tflq.tools.samples.reading import check_data, samples_of
-from tflq.tools.verify.comparison import verify
 from tflq.tools.verify.difference import difference
 from tflq.tools.verify.inputs import entry_for, generated_inputs
 from tflq.tools.verify.interface import function_number, signature_of
 from tflq.tools.verify.runner import Child, Opened, RunError, opened_whole
+from tflq.tools.verify.verifying import verify
 from tflq.tools.verify.worker import Side
 from tflq.transforms.source import entries, part, read_from_outside
 

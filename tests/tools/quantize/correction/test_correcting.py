@@ -19,7 +19,7 @@ from tflq.tools.quantize.correction.stepwise import Stepwise
 from tflq.tools.quantize.debugging.debugging import side_of
 from tflq.tools.quantize.fidelity import signal_to_noise
 from tflq.tools.samples.inputs import Entry
-from tflq.tools.verify.comparison import verify
+from tflq.tools.verify.verifying import verify
 
 pytest.importorskip("ai_edge_litert", reason="needs the interpreter")
 CHANNELS = 3
