@@ -299,7 +299,7 @@ def test_inspect_forms_exclude_each_other(cli: Cli, model: Path) -> None:
 @pytest.mark.parametrize(
     ("pipeline", "message"),
     [
-        ("moon", "there is no pass 'moon'; the passes are bind-shapes, canonicalize"),
+        ("moon", "there is no pass 'moon'; the passes are bind-shapes, by-rows, canonicalize"),
         ("cannonicalize", "there is no pass 'cannonicalize'; did you mean 'canonicalize'?"),
         ("", "the pipeline is empty"),
         ("cse{size=1}", "no option 'size=1'"),

@@ -64,6 +64,12 @@ CASES = (
     Case("calibrate merge destination", "calibrate merge {input} -o {d}/s.json", "s.json", "statistics"),
     Case("debug csv", "debug {input} {input} {input}.npz --csv {d}/rows.csv", "rows.csv", "float"),
     Case("debug html", "debug {input} {input} {input}.npz --html {d}/page.html", "page.html", "float"),
+    Case(
+        "quantize save_recipe",
+        "quantize {input} {d}/out.tflite --scheme weight-only --keep-float positive --save-recipe {d}/recipe.toml",
+        "recipe.toml",
+        "float",
+    ),
     Case("quantize destination", "quantize {input} {d}/out.tflite --scheme weight-only", "out.tflite", "float"),
     Case("opt destination", "opt {input} -o {d}/out.mlir", "out.mlir", prints=False),
     Case("sweep run folder", "sweep {model} -o {d}/out --baseline {input}", "out/baseline.json", "baseline"),

@@ -102,7 +102,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (STATED.format("--target section.toml"), 2, ["'kernel' is not a section", "'kernels'?"]),
         (STATED.format("--target coupling.toml"), 2, ["coupling.toml:2", "'same_scal' is not a constraint"]),
         (STATED.format("--io int16"), 2, ["input 'x' cannot be stored as integers", "--io float"]),
-        (STATED.format("--weights int4"), 2, ["scheme 'int8' has no choice of weights"]),
+        (STATED.format("--weights int2"), 2, ["take weights of 4 bits at least, not int2", "take int4"]),
         ("quantize model.tflite out.tosa --statistics good.json", 2, ["out.tosa: the suffix says another format"]),
         ("quantize model.tflite out.tflite --scheme dynamic --weights int4 --blocks 32", 2, ["into blocks of 32"]),
         ("quantize int8.tflite out.tflite --calibration data.npz", 2, ["quantized already", "give the float network"]),

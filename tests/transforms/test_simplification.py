@@ -285,7 +285,7 @@ def test_a_failure_names_the_pass() -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", "the pipeline is empty; the passes are bind-shapes, canonicalize, check-c, check-laws"),
+        ("", "the pipeline is empty; the passes are bind-shapes, by-rows, canonicalize, check-c, check-laws"),
         ("cse,nothing", "there is no pass 'nothing'"),
         ("cse;dce", "expected a pass at 'cse;dce'"),
         ("cse{", "expected a pass at 'cse{'"),

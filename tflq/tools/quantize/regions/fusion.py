@@ -452,12 +452,16 @@ class Pattern:
 
 def patterns(path: FilePath | None = None) -> Sequence[Pattern]:
     """The patterns of a file, by default `rules/fusion.toml`. OptionError if it has faults."""
-    return _patterns(os.fspath(path or resource("rules/fusion.toml")))
+    return _default_patterns() if path is None else _patterns(path)
 
 
 @cache
-def _patterns(path: str) -> Sequence[Pattern]:
-    file = RulesFile(path)
+def _default_patterns() -> Sequence[Pattern]:
+    return _patterns(resource("rules/fusion.toml"))
+
+
+def _patterns(path: FilePath) -> Sequence[Pattern]:
+    file = RulesFile(os.fspath(path))
     file.check_sections(("pattern",))
     file.check_faults()
     return tuple(_pattern(file, item) for item in file.content.get("pattern", []))
@@ -467,7 +471,10 @@ def _pattern(file: RulesFile, item: object) -> Pattern:
     known = {"kernel", "ops", "parts"}
     if not isinstance(item, dict) or not {"kernel", "ops"} <= item.keys() <= known:
         file.fail("a pattern has kernel, ops and, if wanted, parts", "", "pattern", known=sorted(known))
-    links = tuple(_link(word) for word in item["ops"])
+    words = item["ops"]
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        file.fail(f"ops is {words!r}; give a list of names", "", "pattern")
+    links = tuple(map(_link, words))
     for link in links:
         if link.note and link.note not in _NOTES:
             file.fail(f"'{item['kernel']}': ':{link.note}' is not known", "", "pattern", known=_NOTES)
