@@ -66,3 +66,15 @@ def test_a_product_that_is_returned_stays() -> None:
     function, before = stepwise([0, 1, 2, 3, 4])
     function.outputs.append(before[-1].result)
     assert not ByRows().run(Module([function])).modified
+
+
+def test_channels_of_one_row_are_no_rows() -> None:
+    x = argument((1, 1, 1, 4), i8)
+    weights, bias = const(RNG.integers(-127, 128, (4, 1, 1, 4)), i8), const(np.zeros(4), i32)
+    attributes = {"pad": (0, 0, 0, 0), "stride": (1, 1), "dilation": (1, 1), "input_zp": 3, "weight_zp": 0}
+    conv = Op("tosa.conv2d", [x, weights, bias], [result(i32, 1, 1, 1, 4)], attributes)
+    slices = [
+        Op("tosa.slice", [conv.result], [result(i32, 1, 1, 1, 1)], {"start": (0, 0, 0, at), "size": (1, 1, 1, 1)})
+        for at in range(4)
+    ]
+    assert not ByRows().run(Module([Function("main", [x], [op.result for op in slices], [conv, *slices])])).modified

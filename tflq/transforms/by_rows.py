@@ -56,11 +56,11 @@ def _by_rows(function: Function) -> bool:
 
 
 def _axis(value: Value) -> int | None:
-    """The first dim that is not 1: that of rows. None if a dim is not known, or all are 1."""
+    """The first dim that is not 1: that of rows. None if a dim is not known, or only the last, of channels, is not 1."""
     dims = value.type.shape
     if dims is None or None in dims:
         return None
-    return next((at for at, dim in enumerate(dims) if dim != 1), None)
+    return next((at for at, dim in enumerate(dims[:-1]) if dim != 1), None)
 
 
 def _rows(value: Value) -> int | None:
