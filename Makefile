@@ -62,10 +62,10 @@ demo: $(VENV)/.run
 test: check tests
 
 test-slow: $(VENV)/.dev
-	$(BIN)/python -m pytest -n $(JOBS) -m "slow and not long"
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "slow and not long"
 
 test-long: $(VENV)/.dev
-	$(BIN)/python -m pytest -n $(JOBS) -m long
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m long
 
 check: lint types imports
 
@@ -83,7 +83,7 @@ imports: $(VENV)/.dev
 	$(BIN)/lint-imports
 
 tests: $(VENV)/.dev
-	$(BIN)/python -m pytest -n $(JOBS) -m "$(MARKS)"
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "$(MARKS)"
 
 $(VENV)-oldest/.done: pyproject.toml scripts/oldest.py
 	$(PYTHON) -m venv --clear $(VENV)-oldest
