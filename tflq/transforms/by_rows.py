@@ -56,7 +56,7 @@ def _by_rows(function: Function) -> bool:
 
 
 def _axis(value: Value) -> int | None:
-    """The first dim that is not 1: that of rows. None if a dim is not known, or only the last, of channels, is larger."""
+    """The first dim that is not 1: that of rows. None if a dim is not known, or all but the last, of channels, are 1."""
     dims = value.type.shape
     if dims is None or None in dims:
         return None
