@@ -56,7 +56,7 @@ def _by_rows(function: Function) -> bool:
 
 
 def _axis(value: Value) -> int | None:
-    """The first dim that is not 1: that of rows. None if a dim is not known, or all but the last, of channels, are 1."""
+    """The dim of rows: the first that is not 1, but the last, of channels. None if there is none, or a dim is open."""
     dims = value.type.shape
     if dims is None or None in dims:
         return None
