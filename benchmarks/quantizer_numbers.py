@@ -33,12 +33,15 @@ import numpy as np
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 
+from quantizers import drawn, with_signature
+
 import tflq
 from tflq.analysis.statistics import Statistics
 from tflq.dialects.tfl.casts import Dequantize, Quantize
-from tflq.ir.core import Module, Signature, Value
+from tflq.ir.core import Module, Value
 from tflq.ir.types import CalibratedQuantizedType, is_quantized
-from tflq.tools.quantize.fidelity import shown, signal_to_noise
+from tflq.tools.quantize.debugging.outcome import decibels as shown
+from tflq.tools.quantize.fidelity import signal_to_noise
 from tflq.tools.verify.runner import RunError
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -73,7 +76,7 @@ class _Network:
     def __init__(self, folder: Path, model: Path) -> None:
         self.folder, self.name = folder, model.stem.removesuffix("_float")
         module = tflq.read(model)
-        self.path = model if module.signatures else _with_signature(module, folder / model.name)
+        self.path = model if module.signatures else with_signature(module, folder / model.name)
         signature = (tflq.read(self.path).signatures or [])[0]
         self.key, self.inputs = signature.key or "", list(signature.inputs or [])
         self.calibrating, self.judging = self._samples(64, 1), self._samples(100, 2)
@@ -81,9 +84,8 @@ class _Network:
         self.statistics = calibrated.statistics
 
     def _samples(self, count: int, seed: int) -> list[dict[str, np.ndarray]]:
-        rng = np.random.default_rng(seed)
         shapes = {name or "": [dim or 1 for dim in value.type.shape or ()] for name, value in self.inputs}
-        return [{n: rng.normal(size=s).astype(np.float32) for n, s in shapes.items()} for _ in range(count)]
+        return drawn(shapes, count, seed)
 
     def file(self, *parts: str) -> Path:
         return self.folder / f"{'_'.join((self.name, *parts)).replace(' ', '_')}.tflite"
@@ -94,17 +96,6 @@ class _Network:
         except (tflq.TflqError, RunError) as error:
             print(f"    {path.name} does not run: {str(error)[:160]}")
             return None
-
-
-def _with_signature(module: Module, path: Path) -> Path:
-    """litert-quantizer demands a signature, and reads an operator's code where newer files have it."""
-    main = module.main
-    module.operator_codes = []
-    module.signatures = [
-        Signature("serving_default", 0, *([(v.name, v) for v in side] for side in (main.inputs, main.outputs)))
-    ]
-    tflq.write(module, path)
-    return path
 
 
 def compared(network: _Network, scheme: str, method: str) -> float | None:
@@ -202,7 +193,9 @@ def _plain(seen: Any) -> _Tensor:
 
 
 def shown_exactly(decibels: float | None) -> str:
-    return shown(decibels) if decibels is None or np.isinf(decibels) else f"{decibels:.2f} dB"
+    if decibels is None:
+        return "-"
+    return shown(decibels) if np.isinf(decibels) else f"{decibels:.2f} dB"
 
 
 def _litert_quantizer(network: _Network, scheme: str, method: str) -> bytes:

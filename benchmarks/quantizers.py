@@ -77,12 +77,12 @@ class Network:
     def __init__(self, folder: Path, model: Path) -> None:
         self.folder, self.name = folder, model.stem.removesuffix("_float")
         module = tflq.read(model)
-        self.path = model if module.signatures else _with_signature(module, folder / model.name)
+        self.path = model if module.signatures else with_signature(module, folder / model.name)
         (signature, *_) = tflq.read(self.path).signatures or []
         self.key = signature.key or ""
         shapes = {name or "": [dim or 1 for dim in value.type.shape or ()] for name, value in signature.inputs or []}
         self.calibrating, self.judging = (
-            _rows(model.with_suffix(f".{kind}.npz"), shapes) or _drawn(shapes, count, seed)
+            _rows(model.with_suffix(f".{kind}.npz"), shapes) or drawn(shapes, count, seed)
             for kind, count, seed in (("calib", 64, 1), ("test", 100, 2))
         )
         self.floats = FloatNetwork(self.path, signature=self.key)
@@ -108,12 +108,12 @@ def _rows(path: Path, shapes: dict[str, list[int]]) -> list[dict[str, np.ndarray
     return [{name: arrays[name][at : at + 1].reshape(shape) for name, shape in shapes.items()} for at in range(count)]
 
 
-def _drawn(shapes: dict[str, list[int]], count: int, seed: int) -> list[dict[str, np.ndarray]]:
+def drawn(shapes: dict[str, list[int]], count: int, seed: int) -> list[dict[str, np.ndarray]]:
     rng = np.random.default_rng(seed)
     return [{n: rng.normal(size=s).astype(np.float32) for n, s in shapes.items()} for _ in range(count)]
 
 
-def _with_signature(module: Module, path: Path) -> Path:
+def with_signature(module: Module, path: Path) -> Path:
     """litert-quantizer demands a signature, and reads an operator's code where newer files have it."""
     main = module.main
     module.operator_codes = []

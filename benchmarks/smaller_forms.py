@@ -29,7 +29,7 @@ from run_time import interpreter
 import tflq
 from tflq.formats.tflite.lowering import rescale as requantize
 from tflq.formats.tflite.lowering import shifts as highword
-from tflq.formats.tflite.lowering.lowering import Kernels
+from tflq.formats.tflite.lowering.lowering import Tflite
 from tflq.ir.core import Module, Value
 from tflq.transforms.canonicalize import CommonSubexpressionElimination
 from tflq.transforms.pass_manager import PassResult
@@ -63,7 +63,7 @@ def _nothing(_: object, module: Module) -> PassResult:
 
 
 def _clamped_by_the_book(
-    k: Kernels, x: Value, low: np.ndarray, high: np.ndarray, _least: int, _most: int, offset: int = 0
+    k: Tflite, x: Value, low: np.ndarray, high: np.ndarray, _least: int, _most: int, offset: int = 0
 ) -> Value:
     storage = x.type.storage
     x = k.minimum(x, k.constant(requantize.squeezed(high), storage))

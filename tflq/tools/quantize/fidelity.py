@@ -18,7 +18,7 @@ from tflq.tools.samples.files import Images
 from tflq.tools.samples.inputs import Entry, Sample
 from tflq.tools.samples.reading import samples_of
 from tflq.tools.verify.difference import in_decibels
-from tflq.tools.verify.metrics import real
+from tflq.tools.verify.metrics import agreements, real
 from tflq.tools.verify.outcome import RunTime
 from tflq.tools.verify.runner import RunError
 from tflq.tools.verify.tflite_runner import TfliteRunner
@@ -95,8 +95,7 @@ def nearness(outputs: Iterable[tuple[Outputs, Outputs]]) -> Nearness:
         for array, other in zip(floats, others, strict=True):
             if array.ndim == other.ndim == 2 and array.shape[1] > 1:
                 rows += len(array)
-                at_largest = np.take_along_axis(other, array.argmax(axis=1)[:, None], axis=1)
-                same += int((at_largest[:, 0] == other.max(axis=1)).sum())
+                same += int(agreements(array, other).sum())
     return Nearness(in_decibels(signal, noise), same / rows if rows >= ROWS else None)
 
 
@@ -125,8 +124,7 @@ class FloatNetwork:
             key = self.entry.key if self.entry.key in after.entries else next(iter(after.entries))
             sides = after.entries[key]
             input_types, output_types = ([described for _, described in sides[side]] for side in ("inputs", "outputs"))
-            for place, sample in enumerate(islice(samples_of(data, self.entry, images).arrays, most)):
-                arrays = [sample[input_.name] for input_ in self.entry.in_run_order]
+            for place, arrays in enumerate(self._inputs(data, images, most)):
                 floats = self._outputs(place, arrays)
                 with _running(called or path):
                     others = after.run(key, list(map(_stored, arrays, input_types)), {})
@@ -135,8 +133,7 @@ class FloatNetwork:
 
     def outputs(self, data: Any, *, images: Images | None = None) -> Iterator[Outputs]:
         """The outputs of the network for the same samples."""
-        for place, sample in enumerate(islice(samples_of(data, self.entry, images).arrays, MOST)):
-            arrays = [sample[input_.name] for input_ in self.entry.in_run_order]
+        for place, arrays in enumerate(self._inputs(data, images, MOST)):
             yield [array.astype(np.float64) for array in self._outputs(place, arrays)]
 
     def beside_bytes(
@@ -156,13 +153,20 @@ class FloatNetwork:
                 for path in (first, second)
             )
             described = [each for _, each in one.entries[self.entry.key]["inputs"]]
-            arrays = [sample[input_.name] for input_ in self.entry.in_run_order]
+            arrays = self._in_run_order(sample)
             return run_time(one, other, self.entry.key, list(map(_stored, arrays, described)))
 
     def close(self) -> None:
         """Ends the interpreter's process, and forgets what it gave."""
         self._outputs_file.close()
         self._runner.close()
+
+    def _inputs(self, data: Any, images: Images | None, most: int | None) -> Iterator[list[np.ndarray]]:
+        """The arrays of each sample, as a run takes them. most: samples, at most; None: all."""
+        return map(self._in_run_order, islice(samples_of(data, self.entry, images).arrays, most))
+
+    def _in_run_order(self, sample: Sample) -> list[np.ndarray]:
+        return [sample[input_.name] for input_ in self.entry.in_run_order]
 
     def _outputs(self, place: int, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
         """The outputs for the sample at a place: of the interpreter, the first time."""

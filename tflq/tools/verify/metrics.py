@@ -198,9 +198,10 @@ def _within(rows: np.ndarray, classes: np.ndarray, most: int) -> np.ndarray:
     return ((rows > own) | ((rows == own) & before)).sum(axis=1) < most
 
 
-def _agreement(f: np.ndarray, q: np.ndarray) -> np.ndarray:
+def agreements(f: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """Whether the largest element of each row of f is a largest one of q: bool [rows]."""
     at_largest = np.take_along_axis(q, f.argmax(axis=1)[:, None], axis=1)
-    return at_largest[:, 0] == q.max(axis=1)
+    return np.asarray(at_largest[:, 0] == q.max(axis=1))
 
 
 def _cosine(f: np.ndarray, q: np.ndarray) -> np.ndarray:
@@ -222,8 +223,8 @@ def _distribution(rows: np.ndarray) -> np.ndarray:
 
 
 NAMES: Final[Mapping[str, Callable[[np.ndarray, np.ndarray], np.ndarray]]] = {
-    **dict.fromkeys(OF_LABELS, _agreement),
-    "agreement": _agreement,
+    **dict.fromkeys(OF_LABELS, agreements),
+    "agreement": agreements,
     "cosine": _cosine,
     "kl": _divergence,
     "mae": lambda f, q: np.abs(f - q).mean(axis=1),
