@@ -1,4 +1,4 @@
-"""What commands print of a conversion: the verdict first, what the result costs, the report; and its form in JSON."""
+"""A conversion as commands print it: the verdict first, what the result costs, the report; and its form in JSON."""
 
 from __future__ import annotations
 
