@@ -17,7 +17,8 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Final, Literal
 
-from tflq.base.errors import Refused, TflqError, VerificationError, fault_of_rule, name_of
+from tflq.base.errors import Refused, TflqError, VerificationError
+from tflq.base.faults import fault_of_rule, name_of
 from tflq.base.sized import TooLarge
 from tflq.dialects.builder import refined
 from tflq.dialects.declare import trait_of

@@ -8,8 +8,9 @@ from functools import cache
 from operator import eq
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, TypeAlias
 
+from tflq.base.arguments import choices
 from tflq.base.documents import TomlFile, read_json
-from tflq.base.errors import OptionError, Reason, choices
+from tflq.base.errors import OptionError, Reason
 from tflq.base.files import FilePath, resource
 from tflq.dialects.forms import OF_TARGET
 from tflq.ir.core import Op, Value, op_class
