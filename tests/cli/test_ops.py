@@ -11,7 +11,6 @@ from tflq.base.files import resource
 from tflq.cli import main
 from tflq.tools.coverage import table
 
-
 WHOLE = ("--target", "integer")
 """The table that the page of coverage has, too: whoever needs it first computes it."""
 
