@@ -28,6 +28,13 @@ def pytest_configure() -> None:
     gc.disable()
 
 
+@pytest.hookimpl(trylast=True)  # what is left out has gone
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files with slow tests come first, so that no process is alone with one at the end."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)
+
+
 def pytest_collection_finish() -> None:
     gc.freeze()
     gc.enable()

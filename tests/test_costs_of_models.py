@@ -3,11 +3,12 @@ small file states takes more time or memory than docs/security.md says. Work is 
 
 from __future__ import annotations
 
-import sys
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 import pytest
+from support.counting import calls
 from support.growing import GROWING
 from support.hostile import in_child
 
@@ -30,22 +31,14 @@ BOUNDED = ("moving_functions",)
 OTHERS = ("chain", "activations", "readers", "signatures", "variables")
 
 
-def calls(model: bytes, form: str) -> int:
+def work(model: bytes, form: str) -> int:
     """How many functions a conversion calls."""
-    count = 0
 
-    def profile(_frame: object, event: str, _argument: object) -> None:
-        nonlocal count
-        count += event.endswith("call")
+    def convert() -> None:
+        with suppress(tflq.TflqError):
+            _ = tflq.convert(model, **FORMS[form]).files
 
-    sys.setprofile(profile)
-    try:
-        _ = tflq.convert(model, **FORMS[form]).files
-    except tflq.TflqError:
-        pass
-    finally:
-        sys.setprofile(None)
-    return count
+    return calls(convert)
 
 
 @pytest.mark.slow
@@ -59,16 +52,16 @@ def calls(model: bytes, form: str) -> int:
     ],
 )
 def test_twice_the_model_is_twice_the_work(name: str, form: str) -> None:
-    calls(GROWING[name](2), form)  # what is imported, and computed once
-    fixed = calls(GROWING[name](2), form)
-    once, twice = (calls(GROWING[name](count), form) - fixed for count in (SMALL, 2 * SMALL))
+    work(GROWING[name](2), form)  # what is imported, and computed once
+    fixed = work(GROWING[name](2), form)
+    once, twice = (work(GROWING[name](count), form) - fixed for count in (SMALL, 2 * SMALL))
     assert twice < 2.3 * once + 2000
 
 
 @pytest.mark.slow
 def test_many_functions_are_resized_all_at_once_alone() -> None:
-    fixed = calls(GROWING["moving_functions"](2), "integer")
-    once, twice = (calls(GROWING["moving_functions"](count), "integer") - fixed for count in (400, 800))
+    fixed = work(GROWING["moving_functions"](2), "integer")
+    once, twice = (work(GROWING["moving_functions"](count), "integer") - fixed for count in (400, 800))
     assert twice < 2.3 * once
 
 

@@ -1,11 +1,12 @@
 """Each command starts and does its work, as the script `tflq`, under the interpreter's flags, in a folder of traps:
 files named like all modules that could be imported. None is imported, by whatever process the command starts.
 
-`pytest -m smoke` is what `make oldest` runs with the oldest dependencies.
+`make oldest` runs the commands plainly with the oldest dependencies; CI, with the newest, without docstrings.
 """
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
 import subprocess
@@ -19,7 +20,7 @@ from support.commands import CASES, fill
 
 from tflq.cli.main import COMMANDS
 
-FLAGS: Final[tuple[tuple[str, ...], ...]] = ((), ("-OO",))
+FLAGS: Final = (pytest.param((), id="plain", marks=pytest.mark.long), pytest.param(("-OO",), id="-OO"))
 """Flags of the interpreter that all commands run under, one set after the other."""
 PROGRAM: Final = "import sys\nfrom tflq.cli.main import main\nsys.exit(main())\n"
 """`tflq` as an installer writes it. Python puts the folder of the program on its path, not the current one."""
@@ -42,14 +43,14 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("flags", FLAGS, ids=lambda flags: "".join(flags) or "plain")
+@pytest.mark.parametrize("flags", FLAGS)
 @pytest.mark.parametrize("name", CASES)
 def test_the_command_starts(name: str, flags: tuple[str, ...], filled: Path, tmp_path: Path) -> None:
     case = CASES[name]
     for package in case.needs:
         pytest.importorskip(package, reason=f"needs {package}")
     place = tmp_path / "folder"
-    shutil.copytree(filled / "folder", place)
+    shutil.copytree(filled / "folder", place, copy_function=os.link)
     said = ""
     for line in case.lines:
         command = [sys.executable, *flags, str(filled / "tflq"), *shlex.split(line)]

@@ -42,9 +42,13 @@ Types: `qi8` one scale per tensor, `qi8/axis0` one per index of an axis, `qi4/bl
 
 
 def page() -> str:
-    """The page's text; the tables are those of the user's cache (`tflq ops`)."""
-    tables = {name: rows_of(name, options_from_arguments(of_target(name, static=True).name, name)) for name in TARGETS}
-    return page_of(tables)
+    """The page's text."""
+    return page_of({name: table_of(name) for name in TARGETS})
+
+
+def table_of(target: str) -> Sequence[CoverageRow]:
+    """The rows of a target: those of the user's cache (`tflq ops`), if it has them."""
+    return rows_of(target, options_from_arguments(of_target(target, static=True).name, target))
 
 
 def page_of(tables: Mapping[str, Sequence[CoverageRow]]) -> str:

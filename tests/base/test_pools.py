@@ -28,13 +28,12 @@ def raised(model: bytes) -> tflq.Conversion:
 
 
 @pytest.mark.slow
-def test_twenty_models_three_of_them_broken() -> None:
+def test_models_three_of_them_broken() -> None:
     pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
     sound = [(MODELS / f"{name}.tflite").read_bytes() for name in SOUND]
     broken = [sound[0][:900], b"not a model", sound[1][: len(sound[1]) // 2]]
-    models = [*sound, broken[0], *sound, broken[1], *sound[:5], broken[2]]
-    assert len(models) == 20
-    with ProcessPoolExecutor(4, get_context("spawn"), own_tests) as pool:
+    models = [*sound[:3], broken[0], *sound[3:], broken[1], sound[0], broken[2]]
+    with ProcessPoolExecutor(2, get_context("spawn"), own_tests) as pool:
         results = list(pool.map(converted, models))
         refused = pool.submit(raised, (MODELS / "atan2_int16.tflite").read_bytes())
         with pytest.raises(tflq.UnsupportedError, match="ATAN2") as caught:
@@ -48,5 +47,6 @@ def test_twenty_models_three_of_them_broken() -> None:
             assert not isinstance(result, tflq.TflqError), result
             conversion, verdict = result
             assert verdict == "equal"
-            assert conversion.data == tflq.convert(model).data
-            assert conversion.report.rows == tflq.convert(model).report.rows
+            here = tflq.convert(model)
+            assert conversion.data == here.data
+            assert conversion.report.rows == here.report.rows

@@ -24,11 +24,9 @@ BYTES = b"n\xffme"
 TFLQ = [sys.executable, "-m", "tflq"]
 
 
-def tflq_run(
-    *arguments: object, cwd: Path, data: bytes = b"", fds: tuple[int, ...] = ()
-) -> subprocess.CompletedProcess[str]:
+def tflq_run(*arguments: object, cwd: Path, data: bytes = b"") -> subprocess.CompletedProcess[str]:
     command = [*TFLQ, *map(str, arguments)]
-    done = subprocess.run(command, cwd=cwd, input=data, capture_output=True, check=False, pass_fds=fds, timeout=300)
+    done = subprocess.run(command, cwd=cwd, input=data, capture_output=True, check=False, timeout=300)
     return subprocess.CompletedProcess(command, done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
@@ -111,19 +109,23 @@ def piped(data: bytes) -> int:
         "sweep {} -o out --seeds 0 --no-xnnpack --target integer --target kernels",
     ],
 )
-def test_a_pipe_is_read_whole_and_once(line: str, models: Path, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("forked")
+def test_a_pipe_is_read_whole_and_once(
+    line: str, models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     if line.split()[0] not in ("convert", "inspect", "opt"):
         pytest.importorskip("ai_edge_litert", reason="needs an interpreter")
     floats = "samples" in line
     data = tflq.write(net()) if floats else (models / "pad.tflite").read_bytes()
     np.savez(tmp_path / "samples.npz", given=samples(2))
+    monkeypatch.chdir(tmp_path)
     fds = tuple(piped(data) for _ in range(line.count("{}")))
     try:
-        done = tflq_run(*line.format(*(f"/dev/fd/{fd}" for fd in fds)).split(), cwd=tmp_path, fds=fds)
+        code = main.run(line.format(*(f"/dev/fd/{fd}" for fd in fds)).split())
     finally:
         for fd in fds:
             os.close(fd)
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert code == 0, capsys.readouterr()
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="has no /dev/zero")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import struct
-import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from support.counting import calls
 
 from tflq.base.errors import InvalidModelError
 from tflq.formats.flatbuffer.codec import decode, encode
@@ -198,7 +198,7 @@ def test_newer_field_is_named() -> None:
 
 
 def test_overlapping_vectors_do_not_multiply_work() -> None:
-    """Many subgraphs whose tensor vectors are one and the same: refused before it costs time."""
+    """Many subgraphs whose tensor vectors are one and the same: refused before they are looked at."""
     tree: dict[str, Any] = decode(SMALL)
     first = tree["subgraphs"][0]
     tensors = [dict(first["tensors"][0], name=None, shape=None, quantization=None) for _ in range(4000)]
@@ -212,9 +212,7 @@ def test_overlapping_vectors_do_not_multiply_work() -> None:
     for index in range(300):
         place = slot(data, element(data, subgraphs, index), "SubGraph", "tensors")
         data = put(data, place, vector - place)
-    started = time.perf_counter()
-    refused(data, "Model", "more tables than")
-    assert time.perf_counter() - started < 1
+    assert calls(lambda: refused(data, "Model", "more tables than")) < 5000
 
 
 @pytest.mark.parametrize(("layout", "field"), [("Buffer", "data"), ("Tensor", "shape")])
@@ -243,18 +241,13 @@ def test_bytes_that_many_vectors_share(layout: str, field: str) -> None:
 
 
 def test_cost_on_a_large_graph() -> None:
-    """2,000 operators and 2,500 tensors: checked in milliseconds (bounded loosely, for slow machines)."""
+    """2,000 operators and 2,500 tensors: whole arrays are checked, not table by table."""
     tree: dict[str, Any] = decode((MODELS / "cnn_int8.tflite").read_bytes())
     first = tree["subgraphs"][0]
     first["tensors"] = [dict(first["tensors"][i % len(first["tensors"])]) for i in range(2500)]
     first["operators"] = [dict(first["operators"][i % len(first["operators"])]) for i in range(2000)]
     data = memoryview(encode(tree))
-    seconds = []
-    for _ in range(5):
-        started = time.perf_counter()
-        check(data)
-        seconds.append(time.perf_counter() - started)
-    assert min(seconds) < 0.1
+    assert calls(lambda: check(data)) < 4500
 
 
 def many_tensors(count: int, *, shared: bool) -> bytes:

@@ -113,12 +113,15 @@ def test_noise_is_not_slower() -> None:
 
 
 ONLY = ("cnn_int8", "/pad", "add_per_axis", "two_signatures")
+PLAIN = Settings(0, xnnpack=False)
+"""The settings of all sweeps here: verified on few inputs."""
+AS_PLAIN = ("--seeds", "0", "--no-xnnpack")
 
 
 @pytest.fixture(scope="module")
 def swept(tmp_path_factory: pytest.TempPathFactory, models: Path) -> Path:
     folder = tmp_path_factory.mktemp("swept")
-    sweep(Plan([models], folder, selection=Selection(ONLY)))
+    sweep(Plan([models], folder, selection=Selection(ONLY), settings=PLAIN))
     return folder
 
 
@@ -151,7 +154,7 @@ def test_a_baseline_is_one_file_that_says_the_same(
 @pytest.mark.usefixtures("rule_broken")
 def test_a_regression_is_named_with_its_layer(swept: Path, models: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    given = ["sweep", str(models), "--only", "cnn_int8", "--only", "/pad", "--only", "add_per_axis"]
+    given = ["sweep", str(models), *AS_PLAIN, "--only", "cnn_int8", "--only", "/pad", "--only", "add_per_axis"]
     assert run([*given, "-o", str(out), "--baseline", str(swept)]) == 5
     changes = json.loads((out / "changes.json").read_text())["changes"]
     assert [(c["kind"], c["id"]) for c in changes] == [("failing", "models/cnn_int8")]
@@ -173,12 +176,12 @@ def test_an_expected_difference_that_changes_is_looked_into(swept: Path, models:
     manifest = tmp_path / "one.toml"
     expect = '{ status = "differs", reason = "a broken rule" }'
     manifest.write_text(f"[[model]]\nid = 'models/cnn_int8'\npath = '{models}/cnn_int8.tflite'\nexpect = {expect}\n")
-    assert run(["sweep", str(manifest), "-o", str(tmp_path / "first")]) == 0
+    command = ["sweep", str(manifest), *AS_PLAIN, "-o"]
+    assert run([*command, str(tmp_path / "first")]) == 0
     document = json.loads((tmp_path / "first/baseline.json").read_text())
     document["entries"][0]["numbers"] = ["verification out: 1 of 9, up to 1 LSB"]
     (tmp_path / "baseline.json").write_text(json.dumps(document))
-    given = ["sweep", str(manifest), "-o", str(tmp_path / "second"), "--baseline", str(tmp_path / "baseline.json")]
-    assert run(given) == 5
+    assert run([*command, str(tmp_path / "second"), "--baseline", str(tmp_path / "baseline.json")]) == 5
     changes = json.loads((tmp_path / "second/changes.json").read_text())["changes"]
     assert [c["kind"] for c in changes] == ["numbers"]
     assert changes[0]["layer"].startswith("operator 0 (CONV_2D)")
@@ -197,7 +200,7 @@ def test_what_is_slower_runs_again_and_fails_if_asked_to(
     baseline.write_text(json.dumps(document))
     for fail_on, code in (([], 0), (["--fail-on", "slower"], 5)):
         out = tmp_path / f"out{code}"
-        common = ["sweep", str(models), "-o", str(out), "--baseline", str(baseline), "--only", "cnn_int8"]
+        common = ["sweep", str(models), *AS_PLAIN, "-o", str(out), "--baseline", str(baseline), "--only", "cnn_int8"]
         assert run([*common, *fail_on]) == code
         changes = json.loads((out / "changes.json").read_text())["changes"]
         assert [c["kind"] for c in changes] == ["slower"]
@@ -235,10 +238,13 @@ def test_the_median_of_five_runs_counts(times: list[float], found: int) -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("rule_broken")
 def test_parts_merge_into_the_whole(models: Path, tmp_path: Path) -> None:
-    sweep(Plan([models], tmp_path / "whole", selection=Selection(ONLY)))
+    def swept_to(out: Path, selection: Selection, target: str = "integer") -> None:
+        sweep(Plan([models], out, [target], selection=selection, settings=PLAIN))
+
+    swept_to(tmp_path / "whole", Selection(ONLY))
     parts = [tmp_path / str(i) for i in (1, 2)]
     for i, part in enumerate(parts, 1):
-        sweep(Plan([models], part, selection=Selection(ONLY, shard=(i, 2))))
+        swept_to(part, Selection(ONLY, shard=(i, 2)))
     merge(parts, tmp_path / "all")
     assert not compare(read_entries(tmp_path / "whole"), read_entries(tmp_path / "all"))
     failed = [r for r in read_results(tmp_path / "all") if r["status"] == "differs"]
@@ -246,13 +252,13 @@ def test_parts_merge_into_the_whole(models: Path, tmp_path: Path) -> None:
     assert all((tmp_path / "all" / r["artifacts"] / "converted.tflite").exists() for r in failed)
     with pytest.raises(OptionError, match="is in both"):
         merge([parts[0], parts[0]], tmp_path / "twice")
-    sweep(Plan([models], tmp_path / "other", ["kernels"], selection=Selection(ONLY)))
+    swept_to(tmp_path / "other", Selection(("/pad",)), "kernels")
     with pytest.raises(
         OptionError, match=r"options or versions are not those of .*, --target integer \(now --target kernels\)"
     ):
         merge([parts[0], tmp_path / "other"], tmp_path / "mixed")
     again = tmp_path / "again"
-    sweep(Plan([models], again, selection=Selection(failed_from=tmp_path / "all")))
+    swept_to(again, Selection(failed_from=tmp_path / "all"))
     assert sorted(key_of(r) for r in read_results(again)) == sorted(key_of(r) for r in failed)
 
 
@@ -260,7 +266,7 @@ def test_a_merge_says_what_is_missing(models: Path, tmp_path: Path, capsys: pyte
     """A part that was not given, and one that was interrupted."""
     only, parts = ("pad", "split", "arg_min", "log_softmax"), [tmp_path / str(i) for i in (1, 2, 3)]
     for i, part in enumerate(parts, 1):
-        sweep(Plan([models], part, selection=Selection(only, shard=(i, 3))))
+        sweep(Plan([models], part, selection=Selection(only, shard=(i, 3)), settings=PLAIN))
     keys = [{key_of(r) for r in read_results(part)} for part in parts]
     last = next(part for part, held in zip(parts, keys, strict=True) if held)
     rest = [part for part in parts if part != last]
@@ -290,7 +296,7 @@ def test_a_merge_says_what_is_missing(models: Path, tmp_path: Path, capsys: pyte
 def test_a_tolerance_accepts_what_it_covers(models: Path, tmp_path: Path) -> None:
     for counts, status in ((0.0, "differs"), (255.0, "ok")):
         out = tmp_path / status
-        sweep(Plan([models / "cnn_int8.tflite"], out, settings=Settings(max_lsb=counts)))
+        sweep(Plan([models / "cnn_int8.tflite"], out, settings=replace(PLAIN, max_lsb=counts)))
         (result,) = read_results(out)
         assert result["status"] == status
     assert result["verification"]["verdict"] == "accepted"
