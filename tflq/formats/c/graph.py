@@ -68,9 +68,12 @@ class Graph:
 
     def _add(self, op: Op) -> None:
         """The call of an operator that is the root of a kernel."""
-        fusion, body = self._fusion, Body(self._program.unit, self._fusion, self._ranges)
+        fusion, unit = self._fusion, self._program.unit
         if isinstance(op, (move.Reshape, move.Identity, move.Variable)) or not fusion.is_needed(op):
             return
+        if fusion.inside.issuperset(op.results) and op.results:
+            return
+        body = Body(unit, fusion, self._ranges)
         if isinstance(op, (move.VariableRead, move.VariableWrite)):
             if self.symbol.startswith(CALLED):
                 raise Refused("a variable within control flow is not written in C")
@@ -82,8 +85,8 @@ class Graph:
                 self.kernels.append(body.finished(op, moved(op, body), op.results))
         elif len(op.results) != 1:
             raise Refused(f"{op.short_name.upper()} is not written in C")
-        elif op.result not in fusion.inside:
-            self.kernels.append(kernel(op, body.unit, fusion, self._ranges))
+        else:
+            self.kernels.append(kernel(op, unit, fusion, self._ranges))
 
     # Memory.
 
@@ -102,10 +105,14 @@ class Graph:
 
     def _spare(self) -> None:
         """Computes convolutions without copies of windows where these need much more memory than all else."""
+        copies = {at for at, each in enumerate(self.kernels) if any(s.name == COPY for s in each.scratch)}
+        if not copies:
+            return
         rest = [replace(each, scratch=[s for s in each.scratch if s.name != COPY]) for each in self.kernels]
         plan = Plan(self._fusion, rest, set(self._pointers))
-        for number, each in enumerate(self.kernels):
-            root = each.results[0].producer if len(rest[number].scratch) < len(each.scratch) else None
+        for number in copies:
+            each = self.kernels[number]
+            root = each.results[0].producer
             if root and plan.alive(number) + sum(s.size for s in each.scratch) > _MORE * plan.size:
                 self.kernels[number] = kernel(root, self._program.unit, self._fusion, self._ranges, copies=False)
 

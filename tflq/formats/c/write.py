@@ -32,8 +32,6 @@ LARGE: Final = 1 << 20
 """Bytes of constants from which a program has them in a file of bytes, if nobody says otherwise."""
 _NOT_INCLUDED: Final = re.compile(r'["\\\x00-\x1f\x7f]|\?\?')
 DATA: Final = ("inline", "separate", "blob")
-_ROW: Final = re.compile(r".{100}[^,]*,")
-"""Elements of a constant that stand in one line."""
 
 
 class Writer:
@@ -193,9 +191,7 @@ class Writer:
     def _arrays(self, storage: str) -> Iterator[str]:
         for (type, _), (name, array, element) in self._program.unit.constants.items():
             yield f"{storage}const {type} {name}[{max(array.size, 1)}] {MACRO}_DATA = {{\n"
-            text = elements(array, element) or "0"
-            rows = _ROW.findall(text)
-            yield "\n".join([*rows, text[sum(map(len, rows)) :]]) + "\n};\n"
+            yield f"{elements(array, element) or 0}\n}};\n"
 
     def _separate(self) -> Iterator[str]:
         yield f'#include "{self._stem}.h"\n\n#ifndef {MACRO}_DATA\n#define {MACRO}_DATA\n#endif\n\n'
