@@ -101,20 +101,22 @@ class Graph:
         self._read_state()
         self._spare()
         self.plan = Plan(fusion, self.kernels, set(self._pointers))
-        self.size = self.plan.size
+        self.size = self.plan.place()
 
     def _spare(self) -> None:
-        """Computes convolutions without copies of windows where these need much more memory than all else."""
+        """Copies one window at a time, or none, where copies need much more memory than all else."""
         copies = {at for at, each in enumerate(self.kernels) if any(s.name == COPY for s in each.scratch)}
         if not copies:
             return
         rest = [replace(each, scratch=[s for s in each.scratch if s.name != COPY]) for each in self.kernels]
         plan = Plan(self._fusion, rest, set(self._pointers))
+        least = plan.least()
         for number in copies:
-            each = self.kernels[number]
-            root = each.results[0].producer
-            if root and plan.alive(number) + sum(s.size for s in each.scratch) > _MORE * plan.size:
-                self.kernels[number] = kernel(root, self._program.unit, self._fusion, self._ranges, copies=False)
+            root, ways = self.kernels[number].results[0].producer, [1, 0]
+            while (
+                plan.alive(number) + sum(s.size for s in self.kernels[number].scratch) > _MORE * least and root and ways
+            ):
+                self.kernels[number] = kernel(root, self._program.unit, self._fusion, self._ranges, copies=ways.pop(0))
 
     def _read_state(self) -> None:
         """Reads a variable where it is, unless it is written before the last use."""
