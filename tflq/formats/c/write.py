@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from tflq.analysis.placing import ALIGNMENT
+from tflq.analysis.placing import ALIGNMENT, aligned
 from tflq.analysis.products import multiplications
 from tflq.base.errors import OptionError, Reason
 from tflq.base.files import Pieces
@@ -83,7 +83,9 @@ class Writer:
         yield f"#define {MACRO}_ARENA_BYTES {max(program.arena_bytes, 1)}\n"
         yield f"#define {MACRO}_ARENA_ALIGNMENT {ALIGNMENT}\n"
         yield f"#define {MACRO}_STATE_BYTES {program.state_bytes}\n"
-        yield f"#define {MACRO}_CONSTANT_BYTES {program.constant_bytes}\n"
+        sizes = (array.nbytes for _, array, _ in program.unit.constants.values())
+        total = sum(map(aligned, sizes)) if self._data == "blob" else program.constant_bytes
+        yield f"#define {MACRO}_CONSTANT_BYTES {total}\n"
         if program.state:
             members = [f"  {declared(v, name)};\n" for name, v in program.state.values()]
             yield f"\ntypedef struct {{\n{''.join(members)}}} {NAME}_state;\n"

@@ -1,7 +1,15 @@
-/* The hooks of layers and sums in a program that tries sums. `compiled.py` puts the name of the source for MACRO.
- * Each layer reads a head: rows of sums to try, channels, and bytes that then stand in for those of its tensor.
- * For each loop that reads sums it writes the size of a result, and all results; then 0. */
+/* The hooks of a program that shows what is within it. `compiled.py` puts the name of the source for MACRO.
+ * `mode`, the first word of the command line, says which:
+ *
+ * layers: each layer is written, before the outputs.
+ * steps: each layer and step is written, behind the rows of sums before it, both behind their sizes. Then comes the size
+ *   of what stands in for the result, and that.
+ * trials: each layer reads a head: rows of sums to try, channels, and bytes that then stand in for those of its tensor.
+ *   For each loop that reads sums it writes the size of a result, and all results; then 0. */
 
+static char mode;
+static size_t shown, room;
+static char *shown_sums;
 static int32_t head[3], has_head, line, row, rows_left;
 static int64_t *tried;
 static char *saved, *sums_at, *results_at;
@@ -31,6 +39,29 @@ static void *resized(void *old, size_t bytes) {
   return place;
 }
 
+static void keep_sums(const void *sums, size_t bytes) {
+  if (shown + bytes > room) {
+    room = 2 * (shown + bytes);
+    shown_sums = resized(shown_sums, room);
+  }
+  memcpy(shown_sums + shown, sums, bytes);
+  shown += bytes;
+}
+
+static void show(const void *tensor, int32_t bytes) {
+  int32_t size = 0;
+  put_number((int32_t)shown);
+  put(shown_sums, shown);
+  shown = 0;
+  put_number(bytes);
+  put(tensor, (size_t)bytes);
+  fflush(stdout);
+  get(&size, sizeof(size));
+  if (size > 0 && size <= bytes) {
+    get((void *)(uintptr_t)tensor, (size_t)size);
+  }
+}
+
 static void get_head(void) {
   if (!has_head) {
     get(head, sizeof(head));
@@ -55,6 +86,12 @@ static void place_sums(void) {
 
 /* The first row of each loop, by its line, is computed again. */
 static int first_sums(int at, void *sums, size_t size, void *results, size_t result_size, int32_t count) {
+  if (mode != 't') {
+    if (mode == 's') {
+      keep_sums(sums, size * (size_t)count);
+    }
+    return 1;
+  }
   get_head();
   if (at <= line || head[0] == 0 || count != head[1]) {
     return 1;
@@ -90,16 +127,27 @@ static int next_sums(void) {
   return 1;
 }
 
-static void layer(int number, const void *tensor, int bytes) {
-  get_head();
-  put_number(0);
-  get((void *)(uintptr_t)tensor, (size_t)head[2]);
-  has_head = 0;
-  (void)number;
-  (void)bytes;
+static void hook_layer(const void *tensor, int32_t bytes) {
+  if (mode == 'l') {
+    put(tensor, (size_t)bytes);
+  } else if (mode == 's') {
+    show(tensor, bytes);
+  } else {
+    get_head();
+    put_number(0);
+    get((void *)(uintptr_t)tensor, (size_t)head[2]);
+    has_head = 0;
+  }
 }
 
-#define MACRO_LAYER(number, tensor, bytes) layer(number, tensor, bytes)
+static void hook_step(const void *tensor, int32_t bytes) {
+  if (mode == 's') {
+    show(tensor, bytes);
+  }
+}
+
+#define MACRO_LAYER(number, tensor, bytes) hook_layer(tensor, bytes)
+#define MACRO_STEP(tensor, bytes) hook_step(tensor, bytes)
 #define MACRO_SUMS(sums, results, count)                                                                    \
   for (int more = first_sums(__LINE__, sums, sizeof(*(sums)), results, sizeof(*(results)), count); more; \
        more = next_sums())
