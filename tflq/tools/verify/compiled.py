@@ -185,7 +185,7 @@ class _Program:
             text += [heads, *(a.tobytes() for a in run.inputs)]
             for layer in entry.layers:
                 tried, row = run.sums.get(layer.name, _NONE), run.layers.get(layer.name, _NONE).tobytes()
-                text += [np.asarray([*tried.shape, len(row)], np.int32).tobytes(), tried.tobytes(), row]
+                text += [np.asarray([*tried.shape, tried.itemsize, len(row)], np.int32).tobytes(), tried.tobytes(), row]
         try:
             answer = BytesIO(child.communicate(b"".join(text), self._timeout)[0])
         except subprocess.TimeoutExpired:

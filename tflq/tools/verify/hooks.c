@@ -4,15 +4,15 @@
  * layers: each layer is written, before the outputs.
  * steps: each layer and step is written, behind the rows of sums before it, both behind their sizes. Then comes the size
  *   of what stands in for the result, and that.
- * trials: each layer reads a head: rows of sums to try, channels, and bytes that then stand in for those of its tensor.
+ * trials: each layer reads a head: rows of sums to try, channels, bytes of a sum, and bytes that then stand in for those
+ *   of its tensor.
  *   For each loop that reads sums it writes the size of a result, and all results; then 0. */
 
 static char mode;
 static size_t shown, room;
 static char *shown_sums;
-static int32_t head[3], has_head, line, row, rows_left;
-static int64_t *tried;
-static char *saved, *sums_at, *results_at;
+static int32_t head[4], has_head, line, row, rows_left;
+static char *tried, *saved, *sums_at, *results_at;
 static size_t sum_size, row_bytes;
 
 static void get(void *to, size_t bytes) {
@@ -65,7 +65,7 @@ static void show(const void *tensor, int32_t bytes) {
 static void get_head(void) {
   if (!has_head) {
     get(head, sizeof(head));
-    const size_t bytes = (size_t)head[0] * (size_t)head[1] * sizeof(int64_t);
+    const size_t bytes = (size_t)head[0] * (size_t)head[1] * (size_t)head[2];
     tried = resized(tried, bytes);
     get(tried, bytes);
     has_head = 1;
@@ -74,12 +74,20 @@ static void get_head(void) {
 }
 
 static void place_sums(void) {
-  const int64_t *from = tried + (size_t)row * (size_t)head[1];
+  const char *from = tried + (size_t)row * (size_t)head[1] * (size_t)head[2];
   for (int32_t j = 0; j < head[1]; j++) {
-    if (sum_size == sizeof(int64_t)) {
-      ((int64_t *)(void *)sums_at)[j] = from[j];
+    int64_t wide = 0;
+    int32_t narrow = 0;
+    if ((size_t)head[2] == sizeof(wide)) {
+      memcpy(&wide, from + (size_t)j * sizeof(wide), sizeof(wide));
     } else {
-      ((int32_t *)(void *)sums_at)[j] = (int32_t)from[j];
+      memcpy(&narrow, from + (size_t)j * sizeof(narrow), sizeof(narrow));
+      wide = narrow;
+    }
+    if (sum_size == sizeof(int64_t)) {
+      ((int64_t *)(void *)sums_at)[j] = wide;
+    } else {
+      ((int32_t *)(void *)sums_at)[j] = (int32_t)wide;
     }
   }
 }
@@ -135,7 +143,7 @@ static void hook_layer(const void *tensor, int32_t bytes) {
   } else {
     get_head();
     put_number(0);
-    get((void *)(uintptr_t)tensor, (size_t)head[2]);
+    get((void *)(uintptr_t)tensor, (size_t)head[3]);
     has_head = 0;
   }
 }
