@@ -1,11 +1,13 @@
 """Places for spans in an arena: one after the other, each at the lowest free place, in several orders, of which the one
-with the least end is taken.
+with the least end is taken. None can end below the bytes of what lives at the same time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Final
 
 from tflq.analysis.lifetimes import Lifetimes
@@ -35,10 +37,24 @@ _ORDERS: Final[tuple[Callable[[Span], tuple[int, ...]], ...]] = (
 
 def placed(spans: list[Span]) -> int:
     """The end of the spans where the best order places them."""
-    end, places = min((_in_order(sorted(spans, key=order)) for order in _ORDERS), key=lambda each: each[0])
+    ends, least = [], least_end(spans)
+    for order in _ORDERS:
+        ends.append(_in_order(sorted(spans, key=order)))
+        if ends[-1][0] == least:
+            break
+    end, places = min(ends, key=lambda each: each[0])
     for span, at in places:
         span.at = at
     return end
+
+
+def least_end(spans: Iterable[Span]) -> int:
+    """The most bytes that live at the same time."""
+    changes: defaultdict[int, int] = defaultdict(int)
+    for span in spans:
+        changes[span.first] += aligned(span.size)
+        changes[span.last + 1] -= aligned(span.size)
+    return max(accumulate(changes[step] for step in sorted(changes)), default=0)
 
 
 def aligned(size: int) -> int:

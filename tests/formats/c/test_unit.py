@@ -13,9 +13,10 @@ from support.on_c import COMPILER, WARNINGS, assert_passes, module_of, need_comp
 from support.recurrent import lstm_model
 
 import tflq
+from tflq.formats.c.names import elements
 from tflq.formats.c.unit import rolled
 from tflq.ir.core import Op, Value
-from tflq.ir.types import TensorType, i8, i32
+from tflq.ir.types import ScalarType, TensorType, f32, i1, i8, i16, i32, i64, ui8
 
 
 def _at(line: str, step: int) -> str:
@@ -94,3 +95,16 @@ def test_steps_of_an_lstm_are_a_loop_and_need_the_memory_of_one(tmp_path: Path) 
         arenas.append(int(text.split("arena ")[1].split(" ")[0]))
         assert_passes(source, "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
     assert arenas[1] - arenas[0] <= 16 * 8  # of 8 cells, 16 steps more
+
+
+@pytest.mark.parametrize("type", [i1, i8, ui8, i16, i32, i64, f32], ids=str)
+@pytest.mark.parametrize("size", [0, 1, 32, 70])
+def test_the_text_of_a_constant_has_its_elements(type: ScalarType, size: int) -> None:
+    """In lines of 32; floats by their bits."""
+    bytes = np.random.default_rng(size).integers(0, 256, size * type.dtype.itemsize, np.uint8)
+    array = np.nan_to_num((bytes & 1 if type == i1 else bytes).view(type.dtype))
+    text = elements(array, type)
+    assert text.count("\n") == max(size - 1, 0) // 32
+    numbers = re.findall(r"-?[\w.+-]+", re.sub(r"INT64_C\((\d+)\)", r"\1", text))
+    read = (lambda number: float.fromhex(number.rstrip("f"))) if type.is_float else int
+    assert np.asarray([*map(read, numbers)], type.dtype).tobytes() == array.tobytes()

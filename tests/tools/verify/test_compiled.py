@@ -52,6 +52,19 @@ def test_what_does_not_compile_or_ends_is_a_failure(source: Path) -> None:
     assert "the program ended" in str(tflq.verify(MODEL, source).failures[0])
 
 
+def test_a_cut_file_of_constants_is_named(tmp_path: Path) -> None:
+    source, blob = tmp_path / "net.c", tmp_path / "net.bin"
+    tflq.convert(MODEL, source, choices={"data": "blob"})
+    size = blob.stat().st_size
+    assert f"#define NET_CONSTANT_BYTES {size}\n" in source.with_suffix(".h").read_text()
+    blob.write_bytes(blob.read_bytes()[:-1])
+    with pytest.raises(tflq.InvalidModelError, match=rf"net\.bin have {size - 1} bytes, and its header says {size}"):
+        tflq.verify(MODEL, source)
+    blob.unlink()
+    with pytest.raises(tflq.FileError, match=r"net\.bin"):
+        tflq.verify(MODEL, source)
+
+
 def test_without_a_compiler_it_says_so_in_a_line(source: Path, capfd: pytest.CaptureFixture[str]) -> None:
     before = os.environ.copy()
     assert main.run(["verify", str(MODEL), str(source), "--cc", "no-such-compiler -O1"]) == 2

@@ -22,19 +22,23 @@ from tflq.ir.core import Module, Op, Value
 _DRAWN: Final = ("i1", "i8", "ui8", "i16", "i32", "f32")
 """Element types of inputs that can be drawn."""
 _MOST: Final = 4_000_000
-"""Multiplications, and elements of an operator, up to which a program has a test."""
+_MOST_ELEMENTS: Final = 400_000
+"""Multiplications, and elements of all operators, up to which a program has a test: milliseconds of an evaluation."""
 _CALLS: Final = 1000
 """Calls of functions by control flow up to which a program has a test."""
 _STEPS: Final = 2
 
 
-def _hash(index: np.ndarray, seed: int) -> np.ndarray:
-    """32 bits for each index."""
+def _hash(count: int, seed: int) -> np.ndarray:
+    """32 bits for each index below a count."""
     with np.errstate(over="ignore"):
-        h = (index.astype(np.uint32) + np.uint32(seed)) * np.uint32(2654435761)
+        h = np.arange(count, dtype=np.uint32)
+        h += np.uint32(seed)
+        h *= np.uint32(2654435761)
         h ^= h >> np.uint32(15)
         h *= np.uint32(2246822519)
-        return np.asarray(h ^ (h >> np.uint32(13)))
+        h ^= h >> np.uint32(13)
+        return h
 
 
 def _bits(value: Value) -> int:
@@ -44,18 +48,15 @@ def _bits(value: Value) -> int:
 
 def drawn(value: Value, seed: int) -> np.ndarray:
     """The elements of an input; integers of 32 bits are small, and floats within 2 of 0."""
-    h, name, bits = _hash(np.arange(count(value)), seed), value.type.storage.name, _bits(value)
-    top: np.ndarray = (h >> np.uint32(32 - bits)).astype(np.int64)
-    if name in ("i8", "i16", "f32"):
-        top = top - ((top >> (bits - 1)) << bits)
-    return (top / 64 if name == "f32" else top).astype(value.type.storage.dtype).reshape(value.type.sizes)
+    h, storage = _hash(count(value), seed), value.type.storage
+    top = (h.view(np.int32) if storage.name in ("i8", "i16", "f32") else h) >> (32 - _bits(value))
+    return np.asarray(top / 64 if storage.is_float else top, storage.dtype).reshape(value.type.sizes)
 
 
 def checksum(arrays: list[np.ndarray]) -> int:
     total = 0
     for at, array in enumerate(arrays):
-        flat = array.reshape(-1).astype(np.int64)
-        total += int((flat.astype(np.uint32) * _hash(np.arange(flat.size), at)).sum(dtype=np.uint64))
+        total += int((array.reshape(-1).astype(np.uint32) * _hash(array.size, at)).sum(dtype=np.uint32))
     return total % (1 << 32)
 
 
@@ -82,7 +83,7 @@ def _elements(op: Op) -> int:
 def expected(program: Program, graph: Graph, module: Module) -> int | None:
     """The checksum of tflq's evaluator, of steps from the first state on; None if it says nothing, or takes long."""
     function = graph.function
-    large = program.products > _MOST or any(_elements(op) > _MOST for op in program.ops)
+    large = program.products > _MOST or sum(map(_elements, program.ops)) > _MOST_ELEMENTS
     can_draw = all(v.type.storage.name in _DRAWN for v in function.inputs)
     can_draw &= all(map(count, [*function.inputs, *function.outputs]))
     if large or not can_draw or program.inexact or any(v.type.storage.is_float for v in function.outputs):

@@ -28,8 +28,8 @@ COPY: Final = "col"
 """The name of the scratch for copies of windows."""
 
 
-def convolution(op: conv.Weighted, body: Body, *, copies: bool) -> list[Rows]:
-    """The rows of any convolution. copies: whether windows may be copied."""
+def convolution(op: conv.Weighted, body: Body, copies: int) -> list[Rows]:
+    """The rows of any convolution. copies: how many windows may be copied at a time."""
     ends = channel_ends(op)
     fits = ends is not None and max(-int(ends[0].min(initial=0)), int(ends[1].max(initial=0))) <= i32.maximum
     if ends is not None:
@@ -39,7 +39,7 @@ def convolution(op: conv.Weighted, body: Body, *, copies: bool) -> list[Rows]:
         height, width, *_, multiplier = dims = dims_of(op.weight)
         below = math.prod(dims[1:]) <= 1 << 15 or not op.weight_zp  # sums of a window, times the zero point
         if isinstance(op, conv.Conv2D) and copies and below:
-            return _columns(op, body)
+            return _columns(op, body, copies)
         if isinstance(op, conv.DepthwiseConv2D) and height * width <= _MOST_TAPS and multiplier == 1:
             return _by_taps(op, body)
     return _plain(op, body, "float" if op.result.type.storage.is_float else "int32_t" if fits else "int64_t")
@@ -108,14 +108,15 @@ def _inverse(kernel: Sequence[int], stride: Sequence[int], before: Sequence[int]
 # Fast loops.
 
 
-def _columns(op: conv.Conv2D, body: Body) -> list[Rows]:
-    """Two places at a time, and the last by itself. With a zero point of the weights, the sum of a window's elements is
-    less off as often."""
+def _columns(op: conv.Conv2D, body: Body, most: int) -> list[Rows]:
+    """Two places at a time, if as many are allowed, and others by themselves. With a zero point of the weights, the sum
+    of a window's elements is less off as often."""
     *outer, outputs = dims_of(op.result)
     places, k, zero = math.prod(outer), math.prod(dims_of(op.weight)[1:]), op.weight_zp
     x, x_type, more = body.operand(op.input)
     w = body.unit.constant(op.weight.array, i8)
-    wide = 2 if places > 1 else 1
+    wide = min(places, most)
+    single = places % wide if wide > 1 else places
     body.accumulator("int32_t", outputs * wide)
     body.scratch.append(Scratch("int16_t", COPY, 2 * k * wide))
     less = f" - {zero} * total" if zero > 0 else f" + {-zero} * total" if zero else ""
@@ -129,18 +130,19 @@ def _columns(op: conv.Conv2D, body: Body) -> list[Rows]:
         return [*closed([f"for (int32_t o = 0; o + 1 < {outputs}; o += 2) {{", pair]), *(odd if outputs % 2 else ())]
 
     parts = []
-    if places > 1:
+    if wide > 1:
         pair = f"dot22(col, col + {k}, {w} + o * {k}, {w} + (o + 1) * {k}, {k}, acc + o, acc + {outputs} + o);"
         odd = [f"dot11(col + {r * k}, {w} + {last * k}, {k}, acc + {r * outputs + last});" for r in (0, 1)]
         row = [f"int16_t *d = col + r * {k};", f"int32_t *a = acc + r * {outputs};", "const int32_t at = p + r;"]
         lines = [f"for (int32_t p = 0; p + 1 < {places}; p += 2) {{", *closed([*loops(r=2), *row, *fill])]
         lines += [*channels(pair, *odd), *loops(r=2), f"int32_t *s = acc + r * {outputs};"]
         parts.append(Rows(lines, f"(p + r) * {outputs}", outputs, text.replace("acc", "s")))
-    if places % 2:
+    if single:
         pair = f"dot12(col, {w} + o * {k}, {w} + (o + 1) * {k}, {k}, acc + o);"
-        row = ["{", "int16_t *d = col;", "int32_t *a = acc;", f"const int32_t at = {places - 1};"]
-        lines = [*closed([*row, *fill]), *channels(pair, f"dot11(col, {w} + {last * k}, {k}, acc + {last});")]
-        parts.append(Rows(lines, str((places - 1) * outputs), outputs, text))
+        at, heads = ("p", loops(p=places)) if single > 1 else (str(places - 1), [])
+        row = ["{", "int16_t *d = col;", "int32_t *a = acc;", f"const int32_t at = {at};"]
+        lines = [*heads, *closed([*row, *fill]), *channels(pair, f"dot11(col, {w} + {last * k}, {k}, acc + {last});")]
+        parts.append(Rows(lines, f"p * {outputs}" if single > 1 else str((places - 1) * outputs), outputs, text))
     return parts
 
 
@@ -148,23 +150,27 @@ def _filled(op: conv.Conv2D, x: str, x_type: str, more: int) -> list[str]:
     """Statements that copy the window of place `at` to d."""
     (_, height, width, channels), (_, rows, columns, _) = dims_of(op.input), dims_of(op.result)
     _, kh, kw, _ = dims_of(op.weight)
-    q = f"(int16_t)({plus('q[c]', -op.input_zp - more)})"
     point = kh == kw == 1 and tuple(op.stride) == (1, 1) and not any(op.pad)
     whole = (kh, kw, rows, columns) == (height, width, 1, 1) and not any(op.pad) and tuple(op.dilation) == (1, 1)
+    zero = -op.input_zp - more
     if point or whole:
         k = kh * kw * channels
         source = f"const {x_type} *q = {x} + at * {k};"
-        return closed([source, *loops(c=k), f"d[c] = {q};"])
-    place = [f"const int32_t g = at / {rows * columns}, oy = at / {columns} % {rows}, ox = at % {columns};"]
-    within = [
-        f"const {x_type} *q = {x} + {pixel(op.input, 'i')};",
-        *(*loops(c=channels), f"e[c] = {q};"),
+        return closed([source, *loops(c=k), f"d[c] = (int16_t)({plus('q[c]', zero)});"])
+    run = kw if op.dilation[1] == 1 else 1  # places of a row of the window that lie behind each other
+    lines = [
+        f"const int32_t g = at / {rows * columns}, oy = at / {columns} % {rows}, ox = at % {columns};",
+        *window((kh, kw // run), op.stride, op.dilation, op.pad[::2]),
+        f"const int32_t n = {pixel(op.input, 'i')};",
+        f"int16_t *e = d + (ky * {kw} + kx) * {channels};",
     ]
+    each = loops(c=run * channels)
     if any(op.pad):
-        outside = f"if (iy < 0 || iy >= {height} || ix < 0 || ix >= {width}) {{"
-        within = [outside, f"memset(e, 0, {channels} * sizeof(int16_t));", "continue;", "}", *within]
-    taps = window((kh, kw), op.stride, op.dilation, op.pad[::2])
-    return closed([*place, *taps, f"int16_t *e = d + (ky * {kw} + kx) * {channels};", *within])
+        outside = f"iy < 0 || iy >= {height} || ix <= {-run} || ix >= {width}"
+        end = f"const int32_t end = min32({run}, {width} - ix) * {channels};"
+        lines += [f"memset(e, 0, {run * channels} * sizeof(int16_t));", f"if ({outside}) {{", "continue;", "}", end]
+        each = [f"for (int32_t c = max32(0, -ix) * {channels}; c < end; c++) {{"]
+    return closed([*lines, *each, f"e[c] = (int16_t)({plus(f'{x}[n + c]', zero)});"])
 
 
 def _by_taps(op: conv.DepthwiseConv2D, body: Body) -> list[Rows]:

@@ -187,7 +187,10 @@ class Expressions:
         return i32.minimum <= min(ends) and max(ends) <= i32.maximum
 
     def _range(self, value: Value) -> tuple[int, int]:
-        least, most = self._ends(value)
+        root = self.fusion.root(value)
+        if root not in self.ends:
+            return self.ranges.of(root)
+        least, most = self._ends(root)
         return int(least.min()), int(most.max())
 
     def _ends(self, value: Value) -> tuple[np.ndarray, np.ndarray]:

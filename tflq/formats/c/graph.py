@@ -68,9 +68,12 @@ class Graph:
 
     def _add(self, op: Op) -> None:
         """The call of an operator that is the root of a kernel."""
-        fusion, body = self._fusion, Body(self._program.unit, self._fusion, self._ranges)
+        fusion, unit = self._fusion, self._program.unit
         if isinstance(op, (move.Reshape, move.Identity, move.Variable)) or not fusion.is_needed(op):
             return
+        if fusion.inside.issuperset(op.results) and op.results:
+            return
+        body = Body(unit, fusion, self._ranges)
         if isinstance(op, (move.VariableRead, move.VariableWrite)):
             if self.symbol.startswith(CALLED):
                 raise Refused("a variable within control flow is not written in C")
@@ -82,8 +85,8 @@ class Graph:
                 self.kernels.append(body.finished(op, moved(op, body), op.results))
         elif len(op.results) != 1:
             raise Refused(f"{op.short_name.upper()} is not written in C")
-        elif op.result not in fusion.inside:
-            self.kernels.append(kernel(op, body.unit, fusion, self._ranges))
+        else:
+            self.kernels.append(kernel(op, unit, fusion, self._ranges))
 
     # Memory.
 
@@ -98,16 +101,22 @@ class Graph:
         self._read_state()
         self._spare()
         self.plan = Plan(fusion, self.kernels, set(self._pointers))
-        self.size = self.plan.size
+        self.size = self.plan.place()
 
     def _spare(self) -> None:
-        """Computes convolutions without copies of windows where these need much more memory than all else."""
+        """Copies one window at a time, or none, where copies need much more memory than all else."""
+        copies = {at for at, each in enumerate(self.kernels) if any(s.name == COPY for s in each.scratch)}
+        if not copies:
+            return
         rest = [replace(each, scratch=[s for s in each.scratch if s.name != COPY]) for each in self.kernels]
         plan = Plan(self._fusion, rest, set(self._pointers))
-        for number, each in enumerate(self.kernels):
-            root = each.results[0].producer if len(rest[number].scratch) < len(each.scratch) else None
-            if root and plan.alive(number) + sum(s.size for s in each.scratch) > _MORE * plan.size:
-                self.kernels[number] = kernel(root, self._program.unit, self._fusion, self._ranges, copies=False)
+        least = plan.least()
+        for number in copies:
+            root, ways = self.kernels[number].results[0].producer, [1, 0]
+            while (
+                plan.alive(number) + sum(s.size for s in self.kernels[number].scratch) > _MORE * least and root and ways
+            ):
+                self.kernels[number] = kernel(root, self._program.unit, self._fusion, self._ranges, copies=ways.pop(0))
 
     def _read_state(self) -> None:
         """Reads a variable where it is, unless it is written before the last use."""

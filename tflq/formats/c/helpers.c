@@ -55,21 +55,20 @@ static inline int32_t q15_mul(int32_t a, int32_t b) {
   return min32((a * b + (1 << 14)) >> 15, 32767);
 }
 
-static int32_t q15_exp(int32_t a, int32_t bits) {
+static inline int32_t q15_exp(int32_t a, int32_t bits) {
   static const int16_t powers[7] = {25520, 19875, 12055, 4435, 600, 11, 0};
   const int32_t quarter = 1 << (13 - bits), within = (a & (quarter - 1)) - quarter, rest = (int16_t)(within - a);
   const int32_t x = within * (1 << bits) + (1 << 12), x2 = q15_mul(x, x), x4 = half_away(q15_mul(x2, x2), 2);
   const int32_t tail = half_away(q15_mul(x4 + q15_mul(x2, x), 10923) + x2, 1);
   int32_t y = 28918 + q15_mul((int16_t)(x + tail), 28918);
-  for (int32_t k = 0; k < 7 && k < bits + 2; k++) {
-    if ((rest & (quarter << k)) != 0) {
-      y = q15_mul(y, powers[k]);
-    }
+  for (int32_t k = 0; k < 7; k++) {
+    const int32_t product = q15_mul(y, powers[k]);
+    y = (rest & (quarter << k)) != 0 ? product : y;
   }
   return a == 0 ? 32767 : bits > 5 && a < -(1 << (20 - bits)) ? 0 : y;
 }
 
-static int32_t q13_reciprocal(int32_t a) {
+static inline int32_t q13_reciprocal(int32_t a) {
   const int32_t half = (a + 32768) >> 1;
   int32_t x = (int16_t)(23130 + q15_mul(half, -15420));
   for (int32_t step = 0; step < 3; step++) {
@@ -79,12 +78,12 @@ static int32_t q13_reciprocal(int32_t a) {
   return x;
 }
 
-static int32_t q15_logistic(int32_t a) {
+static inline int32_t q15_logistic(int32_t a) {
   const int32_t y = min32(q13_reciprocal(q15_exp(-abs32(a), 3)) * 2, 32767);
   return a == 0 ? 16384 : a > 0 ? y : 32767 - y;
 }
 
-static int32_t q15_tanh(int32_t a, int32_t bits) {
+static inline int32_t q15_tanh(int32_t a, int32_t bits) {
   const int32_t y = min32((int16_t)(q13_reciprocal(q15_exp(-abs32(a), bits + 1)) - 8192) * 4, 32767);
   return a == 0 ? 0 : a > 0 ? y : -y;
 }

@@ -69,8 +69,8 @@ class Body:
         return Kernel(op, leaves, results, self.scratch, same, lines)
 
 
-def kernel(op: Op, unit: Unit, fusion: Fusion, ranges: Ranges, *, copies: bool = True) -> Kernel:
-    """The kernel of a root. copies: whether a convolution may copy its window. Refused if no loop computes it."""
+def kernel(op: Op, unit: Unit, fusion: Fusion, ranges: Ranges, *, copies: int = 2) -> Kernel:
+    """The kernel of a root. copies: how many of its windows a convolution may copy. Refused if no loop computes it."""
     row = fusion.row_of(op.result)
     if row is None and type(op) in _PLAIN and not is_table(op):
         body = Body(unit, fusion, ranges)
@@ -81,7 +81,7 @@ def kernel(op: Op, unit: Unit, fusion: Fusion, ranges: Ranges, *, copies: bool =
 
     body = Body(unit, fusion, ranges)
     if isinstance(row, conv.Weighted):
-        parts = convolution(row, body, copies=copies)
+        parts = convolution(row, body, copies)
     else:
         parts = next(make for kind, make in _ROWS if isinstance(row, kind))(row, body)
     since: int | None = len(body.terms.leaves)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tflq.analysis.placing import Span, aligned, placed
+from tflq.analysis.placing import Span, aligned, least_end, placed
 from tflq.formats.c.fusion import Fusion
 from tflq.formats.c.names import bytes_of, count
 from tflq.formats.c.unit import Kernel
@@ -16,7 +16,7 @@ from tflq.ir.core import Value
 
 
 class Plan:
-    """The places of tensors (by value) and of scratch (by kernel), and the bytes of the arena."""
+    """The places of tensors (by value) and of scratch (by kernel)."""
 
     def __init__(self, fusion: Fusion, kernels: Sequence[Kernel], elsewhere: set[Value]) -> None:
         """elsewhere: tensors that have memory of their own: inputs, outputs, state."""
@@ -39,7 +39,15 @@ class Plan:
         for number, kernel in enumerate(kernels):
             self._lie(number, kernel)
         self.scratch = [[Span(s.size, at, at) for s in kernel.scratch] for at, kernel in enumerate(kernels)]
-        self.size = placed([*self.spans.values(), *(span for row in self.scratch for span in row)])
+        self._all = [*self.spans.values(), *(span for row in self.scratch for span in row)]
+
+    def place(self) -> int:
+        """Places tensors and scratch: the bytes of the arena."""
+        return placed(self._all)
+
+    def least(self) -> int:
+        """The bytes that no arena can have less than."""
+        return least_end(self._all)
 
     def at(self, value: Value) -> int | None:
         """The byte at which a tensor begins; None if it is elsewhere."""

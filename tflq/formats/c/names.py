@@ -98,10 +98,9 @@ def bytes_of(value: Value) -> int:
 
 def dims_of(value: Value) -> tuple[int, ...]:
     """The dims of a tensor. Refused if one is not known, or if an index does not fit int32."""
-    shape = value.type.shape
-    if shape is None or None in shape:
+    dims = value.type.shape
+    if dims is None or None in dims:
         raise Refused(f"the shape of '{value.name}' is not known before a run")
-    dims = value.type.sizes
     if math.prod(dims) >= 1 << 28:
         raise Refused(f"'{value.name}' has too many elements for an index of 32 bits")
     return dims
@@ -144,17 +143,35 @@ def plus(text: str, number: int) -> str:
     return text if not number else f"{text} + {number}" if number > 0 else f"{text} - {-number}"
 
 
-_BYTES: Final = np.asarray([f"{number}," for number in range(-128, 256)], "S5")
-"""The text of each number of a byte from -128 on, and a comma."""
+_ROW: Final = 32
+"""Elements of a constant that stand in one line."""
+_BYTES: Final = np.asarray([f"{number},{end}" for end in ("", "\n") for number in range(-128, 256)], "S6")
+"""The text of each number of a byte from -128 on, within a line and at its end."""
 
 
 def elements(array: np.ndarray, storage: ScalarType) -> str:
     """The elements of a constant, between braces."""
     flat = np.ascontiguousarray(array).reshape(-1)
+    ends = np.zeros(flat.size, np.int16)
+    ends[_ROW - 1 :: _ROW] = 1  # of lines
     if flat.dtype in (np.int8, np.uint8):
-        return _BYTES[flat.astype(np.int16) + 128].tobytes().translate(None, b"\0").decode()[:-1]
+        return _joined(_BYTES[flat + (128 + 384 * ends)])
     if storage.is_float and np.isfinite(flat).all():
-        return ",".join(["%.8ef"] * flat.size) % tuple(flat.tolist())  # nine digits give the number back
-    if not storage.is_float and flat.size and flat.min() > -(1 << 31) and flat.max() < 1 << 31:
-        return ",".join(map(str, flat.astype(np.int64).tolist()))
-    return ",".join(literal(number) for number in flat.tolist())
+        return _joined(np.rec.fromarrays(_hexadecimal(flat, ends)))
+    small = not storage.is_float and flat.size and flat.min() > -(1 << 31) and flat.max() < 1 << 31
+    texts = [*map(str, flat.astype(np.int64).tolist())] if small else [*map(literal, flat.tolist())]
+    return ",\n".join([",".join(texts[at : at + _ROW]) for at in range(0, len(texts), _ROW)])
+
+
+def _joined(texts: np.ndarray) -> str:
+    return texts.tobytes().translate(None, b"\0").decode().rstrip(",\n")
+
+
+def _hexadecimal(flat: np.ndarray, ends: np.ndarray) -> list[np.ndarray]:
+    """The texts of finite floats in parts, exact by their bits: sign, six digits behind the point, exponent."""
+    bits = flat.astype(np.float32).view(np.uint32)
+    heads = np.asarray([f"{sign}0x{int(n > 0)}." for sign in ("", "-") for n in range(256)], "S5")
+    digits = np.asarray([f"{byte:02x}" for byte in range(256)], "S2")
+    tails = np.asarray([f"p{max(n, 1) - 127}f,{end}" for end in ("", "\n") for n in range(256)], "S8")
+    power, fraction = bits >> 23, bits << 1
+    return [heads[power], *(digits[fraction >> at & 255] for at in (16, 8, 0)), tails[(power & 255) + 256 * ends]]

@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from tflq.analysis.placing import ALIGNMENT
+from tflq.analysis.placing import ALIGNMENT, aligned
 from tflq.analysis.products import multiplications
 from tflq.base.errors import OptionError, Reason
 from tflq.base.files import Pieces
@@ -32,8 +32,6 @@ LARGE: Final = 1 << 20
 """Bytes of constants from which a program has them in a file of bytes, if nobody says otherwise."""
 _NOT_INCLUDED: Final = re.compile(r'["\\\x00-\x1f\x7f]|\?\?')
 DATA: Final = ("inline", "separate", "blob")
-_ROW: Final = re.compile(r".{100}[^,]*,")
-"""Elements of a constant that stand in one line."""
 
 
 class Writer:
@@ -85,7 +83,9 @@ class Writer:
         yield f"#define {MACRO}_ARENA_BYTES {max(program.arena_bytes, 1)}\n"
         yield f"#define {MACRO}_ARENA_ALIGNMENT {ALIGNMENT}\n"
         yield f"#define {MACRO}_STATE_BYTES {program.state_bytes}\n"
-        yield f"#define {MACRO}_CONSTANT_BYTES {program.constant_bytes}\n"
+        sizes = (array.nbytes for _, array, _ in program.unit.constants.values())
+        total = sum(map(aligned, sizes)) if self._data == "blob" else program.constant_bytes
+        yield f"#define {MACRO}_CONSTANT_BYTES {total}\n"
         if program.state:
             members = [f"  {declared(v, name)};\n" for name, v in program.state.values()]
             yield f"\ntypedef struct {{\n{''.join(members)}}} {NAME}_state;\n"
@@ -193,9 +193,7 @@ class Writer:
     def _arrays(self, storage: str) -> Iterator[str]:
         for (type, _), (name, array, element) in self._program.unit.constants.items():
             yield f"{storage}const {type} {name}[{max(array.size, 1)}] {MACRO}_DATA = {{\n"
-            text = elements(array, element) or "0"
-            rows = _ROW.findall(text)
-            yield "\n".join([*rows, text[sum(map(len, rows)) :]]) + "\n};\n"
+            yield f"{elements(array, element) or 0}\n}};\n"
 
     def _separate(self) -> Iterator[str]:
         yield f'#include "{self._stem}.h"\n\n#ifndef {MACRO}_DATA\n#define {MACRO}_DATA\n#endif\n\n'

@@ -14,44 +14,24 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
-from urllib.parse import unquote
 
 import numpy as np
 
-from tflq.base.errors import FileError, InvalidModelError, OptionError, Reason
-from tflq.base.files import file_errors, resource
+from tflq.base.errors import OptionError, Reason
+from tflq.base.files import resource
 from tflq.base.processes import how_ended, last_words, limited
-from tflq.base.version import __version__
 from tflq.ir.core import Function, Module, Value
-from tflq.ir.types import SCALARS, TensorType
+from tflq.tools.verify.c_interface import C_TYPES, Entry, Interface
 from tflq.tools.verify.runner import Compare, FileRunner, Opening, RunError, Step, StepRun
 
 if TYPE_CHECKING:
     from tflq.tools.verify.tflite_runner import TfliteRunner
 
 _FLAGS: Final = ("-std=c99", "-ffp-contract=off")
-_TYPES: Final = {
-    "bool": "i1",
-    "int8_t": "i8",
-    "uint8_t": "ui8",
-    "int16_t": "i16",
-    "uint16_t": "ui16",
-    "int32_t": "i32",
-    "int64_t": "i64",
-    "float": "f32",
-}
-_DESCRIBED: Final = r"/\* (\w+)\[([\d,]*)\] (.*) \*/"
-_LAYER: Final = re.compile(rf"_LAYER\(\d+, .*\); {_DESCRIBED}")
-_CALL: Final = re.compile(r" +(?!\w+_STEP\()\w+\(")
-CALLED: Final = re.compile(r"_(\d+_\w+)\(")
-_DIGEST: Final = re.compile(rf"written by tflq {re.escape(__version__)}\n \* SHA-256 of the source: (\w+)\n")
-_KERNELS: Final = re.compile(r"^ \* kernels: ([-.\w]+)$", re.MULTILINE)
-_RUN: Final = re.compile(r"^int (\w+)_run\((.*)\)", re.MULTILINE)
-_KEY: Final = re.compile(r"/\* Signature (.*)\. 0; 1 if")
 _MAIN: Final = """#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,13 +57,8 @@ int main(int count, char **words) {{
 }}
 """
 """It reads commands: the number of an entry, with its inputs, or -1 for the state before the first run."""
-_HOOK: Final = """static void layer(int number, const void *tensor, int bytes) {{
-  (void)number;
-  if (fwrite(tensor, 1, (size_t)bytes, stdout) != (size_t)bytes) {{ exit(5); }}
-}}
-#define {macro}_LAYER(number, tensor, bytes) layer(number, tensor, bytes)"""
 _NONE: Final = np.zeros((0, 0), np.int64)
-_OPENED: Final = """  FILE *file = fopen(words[1], "rb");
+_OPENED: Final = """  FILE *file = fopen(words[count - 1], "rb");
   constants = malloc({macro}_CONSTANT_BYTES + 1024 * 1024);
   if (file == NULL || constants == NULL || fread(constants, 1, {macro}_CONSTANT_BYTES + 1024 * 1024, file) == 0) {{
     return 3;
@@ -99,129 +74,55 @@ class SumsRun(NamedTuple):
     sums: Mapping[str, np.ndarray]
 
 
-class _Entry(NamedTuple):
-    """A function of the source. layers: results whose hook it calls. single: the names of those that one call
-    computes. calls: the functions that it calls, without the name of the source."""
+class _Built:
+    """A source, compiled in a folder of its own: with hooks, or as it is. RunError if it does not compile."""
 
-    inputs: Sequence[Value]
-    outputs: Sequence[Value]
-    layers: Sequence[Value]
-    single: Collection[str]
-    calls: Sequence[str]
-
-
-class Interface:
-    """The interface that a header says, as far as it is one of tflq's. entries: by what stands before `_run`; keys: the
-    signature of each. InvalidModelError if it is not."""
-
-    def __init__(self, path: str) -> None:
-        header = os.path.splitext(path)[0] + ".h"
-        if os.path.exists(path) and not os.path.exists(header):
-            what, remedy = f"its header {header} is not there", "put it beside the source, as tflq convert wrote it"
-            raise FileError(path, what, remedy=remedy)
-        with file_errors(header):
-            text = Path(header).read_text("utf-8", "replace")
-        with file_errors(path):
-            source = Path(path).read_text("utf-8", "replace")
-        runs = _RUN.findall(text)
-        macro = re.search(r"^#ifndef (\w+)_H$", text, re.MULTILINE)
-        if not runs or macro is None:
-            raise InvalidModelError("", "its header declares no NAME_run: tflq has not written it", path=path)
-        self.macro = macro[1]
-        self.blob = "const uint8_t *constants" in runs[0][1]
-        init = re.search(r"^void (\w+)_init\(", text, re.MULTILINE)
-        self.state = "" if init is None else init[1]
-        self.inexact = "NOT bit-exact" in text
-        digest, kernels = _DIGEST.search(source), _KERNELS.search(source)
-        self.digest = "" if digest is None else digest[1]
-        self.kernels = "" if kernels is None else kernels[1]
-        self.keys = [unquote(key) for key in _KEY.findall(text)] or [""]
-        _, *parts = _RUN.split(source)
-        bodies = dict(zip(parts[::3], parts[2::3], strict=True))
-        for name in {name for name, _ in runs} - bodies.keys():
-            raise InvalidModelError("", f"it defines no {name}_run, which its header declares", path=path)
-        self.entries = {
-            name: _Entry(
-                _side(path, name, "IN", text),
-                _side(path, name, "OUT", text),
-                [_value(path, *row) for row in _LAYER.findall(bodies[name])],
-                _single(bodies[name]),
-                CALLED.findall(bodies[name]),
-            )
-            for name, _ in runs
-        }
-        self.shapes = [[value.type.shape for value in entry.inputs] for entry in self.entries.values()]
-        self.batch = next((dims[0] for row in self.shapes for dims in row if dims), None)
-        if len(self.keys) != len(self.entries):
-            raise InvalidModelError("", "its header does not say which signature each NAME_run is of", path=path)
-
-
-def _single(body: str) -> set[str]:
-    """The names of layers before whose hook one call stands, and no more since the hook before."""
-    names, calls = set(), 0
-    for line in body.split("\n"):
-        if layer := _LAYER.search(line):
-            names |= {unquote(layer[3])} if calls == 1 else set()
-            calls = 0
-        else:
-            calls += _CALL.match(line) is not None
-    return names
-
-
-def _side(path: str, name: str, side: str, header: str) -> list[Value]:
-    """The inputs or the outputs of an entry."""
-    rows = re.findall(rf"{_DESCRIBED}\n#define {name.upper()}_{side}\d+_SIZE", header)
-    return [_value(path, *row) for row in rows]
-
-
-def _value(path: str, type: str, dims: str, name: str) -> Value:
-    """The tensor that a comment describes."""
-    if type not in _TYPES:
-        raise InvalidModelError("", f"a tensor of {type}", path=path)
-    return Value(
-        TensorType(tuple(map(int, filter(None, dims.split(",")))), SCALARS[_TYPES[type]]),
-        unquote(name, errors="surrogateescape"),
-    )
-
-
-class _Program:
-    """A compiled program that runs in a child. hook: what layers do; "" if they do nothing."""
-
-    def __init__(self, path: str, interface: Interface, compiler: Sequence[str], timeout: float, hook: str) -> None:
-        self._interface = interface
-        self._compiler = compiler
-        self._timeout = timeout
-        self._hook = hook
-        self._folder = tempfile.TemporaryDirectory(prefix="tflq-")
-        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process it belongs to
-        self._child: subprocess.Popen[bytes] | None = None
+    def __init__(
+        self, path: str, interface: Interface, compiler: Sequence[str], timeout: float, *, hooked: bool
+    ) -> None:
+        self.interface: Final = interface
+        self.timeout: Final = timeout
+        self.folder: Final = tempfile.TemporaryDirectory(prefix="tflq-")
+        self.constants: Final = [interface.blob] if interface.blob else []
         try:
-            self._compile(path)
+            self._compile(path, compiler, _hooks(interface.macro) if hooked else "")
         except BaseException:
-            self.close()
+            self.folder.cleanup()
             raise
 
-    def _compile(self, path: str) -> None:
-        interface, stem = self._interface, os.path.splitext(path)[0]
-        main = Path(self._folder.name, "main.c")
-        source = Path(shutil.copyfile(path, Path(self._folder.name, "source.c")))  # by a name that C can include
-        main.write_text(_main(source, interface, self._hook))
+    @property
+    def program(self) -> str:
+        return os.path.join(self.folder.name, "program")
+
+    def _compile(self, path: str, compiler: Sequence[str], hooks: str) -> None:
+        stem = os.path.splitext(path)[0]
+        main = Path(self.folder.name, "main.c")
+        source = Path(shutil.copyfile(path, Path(self.folder.name, "source.c")))  # by a name that C can include
+        main.write_text(_main(source, self.interface, hooks))
         sources = [str(main), *([f"{stem}_data.c"] if os.path.isfile(f"{stem}_data.c") else [])]
-        program = os.path.join(self._folder.name, "program")
-        command = [*self._compiler, *_FLAGS, "-I", os.path.dirname(stem) or ".", "-o", program, *sources, "-lm"]
+        command = [*compiler, *_FLAGS, "-I", os.path.dirname(stem) or ".", "-o", self.program, *sources, "-lm"]
         try:
-            ended = subprocess.run(command, capture_output=True, timeout=self._timeout, check=False)  # noqa: S603
+            ended = subprocess.run(command, capture_output=True, timeout=self.timeout, check=False)  # noqa: S603
         except subprocess.TimeoutExpired:
-            raise RunError(f"the compiler takes more than {self._timeout:g} s", fatal=True) from None
+            raise RunError(f"the compiler takes more than {self.timeout:g} s", fatal=True) from None
         if ended.returncode:
             lines = ended.stderr.decode(errors="replace").strip().splitlines() or [how_ended(ended.returncode)]
             line = next((x for x in lines if "error" in x), lines[-1])
             line = re.sub(rf"{re.escape(str(main))}(:\d+)*", lambda _: f"{path}, behind its end", line)
             line = line.replace(str(source), path)
             raise RunError(f"it does not compile: {line}", fatal=True)
-        words = [program, *([f"{stem}.bin"] if interface.blob else [])]
-        pipe = subprocess.PIPE
-        self._child = subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=self._log, cwd=self._folder.name)  # noqa: S603
+
+
+class _Program:
+    """A compiled program that runs in a child. mode: what a program with hooks shows; "" of one without."""
+
+    def __init__(self, built: _Built, mode: str = "") -> None:
+        self._interface = built.interface
+        self._timeout = built.timeout
+        self._mode = mode
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process it belongs to
+        words, pipe = [built.program, *filter(None, [mode]), *built.constants], subprocess.PIPE
+        self._child = subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=self._log, cwd=built.folder.name)  # noqa: S603
         _limit(self._child.pid)
 
     def run(
@@ -232,7 +133,7 @@ class _Program:
         entry = self._interface.entries[name]
         with self.answering():
             self.start(name, inputs, follows=follows)
-            layers = [self.tensor(value) for value in (entry.layers if self._hook else ())]
+            layers = [self.tensor(value) for value in (entry.layers if self._mode else ())]
             return [self.tensor(value) for value in entry.outputs], layers
 
     def outputs(self, name: str) -> Sequence[Value]:
@@ -247,7 +148,6 @@ class _Program:
     def answering(self) -> Iterator[None]:
         """A time for answers. RunError if there are none."""
         child = self._child
-        assert child is not None
         try:
             with limited(self._timeout, child.kill) as late:
                 yield
@@ -261,7 +161,6 @@ class _Program:
         return np.frombuffer(self.read(_bytes(value)), dtype).reshape(shape)
 
     def write(self, data: bytes) -> None:
-        assert self._child is not None
         assert self._child.stdin is not None
         self._child.stdin.write(data)
         self._child.stdin.flush()
@@ -270,7 +169,6 @@ class _Program:
         return int.from_bytes(self.read(4), "little", signed=True)
 
     def read(self, size: int) -> bytes:
-        assert self._child is not None
         assert self._child.stdout is not None
         data = self._child.stdout.read(size)
         if len(data) < size:
@@ -281,14 +179,13 @@ class _Program:
         """For each run of an entry, by layer, its results of each row of sums that stands in for its own, [loops, rows,
         channels]."""
         entry, child = self._interface.entries[name], self._child
-        assert child is not None
         heads = np.asarray([-1, list(self._interface.entries).index(name)], np.int32).tobytes()
         text = []
         for run in runs:
             text += [heads, *(a.tobytes() for a in run.inputs)]
             for layer in entry.layers:
                 tried, row = run.sums.get(layer.name, _NONE), run.layers.get(layer.name, _NONE).tobytes()
-                text += [np.asarray([*tried.shape, len(row)], np.int32).tobytes(), tried.tobytes(), row]
+                text += [np.asarray([*tried.shape, tried.itemsize, len(row)], np.int32).tobytes(), tried.tobytes(), row]
         try:
             answer = BytesIO(child.communicate(b"".join(text), self._timeout)[0])
         except subprocess.TimeoutExpired:
@@ -307,15 +204,13 @@ class _Program:
             yield results
 
     def close(self) -> None:
-        if self._child is not None:
-            self._child.kill()
-            self._child.wait()
-            for stream in (self._child.stdin, self._child.stdout):
-                with suppress(BrokenPipeError):
-                    assert stream is not None
-                    stream.close()
+        self._child.kill()
+        self._child.wait()
+        for stream in (self._child.stdin, self._child.stdout):
+            with suppress(BrokenPipeError):
+                assert stream is not None
+                stream.close()
         self._log.close()
-        self._folder.cleanup()
 
 
 def compiler(command: str | None) -> list[str]:
@@ -330,36 +225,36 @@ def compiler(command: str | None) -> list[str]:
     return words if any(word.startswith("-O") for word in words) else [*words, "-O2"]
 
 
-def _hooks(file: str, macro: str) -> str:
+def _hooks(macro: str) -> str:
     """The hooks by which a program tries sums, or shows results."""
-    with open(resource(f"tools/verify/{file}.c"), encoding="utf-8") as text:
+    with open(resource("tools/verify/hooks.c"), encoding="utf-8") as text:
         return text.read().replace("MACRO", macro)
 
 
-def _main(path: Path, interface: Interface, hook: str) -> str:
+def _main(path: Path, interface: Interface, hooks: str) -> str:
     """The text of the program that reads inputs and writes outputs."""
     macro, state = interface.macro, interface.state
-    further = ["&state"] * bool(state) + ["(const uint8_t *)constants"] * interface.blob + ["memory.bytes"]
-    globals = [f"static {state}_state state;"] * bool(state) + ["static uint64_t *constants;"] * interface.blob
+    further = ["&state"] * bool(state) + ["(const uint8_t *)constants"] * bool(interface.blob) + ["memory.bytes"]
+    globals = [f"static {state}_state state;"] * bool(state) + ["static uint64_t *constants;"] * bool(interface.blob)
     cases = [f"    case -1: ended = 0; {f'{state}_init(&state); ' if state else ''}break;"]
     cases += [f"    case {at}: ended = run{at}(); break;" for at in range(len(interface.entries))]
     return _MAIN.format(
-        hook=hook,
+        hook=hooks,
         source=path.name,
         macro=macro,
         globals="\n".join(globals),
         functions="\n".join(
             _run(at, name, further, interface.entries[name]) for at, name in enumerate(interface.entries)
         ),
-        prepare=_OPENED.format(macro=macro) if interface.blob else "",
+        prepare="  mode = *words[1];\n" * bool(hooks) + (_OPENED.format(macro=macro) if interface.blob else ""),
         cases="\n".join(cases),
     )
 
 
-def _run(number: int, name: str, further: Sequence[str], entry: _Entry) -> str:
+def _run(number: int, name: str, further: Sequence[str], entry: Entry) -> str:
     """The function that runs an entry once; it ends with 0."""
     sides = (("in", entry.inputs), ("out", entry.outputs))
-    types = {short: c for c, short in _TYPES.items()} | {"i1": "uint8_t"}
+    types = {short: c for c, short in C_TYPES.items()} | {"i1": "uint8_t"}
     tensors = {f"{side}{at}": value for side, row in sides for at, value in enumerate(row)}
     lines = [f"  static {types[v.type.storage.name]} {t}[{max(_count(v), 1)}];" for t, v in tensors.items()]
     lines += [
@@ -408,13 +303,25 @@ class CompiledRunner(FileRunner):
         self._compiler = compiler(command)
         self.interpreter = " ".join(self._compiler)
         self._timeout = timeout
-        self._program = self._compiled("")
+        self._hooked: _Built | None = None
+        self._plain = self._built(hooked=False)
+        self._program = _Program(self._plain)
+        self.again: Final[dict[str, Module | None]] = {}
+        """By the path of a model: what it becomes again, if the source was written from it."""
         self.has_state = bool(self._interface.state)
         if self._interface.inexact:
             self.inexact = "floats whose results no standard fixes"
 
-    def _compiled(self, hook: str) -> _Program:
-        return _Program(self.path, self._interface, self._compiler, self._timeout, hook)
+    def _built(self, *, hooked: bool) -> _Built:
+        return _Built(self.path, self._interface, self._compiler, self._timeout, hooked=hooked)
+
+    @contextmanager
+    def _showing(self, mode: str) -> Iterator[_Program]:
+        """The program with hooks, compiled once."""
+        if self._hooked is None:
+            self._hooked = self._built(hooked=True)
+        with closing(_Program(self._hooked, mode)) as program:
+            yield program
 
     def ulps(self) -> int | None:
         return None if self._interface.inexact else 0
@@ -446,21 +353,15 @@ class CompiledRunner(FileRunner):
     @contextmanager
     def fetching(self, key: str, names: Sequence[str]) -> Iterator[Any]:
         """The program with the hook, from which layers can be fetched after a run."""
-        program = self._compiled(_HOOK.format(macro=self._interface.macro))
-        try:
+        with self._showing("layers") as program:
             yield _Fetcher(self, program, key)
-        finally:
-            program.close()
 
     def try_sums(self, key: str, runs: Sequence[SumsRun]) -> list[dict[str, np.ndarray]]:
         """Results of products by name, of sums that stand in for those of their first row: for each loop that reads
         sums, [loops, rows, channels], in each run. Others are left out. RunError if the program does not run."""
-        program = self._compiled(_hooks("sums", self._interface.macro))
-        try:
-            ordered = [run._replace(inputs=self.ordered(run.inputs, key)) for run in runs]
+        ordered = [run._replace(inputs=self.ordered(run.inputs, key)) for run in runs]
+        with self._showing("trials") as program:
             return list(program.try_sums(self._name(key), ordered))
-        finally:
-            program.close()
 
     def sums_beside(
         self, original: TfliteRunner, key: str, inputs: Sequence[np.ndarray], timeout: float
@@ -492,12 +393,8 @@ class CompiledRunner(FileRunner):
     @contextmanager
     def showing(self, key: str) -> Iterator[Shown]:
         """The program with the hooks that show results and sums within it."""
-        program = self._compiled(_hooks("steps", self._interface.macro))
-        try:
-            with program.answering():
-                yield Shown(program, self._name(key))
-        finally:
-            program.close()
+        with self._showing("steps") as program, program.answering():
+            yield Shown(program, self._name(key))
 
     def single(self, key: str) -> Collection[str]:
         """The layers that a single function of the source computes."""
@@ -505,6 +402,9 @@ class CompiledRunner(FileRunner):
 
     def close(self) -> None:
         self._program.close()
+        for built in (self._plain, self._hooked):
+            if built is not None:
+                built.folder.cleanup()
 
 
 class Shown:
@@ -519,10 +419,8 @@ class Shown:
 
     def result(self, value: Value) -> tuple[np.ndarray, bytes]:
         """The next result, and the rows of sums before it. RunError if it has another size than the value."""
-        rows = b""
-        while (size := self._program.number()) < 0:
-            rows += self._program.read(-size)
-        if size != _bytes(value):
+        rows = self._program.read(self._program.number())
+        if (size := self._program.number()) != _bytes(value):
             raise RunError(f"a result of {size} bytes where the model has {_bytes(value)}", fatal=True)
         return self._program.tensor(value), rows
 

@@ -10,7 +10,7 @@ elements in the place of each product's result, the same in both; floats then ha
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -24,7 +24,8 @@ from tflq.formats.c.graph import Graph
 from tflq.formats.c.program import Program, program_of
 from tflq.formats.sources import digest_of
 from tflq.ir.core import Module, Op, Value
-from tflq.tools.verify.compiled import CALLED, CompiledRunner, Shown
+from tflq.tools.verify.c_interface import CALLED
+from tflq.tools.verify.compiled import CompiledRunner, Shown
 from tflq.tools.verify.difference import Difference
 from tflq.tools.verify.runner import Compare, RunError, Step, StepRun
 
@@ -37,21 +38,25 @@ _RUNS: Final = 16
 def steps(model: str, b: CompiledRunner, key: str, runs: Sequence[StepRun], compare: Compare) -> Iterator[Step]:
     """The results within runs of an entry. model: the path of what the source was written from. None where the source
     does not say how, or has results that no standard fixes. RunError if the program does not run."""
-    module = _module(model, b)
+    if model not in b.again:
+        b.again[model] = _module(model, b)
+    module = b.again[model]
     if module is None:
         return
     program = program_of(module)
     graph = program.entries[b.index(key)][1]
     if [*b.calls(key)] != CALLED.findall("\n".join(graph.lines)):
         return
-    most = _MOST // (2 * max(program.products, 1))
+    most, unread = _MOST // (2 * max(program.products, 1)), _unread_behind(graph)
     with b.showing(key) as shown:
         for drawn in (False, True):
             state = Run(module)
             for number, each in enumerate(runs[: max(1, min(_RUNS, most))]):
                 if not each.follows:
                     state = _first(module, program)
-                yield from _Evaluation(graph, shown, compare, _Drawn(number) if drawn else None).steps(each, state)
+                yield from _Evaluation(graph, unread, shown, compare, _Drawn(number) if drawn else None).steps(
+                    each, state
+                )
 
 
 def _module(model: str, b: CompiledRunner) -> Module | None:
@@ -98,15 +103,18 @@ class _Drawn:
 
 
 class _Evaluation:
-    """One run of a program and of the evaluator, operator by operator. drawn: what results of products get; None:
-    nothing."""
+    """One run of a program and of the evaluator, operator by operator. unread: what nothing reads behind an operator.
+    drawn: what results of products get; None: nothing."""
 
-    def __init__(self, graph: Graph, shown: Shown, compare: Compare, drawn: _Drawn | None) -> None:
+    def __init__(
+        self, graph: Graph, unread: Mapping[Op, Sequence[Value]], shown: Shown, compare: Compare, drawn: _Drawn | None
+    ) -> None:
         self._graph = graph
         self._shown = shown
         self._compare = compare
         self._drawn = drawn
         self._stored = set(graph.stored)
+        self._unread = unread
         self._steps: list[Step] = []
 
     def steps(self, run: StepRun, state: Run) -> list[Step]:
@@ -126,6 +134,8 @@ class _Evaluation:
         for value in op.results:
             if value in self._stored:
                 self._add(op, value, env)
+        for value in self._unread.get(op, ()):
+            del env[value]
 
     def _add(self, op: Op, value: Value, env: dict[Value, np.ndarray]) -> None:
         """Compares a result, and the sums that it comes from."""
@@ -143,6 +153,20 @@ class _Evaluation:
             self._shown.replace(env[value])
         else:
             self._shown.replace(None)
+
+
+def _unread_behind(graph: Graph) -> dict[Op, list[Value]]:
+    """By operator: what nothing reads behind it. Sums are read with the result that is stored of them."""
+    last = {v: op for op in graph.function.ops for v in (*op.results, *filter(None, op.operands))}
+    for value in graph.stored:
+        if value.producer is not None and (sums := graph.sums_of(value)) is not None:
+            last[sums] = value.producer
+    computed = {v for op in graph.function.ops for v in op.results} - {*graph.function.outputs}
+    unread: dict[Op, list[Value]] = {}
+    for value, op in last.items():
+        if value in computed:
+            unread.setdefault(op, []).append(value)
+    return unread
 
 
 def _step(op: Op, value: Value, apart: Difference) -> Step:

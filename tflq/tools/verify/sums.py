@@ -103,7 +103,7 @@ def _stored_as(array: np.ndarray, dtype: str) -> np.ndarray:
 
 
 class Trial(NamedTuple):
-    """An operator result that is tried. sums: int64 [rows, channels]. operands: by name, tensors of which what follows
+    """An operator result that is tried. sums: [rows, channels], of 64 bits where inputs have 16. operands: by name, tensors of which what follows
     the product reads a row of channels. chain: the product, and what follows it, in order."""
 
     tensor: str
@@ -207,7 +207,7 @@ def _sums(product: _Product) -> np.ndarray:
     if x.storage != i16:  # what kernels sum up in int32
         low, high = (np.clip(end, i32.minimum, i32.maximum) for end in (low, high))
     rows = [*(ends + n for n in (-1, 0, 1, 2)), np.linspace(low, high, _BETWEEN).round()]
-    return np.concatenate([np.clip(row, low, high) for row in rows]).astype(np.int64)
+    return np.concatenate([np.clip(row, low, high) for row in rows]).astype(np.int64 if x.storage == i16 else np.int32)
 
 
 def _are_repeated(chain: Sequence[Op], operands: Collection[Value], channels: int) -> bool:
