@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from tflq.analysis.statistics import Statistics, read_statistics
 from tflq.base.errors import OptionError, Reason, check_choice, check_flags, check_number, check_path, not_expected
-from tflq.base.files import FilePath, check_outputs, replace_file
+from tflq.base.files import FilePath, check_outputs, replace_files
 from tflq.formats.backend import DEFAULT, named_by
 from tflq.formats.sources import on_disk, read
 from tflq.targets.target import RulesFile
@@ -87,6 +87,7 @@ def quantize(
     max_drop: float | None = None,
     max_bytes: int | None = None,
     max_time: float | None = None,
+    save_recipe: FilePath | None = None,
     force: bool = False,
 ) -> Quantization:
     """Quantizes a float network.
@@ -134,7 +135,8 @@ def quantize(
         max_drop: By how much the metric may be worse than that of the float network.
         max_bytes: The most bytes of the file. Without a bound of fidelity the outputs are as near as possible within.
         max_time: The longest time of a run, in milliseconds, on one thread of this machine.
-        force: Replaces the destination if it is there.
+        save_recipe: Where the recipe goes that repeats the result, TOML; none is written if the destination cannot be.
+        force: Replaces the destination and the recipe if they are there.
 
     Returns:
         The quantized network, and what became of each operator.
@@ -172,7 +174,8 @@ def quantize(
     names = (metric,) if isinstance(metric, str) else ()
     if destination is not None:
         _check_suffix(destination)
-        check_outputs([("the result", destination)], inputs=[source, *listed, calibration], force=force)
+    outputs = [("the result", destination), ("the recipe", save_recipe)]
+    check_outputs(outputs, inputs=[source, *listed, calibration], force=force)
     rules = read_recipe(file, keep_float, default)
     with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
         source = on_disk(source, folder)
@@ -182,8 +185,8 @@ def quantize(
             Scoring(names, calibration.labels)
         evidence = _Evidence(listed, calibration, images, names, methods, is_automatic, bool(bounds))
         data, result = _quantized(work, rules, evidence, folder, bounds, metric)
-        if destination is not None:
-            replace_file(destination, [data], force=force)
+        files = [(destination, data), (save_recipe, result.recipe.encode())]
+        replace_files([(place, [content]) for place, content in files if place is not None], force=force)
         more = [*_renamed(weight_range), *(peer.warnings if peer else ())]
         return replace(result, warnings=(*more, *result.warnings))
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,7 @@ from support.float_nets import SIZE, net, samples, written
 
 import tflq
 from tflq.base.errors import OptionError
+from tflq.cli.main import run
 from tflq.ir.core import Function, Module, Op, Signature, Value
 from tflq.ir.types import TensorType, f32
 from tflq.tools.quantize.fidelity import FloatNetwork, signal_to_noise
@@ -203,17 +202,15 @@ def test_kinds_and_parts_are_in_one_search(tmp_path: Path) -> None:
     assert other > plain.before.decibels + 3
 
 
-def test_the_command_writes_a_recipe(model: Path, tmp_path: Path) -> None:
+def test_the_command_writes_a_recipe(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data, metric, out, recipe = (tmp_path / name for name in ("data.npz", "metric.py", "out.tflite", "recipe.toml"))
     np.savez(data, given=samples(8))
     metric.write_text("def metric(floats, quantized):\n    return -abs(floats[0][0] - quantized[0][0]).max()\n")
-    command = [sys.executable, "-m", "tflq", "quantize", str(model), str(out), "--calibration", str(data)]
-    command += ["--metric", str(metric), "--min-snr", "-0.5", "--save-recipe", str(recipe), "--force"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert "on 2 samples not calibrated with (6 were)" in done.stdout
+    words = ["quantize", str(model), str(out), "--calibration", str(data)]
+    words += ["--metric", str(metric), "--min-snr", "-0.5", "--save-recipe", str(recipe), "--force"]
+    assert run(words) == 0
+    assert "on 2 samples not calibrated with (6 were)" in capsys.readouterr().out
     assert recipe.exists()
     metric.write_text("")
-    failed = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert failed.returncode == 2
-    assert "has no function metric" in failed.stderr
+    assert run(words) == 2
+    assert "has no function metric" in capsys.readouterr().err
