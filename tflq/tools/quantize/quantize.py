@@ -21,6 +21,7 @@ from tflq.tools.quantize.calibration.calibrate import Calibration, calibrate
 from tflq.tools.quantize.choosing import (
     AUTO,
     FEWEST,
+    Choice,
     by_range,
     chosen_methods,
     corrected_methods,
@@ -264,14 +265,15 @@ def _quantized(
     evidence, moments = _for_weights(work, rules, evidence)
     if methods.equalize and span is None:
         work, tensors = equalized_by(work, evidence.samples, folder)
+    choice: Choice | None = None
     if span is not None and is_static:
-        chosen, more = chosen_methods(work, rules, span, biases=not bounds)
-        methods, trials = replace(chosen, equalize=methods.equalize), trials + more
+        choice = chosen_methods(work, rules, span, biases=not bounds)
+        methods, trials = replace(choice.methods, equalize=methods.equalize), trials + choice.trials
     if bounds:
-        is_chosen = span is not None and is_static
-        rules, search = _searched(work, rules, evidence, bounds, metric, methods, is_chosen=is_chosen)
-        if is_chosen and span is not None and not search.interrupted:
-            methods, more = corrected_methods(work, rules, span, methods, search.after.decibels)
+        rules, search = _searched(work, rules, evidence, bounds, metric, methods, choice)
+        if choice is not None and span is not None and not search.interrupted:
+            choice = choice._replace(methods=methods)
+            methods, more = corrected_methods(work, rules, span, choice, search.after.decibels)
             trials += more
     if is_static and (span is not None or methods.headroom or methods.correct_biases):
         network = network_by(work, rules, evidence.samples if span is None else span, methods, moments)
@@ -305,20 +307,20 @@ def _searched(
     bounds: Bounds,
     metric: str | Metric | None,
     methods: Methods,
-    *,
-    is_chosen: bool,
+    choice: Choice | None,
 ) -> tuple[tuple[Rule, ...], Search]:
-    """The rules of the network within bounds, and the search for it. is_chosen: whether samples chose the methods."""
+    """The rules of the network within bounds, and the search for it. choice: of the methods, if samples chose them."""
     samples = _samples(
         work.source, evidence.samples, evidence.images, "how near the outputs are is measured on samples"
     )
 
     def seen(first: Span) -> list[Statistics]:
-        return [seen_by(work, first, methods)]
+        return [seen_by(work, first, methods) if choice is None else choice.seen]
 
     listed = _statistics(work.source, evidence.statistics, None, None, True) if evidence.statistics else None
     by = by_range(work, methods.range)
     bounded = metric if bounds.metric != DECIBELS else None
+    is_chosen = choice is not None
     return search_rules(by, rules, samples, bounds, seen=listed or seen, metric=bounded, is_chosen=is_chosen)
 
 

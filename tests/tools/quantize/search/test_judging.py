@@ -15,7 +15,10 @@ from tflq.base.errors import OptionError
 from tflq.cli.main import run
 from tflq.ir.core import Function, Module, Op, Signature, Value
 from tflq.ir.types import TensorType, f32
+from tflq.tools.quantize import choosing
+from tflq.tools.quantize.calibration.calibrate import Calibration
 from tflq.tools.quantize.fidelity import FloatNetwork, signal_to_noise
+from tflq.tools.samples.reading import Span
 from tflq.tools.verify.outcome import RunTime
 from tflq.tools.verify.tflite_runner import TfliteRunner
 
@@ -108,6 +111,20 @@ def test_the_float_network_runs_once_on_each_sample(model: Path, monkeypatch: py
     assert result.search is not None
     assert runs[str(model)] == 2 * 6  # the search, and the result
     assert sum(runs.values()) == 2 * 6 + 6 * (result.search.trials + 1)
+
+
+def test_the_samples_of_a_search_are_calibrated_with_once(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside those of the trial of equalized channels, and of the result."""
+    counts, calibrate = Counter[int](), choosing.calibrate
+
+    def counted(source: str, data: Span, **options: Any) -> Calibration:
+        counts[len(data)] += 1
+        return calibrate(source, data, **options)
+
+    monkeypatch.setattr(choosing, "calibrate", counted)
+    result = quantized(model, calibration=list(samples(12)), range="auto", min_snr=1)
+    assert result.search is not None
+    assert counts == {9: 2 * any(trial.name.startswith("channels") for trial in result.trials) + 1, 12: 1}
 
 
 def agreement(floats: list[list[np.ndarray]], others: list[list[np.ndarray]]) -> float:
