@@ -3,9 +3,12 @@
     python benchmarks/quantizers.py FOLDER [MODEL.tflite ...]     by default the float networks in models/
 
 Samples are beside a network, in MODEL.calib.npz and MODEL.test.npz, arrays by input name; where they are not, 64 are
-drawn to calibrate with and 100 to judge. A row per network and scheme: decibels of the worst output on the samples that
-judge, 10 log10(Σf² / Σ(f-q)²), of each method of both tools, the best of each, and how far apart these are. Then, for
-each scheme and method of tflq, what it gains over `minmax`: the median of the networks, the least and the largest.
+drawn to calibrate with and 100 to judge. A row per network, scheme and set of operators that stay float: decibels of
+the worst output on the samples that judge, 10 log10(Σf² / Σ(f-q)²), of each method of both tools, the size of the best
+of each, and how far apart these are. Some of the peer's algorithms are for a few kinds of operators, and leave others
+float. Such networks are compared with tflq's in which the same operators are asked to stay float, in a row of their
+own. Then, for each scheme and method of tflq, what it gains over `minmax`: the median of the networks, the least and
+the largest.
 
 FOLDER keeps the files. Needs the packages of `pip install '.[verify]' litert-quantizer==0.11`.
 """
@@ -14,6 +17,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import closing
@@ -43,11 +47,12 @@ class Scheme(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """The decibels of a network, how many products have quantized weights, and how many operators are float."""
+    """The decibels and bytes of a network, and the names of operators that stay float: all where activations are
+    quantized, else products."""
 
     decibels: float
-    products: int
-    floats: int
+    size: int
+    floats: frozenset[str]
 
 
 STATIC = ("minmax", "auto", "gptq", "reconstruct")
@@ -124,10 +129,12 @@ def with_signature(module: Module, path: Path) -> Path:
     return path
 
 
-def ours(network: Network, scheme: Scheme, method: str) -> bytes:
-    """The network by a method: of ranges for "minmax" and "auto", else of weights, with what "auto" chooses."""
+def ours(network: Network, scheme: Scheme, method: str, floats: frozenset[str] = frozenset()) -> bytes:
+    """The network by a method: of ranges for "minmax" and "auto", else of weights, with what "auto" chooses. floats:
+    operators that are to stay float."""
     path = network.folder / f"{network.name}.tflq.tflite"
     options: dict[str, Any] = {"calibration": network.calibrating, "range": "auto", "force": True}
+    options["keep_float"] = [f"re:{re.escape(name)}" for name in sorted(floats)]
     if method == "minmax":
         options |= {"range": "minmax"}
     elif method != "auto":
@@ -190,66 +197,78 @@ def _silence() -> Iterator[None]:
 
 
 def measured(
-    network: Network, make: Any, scheme: Scheme, methods: tuple[str, ...], beside: dict[str, Outcome] | None = None
+    network: Network, make: Any, scheme: Scheme, methods: tuple[str, ...], *floats: frozenset[str]
 ) -> dict[str, Outcome]:
-    """The outcome of each method that gives a network that runs. beside: of the other tool, if known. A network counts
-    only if as many products have quantized weights as in that tool's, and, where activations are quantized, no more
-    operators are float than by the first method: some of the peer's algorithms are for a few operators."""
+    """The outcome of each method that gives a network that runs. floats: operators that are to stay float."""
     outcomes: dict[str, Outcome] = {}
-    products = max((each.products for each in (beside or {}).values()), default=0)
     for method in methods:
         try:
-            data = make(network, scheme, method)
-            module = tflq.read(data)
-            known = Outcome(0.0, _products(module), _floats(module))
-            most = next(iter(outcomes.values()), known).floats if scheme.activations > 0 else known.floats
-            if known.products < products or known.floats > most:
-                what = f"{known.products} of {products} products are quantized, {known.floats} operators are float"
-                print(f"    {network.name} {method} is left out: {what}", flush=True)
-                continue
-            outcomes[method] = known._replace(decibels=network.decibels(data))
+            data = make(network, scheme, method, *floats)
+            outcomes[method] = Outcome(network.decibels(data), len(data), _floats(tflq.read(data), scheme))
         except Exception as error:  # noqa: BLE001 - whatever a tool or the interpreter raises is an outcome
             print(f"    {network.name} {method} fails: {' '.join(str(error).split())[:160]}", flush=True)
     return outcomes
 
 
-def _products(module: Module) -> int:
-    """The number of operators with quantized constant weights."""
-    products = [op for op in module.ops() if isinstance(op, (Conv2D, DepthwiseConv2D, FullyConnected))]
-    return sum(stored_weights_of(op).type.quantized for op in products)
-
-
-def _floats(module: Module) -> int:
-    """The number of operators that compute floats."""
-    results = [op.results[0].type.element for op in module.ops() if op.results and op.name != "tfl.dequantize"]
-    return sum(bool(getattr(element, "is_float", False)) for element in results)
+def _floats(module: Module, scheme: Scheme) -> frozenset[str]:
+    """The names of what operators compute as floats; of activations that are floats, of products with float weights."""
+    products = (Conv2D, DepthwiseConv2D, FullyConnected)
+    if scheme.activations <= 0:
+        ops = [op for op in module.ops() if isinstance(op, products) and not stored_weights_of(op).type.quantized]
+    else:
+        ops = [op for op in module.ops() if op.results and op.name != "tfl.dequantize"]
+        ops = [op for op in ops if getattr(op.results[0].type.element, "is_float", False)]
+    return frozenset(op.results[0].name for op in ops)
 
 
 def main(folder: Path, models: list[Path]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     gains: dict[tuple[str, str], list[float]] = {}
-    print("| network | scheme | tflq | litert-quantizer | best against best |\n|---|---|---|---|---|")
+    print("| network | scheme | float | tflq | litert-quantizer | bytes | best against best |\n|" + "---|" * 7)
     for model in models or sorted((ROOT / "models").glob("*_float.tflite")):
         network = Network(folder, model)
         with closing(network.floats):
             for name, scheme in SCHEMES.items():
-                static = scheme.activations > 0
-                mine = measured(network, ours, scheme, STATIC if static else OF_WEIGHTS)
-                other = measured(network, theirs, scheme, PEERS_STATIC if static else PEERS_OF_WEIGHTS, mine)
-                _print_row(network.name, name, mine, other)
-                for method, each in mine.items():
-                    if "minmax" in mine:
-                        gains.setdefault((name, method), []).append(each.decibels - mine["minmax"].decibels)
+                _print_rows(network, name, _compared(network, scheme, name, gains))
     print("\n| scheme | method | median | least | largest |\n|---|---|---|---|---|")
     for (name, method), gained in gains.items():
         if method != "minmax":
             print(f"| {name} | {method} | {median(gained):+.1f} | {min(gained):+.1f} | {max(gained):+.1f} |")
 
 
-def _print_row(network: str, scheme: str, mine: dict[str, Outcome], other: dict[str, Outcome]) -> None:
-    sides = [", ".join(f"{method} {each.decibels:.1f}" for method, each in side.items()) for side in (mine, other)]
-    best = [max((each.decibels for each in side.values()), default=np.nan) for side in (mine, other)]
-    print(f"| {network} | {scheme} | {sides[0]} | {sides[1]} | {best[0] - best[1]:+.2f} |", flush=True)
+Outcomes = dict[str, Outcome]
+
+
+def _compared(
+    network: Network, scheme: Scheme, name: str, gains: dict[tuple[str, str], list[float]]
+) -> list[tuple[Outcomes, Outcomes]]:
+    """The outcomes of both tools, with the fewest operators float first, then for each set of others that the peer
+    leaves float."""
+    static = scheme.activations > 0
+    methods = STATIC if static else OF_WEIGHTS
+    mine = measured(network, ours, scheme, methods)
+    for method, each in mine.items():
+        if "minmax" in mine:
+            gains.setdefault((name, method), []).append(each.decibels - mine["minmax"].decibels)
+    other = measured(network, theirs, scheme, PEERS_STATIC if static else PEERS_OF_WEIGHTS)
+    sets = sorted({each.floats for each in other.values()}, key=lambda each: (len(each), sorted(each)))
+    known = {v.name for op in tflq.read(network.path).ops() for v in op.results}
+    sides = [(mine, {method: each for method, each in other.items() if each.floats == floats}) for floats in sets[:1]]
+    for floats in sets[1:]:
+        some = {method: each for method, each in other.items() if each.floats == floats}
+        sides.append((measured(network, ours, scheme, methods, floats & known), some))
+    return sides or [(mine, other)]
+
+
+def _print_rows(network: Network, scheme: str, sides: list[tuple[Outcomes, Outcomes]]) -> None:
+    """Rows for each set of operators that stay float. Of the first the peer's are counted, of others both the same."""
+    for mine, other in sides:
+        texts = [", ".join(f"{method} {each.decibels:.1f}" for method, each in side.items()) for side in (mine, other)]
+        nothing = Outcome(np.nan, 0, frozenset())
+        one, two = (max(side.values(), key=lambda each: each.decibels, default=nothing) for side in (mine, other))
+        floats = len(one.floats) if len(one.floats) == len(two.floats) else f"{len(one.floats)}, {len(two.floats)}"
+        row = [network.name, scheme, floats, *texts, f"{one.size}, {two.size}", f"{one.decibels - two.decibels:+.2f}"]
+        print("| " + " | ".join(map(str, row)) + " |", flush=True)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
 from pathlib import Path
 
@@ -18,6 +19,8 @@ settings.load_profile("untimed")  # how fast a machine is decides no test
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background: processes of tests would ignore it, too
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # its threads wait at work, and small matrices need none
 
 ENVIRONMENT = ("COLUMNS", "FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
 MODELS = Path(__file__).resolve().parents[1] / "models"

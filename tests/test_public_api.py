@@ -83,7 +83,7 @@ KEYWORDS = {
             "blocks",
         ),
         *("weight_method", "weight_range", "min_snr", "labels", "metric", "max_drop", "max_bytes", "max_time"),
-        "force",
+        *("save_recipe", "force"),
     ],
     "reduce": ["target", "mac", "fallback", "kernel_set", "inputs", "seeds", "timeout", "force", "predicate"],
     "run_sweep": [

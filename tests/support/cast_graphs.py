@@ -160,8 +160,15 @@ _MOVED: Final = {
 }
 """The operands that these move."""
 Term = tuple[Any, ...]
-Grid = UniformQuantizedType | None
-Roundings = tuple[tuple[UniformQuantizedType, ...], bool]
+Roundings = tuple[tuple["Grid", ...], bool]
+
+
+@dataclass(eq=False)
+class Grid:
+    """A type of stored integers: one object for each, since terms are compared and hashed all the time."""
+
+    scale: float
+    zero_point: int
 
 
 def _dequantized(term: Term) -> Term:
@@ -174,7 +181,7 @@ def _dequantized(term: Term) -> Term:
     return ("D", term)
 
 
-def _quantized(term: Term, grid: UniformQuantizedType) -> Term:
+def _quantized(term: Term, grid: Grid) -> Term:
     """Reals, stored on a grid."""
     if term[0] == "moved":
         return ("moved", term[1], term[2], tuple(_quantized(t, grid) for t in term[3]))
@@ -182,12 +189,12 @@ def _quantized(term: Term, grid: UniformQuantizedType) -> Term:
         real = np.frombuffer(term[1], np.float32)[0]
         stored = int(np.clip(np.rint(real / np.float32(grid.scale)) + grid.zero_point, -128, 127))
         return ("stored", grid, stored)
-    if term[0] == "D" and _grid(term[1]) == grid:
+    if term[0] == "D" and _grid(term[1]) is grid:
         return term[1]
     return ("Q", grid, term)
 
 
-def _chains(term: Term) -> set[tuple[UniformQuantizedType, ...]]:
+def _chains(term: Term) -> set[tuple[Grid, ...]]:
     """The types that the tensors in a term are rounded to one after the other."""
     if term[0] == "moved":
         return {chain for t in term[3] for chain in _chains(t)}
@@ -196,7 +203,7 @@ def _chains(term: Term) -> set[tuple[UniformQuantizedType, ...]]:
     return {(*chain, term[1]) for chain in _chains(term[2])} if term[0] == "Q" else {()}
 
 
-def _grid(term: Term) -> Grid:
+def _grid(term: Term) -> Grid | None:
     return term[1] if term[0] in ("Q", "stored", "value") else _grid(term[3][0]) if term[0] == "moved" else None
 
 
@@ -219,15 +226,15 @@ class Search:
         self.moves = [op for op in self.ops if op.name in _MOVED]
         self.terms: dict[Value, Term] = {}
         self.roots: dict[Value, Value] = {}
-        self.grids: list[Any] = list(dict.fromkeys(v.type.element for v in function.values() if v.type.quantized))
+        kinds: list[Any] = [v.type.element for v in function.values() if v.type.quantized]
+        self.grids = {kind: Grid(kind.scale, kind.zero_point) for kind in dict.fromkeys(kinds)}
         self._state()
 
     def _state(self) -> None:
         """The term of each value, and the value that it was cast from."""
         for op in self.function.ops:
             if isinstance(op, (Qcast, Quantize)):
-                grid: Any = op.result.type.element
-                self._cast(op, _quantized(self._term(op.operand(0)), grid))
+                self._cast(op, _quantized(self._term(op.operand(0)), self.grids[op.result.type.element]))
             elif isinstance(op, (Dcast, Dequantize)):
                 self._cast(op, _dequantized(self._term(op.operand(0))))
             elif op.name in _MOVED:
@@ -246,7 +253,7 @@ class Search:
             if value.is_constant and element is f32:
                 self.terms[value] = ("reals", value.array.tobytes())
             else:
-                self.terms[value] = ("value", element if value.type.quantized else None, id(value))
+                self.terms[value] = ("value", self.grids.get(element), id(value))
         return self.terms[value]
 
     def forms(self) -> list[Roundings]:
@@ -256,7 +263,7 @@ class Search:
             if not value.is_constant:
                 chains |= _chains(self._term(value))
         parts = {chain[i:j] for chain in chains for i in range(len(chain)) for j in range(i + 1, len(chain) + 1)}
-        parts |= {(grid,) for grid in self.grids}
+        parts |= {(grid,) for grid in self.grids.values()}
         return [((), True), *((part, real) for part in sorted(parts, key=str) for real in (False, True))]
 
     @property
@@ -266,12 +273,16 @@ class Search:
 
     def least(self) -> int:
         """The cost of the cheapest assignment."""
-        chosen = itertools.product(self.forms(), repeat=len(self.moves))
-        costs = (self._cost(dict(zip(self.moves, forms, strict=True))) for forms in chosen)
-        return min(cost for cost in costs if cost is not None)
+        least: int | None = None
+        for forms in itertools.product(self.forms(), repeat=len(self.moves)):
+            cost = self._cost(dict(zip(self.moves, forms, strict=True)), least)
+            least = least if cost is None else cost
+        assert least is not None
+        return least
 
-    def _cost(self, forms: dict[Op, Roundings]) -> int | None:
-        """What casts cost with these forms; None if some op does not get what it read."""
+    def _cost(self, forms: dict[Op, Roundings], most: int | None) -> int | None:
+        """What casts cost with these forms; None if some op does not get what it read, or if it is not below the
+        most."""
         way = _Way()
         for op in self.ops:
             if op in forms:
@@ -282,12 +293,14 @@ class Search:
                 read = [self._term(v) for v in sources]
             if not all(self._get(way, v, term) for v, term in zip(sources, read, strict=True)):
                 return None
+            if most is not None and way.cost >= most:
+                return None
             for place, value in enumerate(op.results):
                 made = ("moved", id(op), place, tuple(read)) if op in forms else self._term(value)
                 way.made[value] = made, _size(value)
         if not all(self._get(way, v, self._term(v)) for v in self.function.outputs):
             return None
-        return way.cost
+        return way.cost if most is None or way.cost < most else None
 
     def _form(self, term: Term, form: Roundings) -> Term:
         """What an op that moves elements in a form reads instead of a term."""
@@ -331,7 +344,7 @@ class Search:
     def _casts(self, term: Term) -> list[Term]:
         if _grid(term) is not None:
             return [_dequantized(term)]
-        return [_quantized(term, grid) for grid in self.grids]
+        return [_quantized(term, grid) for grid in self.grids.values()]
 
 
 def _size(value: Value) -> int:

@@ -25,6 +25,7 @@ LOADED: Final = (
     "ai_edge_litert.interpreter",
     "onnxruntime",
     "tflq.conversion.convert",
+    "tflq.tools.quantize.correction.correcting",
     "tflq.tools.quantize.debugging.measuring",
     "tflq.tools.verify.worker",
 )

@@ -12,7 +12,7 @@ from tflq.tools.quantize.report import QuantizedRow
 from tflq.tools.quantize.search.moves import alternatives
 
 KINDS: Final = ("tanh", "relu", "tanh", "relu", "logistic", "relu", "relu", "relu")
-WHATS: Final = alternatives(Settings("int8"), is_chosen=False)
+CHOICES: Final = alternatives(Settings("int8"), is_chosen=False)
 
 
 def chain(kinds: Sequence[str], sizes: Sequence[int] = ()) -> Module:

@@ -123,21 +123,14 @@ def quantize(
     destination: Path,
     *,
     metric: str | None,
-    save_recipe: Path | None,
-    force: bool,
     as_json: bool,
     **options: Any,
 ) -> int:
     import tflq
-    from tflq.base.files import check_outputs, replace_file
 
-    if save_recipe is not None:
-        check_outputs([("the result", destination), ("the recipe", save_recipe)], inputs=[model], force=force)
     with output.progress(f"quantizing {model}", silent=as_json):
         judge = _metric_of(Path(metric)) if metric and metric.endswith(".py") else metric
-        result = tflq.quantize(model, destination, metric=judge, force=force, **options)
-    if save_recipe is not None:
-        replace_file(save_recipe, [result.recipe.encode()], force=force)
+        result = tflq.quantize(model, destination, metric=judge, **options)
     output.print_json(result.to_json()) if as_json else print_quantization(result, destination)
     return INTERRUPTED if result.search is not None and not result.search.reached else 0
 

@@ -72,7 +72,11 @@ def test_configurations(tmp_path: Path, config: dict[str, Any], settings: dict[s
 
 @pytest.mark.parametrize(("algorithm", "method"), [("OCTAV", "octav"), ("MSE", "mse"), ("GPTQ", "gptq")])
 def test_algorithms(tmp_path: Path, algorithm: str, method: str) -> None:
-    assert of(tmp_path, rule(".*", "*", algorithm, **DYNAMIC)).rules[0]["weight_method"] == method
+    for config in (DYNAMIC, STATIC):
+        found = of(tmp_path, rule(".*", "*", algorithm, **config))
+        assert found.rules[0]["weight_method"] == method
+        assert "range" not in found.rules[0]
+        assert not found.warnings
     assert of(tmp_path, rule(".*", "*", "float_casting", **DYNAMIC)).scheme == "float16"
 
 
@@ -84,7 +88,6 @@ def test_algorithms(tmp_path: Path, algorithm: str, method: str) -> None:
         (rule(**DYNAMIC, skip_checks=True), "rule 1 has skip_checks = True, .*: it is ignored"),
         (rule(weight_tensor_config=WEIGHTS | {"granularity": "TENSORWISE"}), "granularity TENSORWISE"),
         (rule(**(STATIC | {"activation_tensor_config": BYTES | {"symmetric": True}})), "symmetric = True of 8 bits"),
-        (rule(".*", "*", "GPTQ", **STATIC), "algorithm 'GPTQ' with static ranges"),
     ],
 )
 def test_what_has_no_counterpart_is_named(tmp_path: Path, changed: object, what: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from support.float_nets import SIZE, dense, net, samples, written
 
 import tflq
-from tflq.base.errors import OptionError
+from tflq.base.errors import FileError, OptionError
 from tflq.ir.core import Function, Module, Op, Value, constant
 from tflq.ir.types import TensorType, UniformQuantizedType, f32
 from tflq.tools.quantize.fidelity import signal_to_noise
@@ -203,3 +204,22 @@ def test_tables_that_a_recipe_does_not_have(tmp_path: Path) -> None:
         read_recipe(recipe(tmp_path, "[[rules]]\n"), (), DEFAULT)
     with pytest.raises(OptionError, match="a recipe has a list of them"):
         read_recipe(recipe(tmp_path, '[rule]\nname = "x"\n'), (), DEFAULT)
+
+
+def test_the_result_and_its_recipe_are_both_written_or_neither(tmp_path: Path) -> None:
+    model, out, recipe = written(tmp_path, net()), tmp_path / "out.tflite", tmp_path / "recipe.toml"
+
+    class Overtaken:
+        """Samples during which another file takes the recipe's place."""
+
+        def __iter__(self) -> Iterator[np.ndarray]:
+            recipe.write_text("other")
+            yield from samples(2)
+
+    with pytest.raises(FileError):
+        tflq.quantize(model, out, calibration=Overtaken(), save_recipe=recipe)
+    assert recipe.read_text() == "other"
+    assert not out.exists()
+    result = tflq.quantize(model, out, calibration=list(samples(2)), save_recipe=recipe, force=True)
+    assert recipe.read_text() == result.recipe
+    assert out.read_bytes() == tflq.write(result.module)

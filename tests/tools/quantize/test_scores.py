@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +11,7 @@ from support.float_nets import net, samples, written
 
 import tflq
 from tflq.base.errors import OptionError
+from tflq.cli.main import run
 from tflq.tools.verify.tflite_runner import TfliteRunner
 
 pytest.importorskip("ai_edge_litert", reason="needs the interpreter")
@@ -99,8 +98,7 @@ def test_metrics_without_what_they_need(model: Path) -> None:
         tflq.debug(model, model, data, metric=["best"])
 
 
-@pytest.mark.slow
-def test_the_commands_print_them(model: Path, tmp_path: Path) -> None:
+def test_the_commands_print_them(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data, out = tmp_path / "data.npz", tmp_path / "out.tflite"
     rows = samples(12)
     np.savez(data, given=rows, y=classes(model, rows))
@@ -109,6 +107,6 @@ def test_the_commands_print_them(model: Path, tmp_path: Path) -> None:
         ("debug", model, out, data, "--metric", "top-5", "--metric", "cosine"),
         ("verify", model, out, "--inputs", data, "--metric", "top-5"),
     ):
-        command = [sys.executable, "-m", "tflq", *map(str, words), "--labels", "y"]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert "metric      top-5 " in done.stdout, done.stderr
+        run([*map(str, words), "--labels", "y"])
+        printed = capsys.readouterr()
+        assert "metric      top-5 " in printed.out, printed.err

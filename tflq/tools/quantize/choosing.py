@@ -15,7 +15,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from tflq.analysis.statistics import Statistics
 from tflq.base.errors import TflqError
@@ -98,23 +98,29 @@ def _with_notes(network: Network, notes: Mapping[str, str]) -> Network:
     )
 
 
-def chosen_methods(
-    work: Work, rules: Sequence[Rule], samples: Span, *, biases: bool = True
-) -> tuple[Methods, tuple[Trial, ...]]:
-    """The methods that are nearest on the last quarter of samples, and what was tried. biases: whether their correction
-    is tried. Errors as of `calibrate` and `Work.build`."""
+class Choice(NamedTuple):
+    """The methods that are nearest on the last quarter of samples, what was tried, and the statistics of the other
+    samples, with headroom where methods have it."""
+
+    methods: Methods
+    trials: tuple[Trial, ...]
+    seen: Statistics
+
+
+def chosen_methods(work: Work, rules: Sequence[Rule], samples: Span, *, biases: bool = True) -> Choice:
+    """The choice of methods. biases: whether their correction is tried. Errors as of `calibrate` and `Work.build`."""
     with _choosing(work, rules, samples) as choosing:
-        methods = choosing.choose(calibrate(work.source, choosing.first).statistics, biases=biases)
-        return methods, tuple(choosing.trials)
+        methods, seen = choosing.choose(calibrate(work.source, choosing.first).statistics, biases=biases)
+        return Choice(methods, tuple(choosing.trials), seen)
 
 
 def corrected_methods(
-    work: Work, rules: Sequence[Rule], samples: Span, methods: Methods, before: float
+    work: Work, rules: Sequence[Rule], samples: Span, choice: Choice, before: float
 ) -> tuple[Methods, tuple[Trial, ...]]:
     """Methods with biases corrected if that is nearer on the last quarter of samples, and the trial. before: the
     decibels without. Errors as of `chosen_methods`."""
     with _choosing(work, rules, samples) as choosing:
-        methods, _ = choosing.correct(methods, seen_by(work, choosing.first, methods), before)
+        methods, _ = choosing.correct(choice.methods, choice.seen, before)
         return methods, tuple(choosing.trials)
 
 
@@ -160,8 +166,8 @@ class _Choosing:
         self.measure = measure
         self.trials: list[Trial] = []
 
-    def choose(self, seen: Statistics, *, biases: bool) -> Methods:
-        """Chooses the methods. seen: of samples, without headroom."""
+    def choose(self, seen: Statistics, *, biases: bool) -> tuple[Methods, Statistics]:
+        """Chooses the methods, and returns statistics with their headroom. seen: of samples, without headroom."""
         methods = Methods(_PLAIN)
         least = self._tried(_range(_PLAIN), seen, methods, -math.inf)
         if biases:
@@ -182,7 +188,7 @@ class _Choosing:
                 methods, _ = self.correct(methods, seen, values[best])
         unchosen = {_range(each) for each in (_PLAIN, *_METHODS)} - {_range(methods.range)}
         self.trials = [replace(each, chosen=each.chosen and each.name not in unchosen) for each in self.trials]
-        return methods
+        return methods, seen
 
     def correct(self, methods: Methods, seen: Statistics, before: float) -> tuple[Methods, float]:
         """Methods with biases corrected if that is nearer, and how near they are."""

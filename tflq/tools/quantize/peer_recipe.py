@@ -141,14 +141,8 @@ def _what(rule: _Rule, at: _Place) -> dict[str, Any]:
     settings: dict[str, Any] = {"scheme": scheme}
     if scheme not in STATIC or weights.get("num_bits", 8) != 8:
         settings["weights"] = f"int{weights.get('num_bits', 8)}"
-    if (method := _METHODS.get(algorithm, "minmax")) != "minmax":
-        if scheme in STATIC and method != "gptq":
-            settings["range"] = "mse"
-            at.leave_out(f"algorithm '{algorithm}' of activations", "the range is that of mse, weights have minmax")
-        elif scheme in STATIC:
-            at.leave_out(f"algorithm '{algorithm}' with static ranges", "see --weight-method reconstruct")
-        else:
-            settings["weight_method"] = method
+    if (method := _METHODS.get(algorithm, "minmax")) != "minmax":  # ranges of activations are those of minmax there
+        settings["weight_method"] = method
     return settings | _granularity(weights, at)
 
 

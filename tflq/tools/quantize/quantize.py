@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, NamedTuple
 from tflq.analysis.statistics import Statistics, read_statistics
 from tflq.base.arguments import check_choice, check_flags, check_number, check_path, not_expected
 from tflq.base.errors import OptionError, Reason
-from tflq.base.files import FilePath, check_outputs, replace_file
+from tflq.base.files import FilePath, check_outputs, replace_files
 from tflq.formats.backend import DEFAULT, named_by
 from tflq.formats.sources import on_disk, read
 from tflq.targets.target import RulesFile
@@ -22,6 +22,7 @@ from tflq.tools.quantize.calibration.calibrate import Calibration, calibrate
 from tflq.tools.quantize.choosing import (
     AUTO,
     FEWEST,
+    Choice,
     by_range,
     chosen_methods,
     corrected_methods,
@@ -88,6 +89,7 @@ def quantize(
     max_drop: float | None = None,
     max_bytes: int | None = None,
     max_time: float | None = None,
+    save_recipe: FilePath | None = None,
     force: bool = False,
 ) -> Quantization:
     """Quantizes a float network.
@@ -135,7 +137,8 @@ def quantize(
         max_drop: By how much the metric may be worse than that of the float network.
         max_bytes: The most bytes of the file. Without a bound of fidelity the outputs are as near as possible within.
         max_time: The longest time of a run, in milliseconds, on one thread of this machine.
-        force: Replaces the destination if it is there.
+        save_recipe: Where the recipe goes that repeats the result, TOML; none is written if the destination cannot be.
+        force: Replaces the destination and the recipe if they are there.
 
     Returns:
         The quantized network, and what became of each operator.
@@ -173,7 +176,8 @@ def quantize(
     names = (metric,) if isinstance(metric, str) else ()
     if destination is not None:
         _check_suffix(destination)
-        check_outputs([("the result", destination)], inputs=[source, *listed, calibration], force=force)
+    outputs = [("the result", destination), ("the recipe", save_recipe)]
+    check_outputs(outputs, inputs=[source, *listed, calibration], force=force)
     rules = read_recipe(file, keep_float, default)
     with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
         source = on_disk(source, folder)
@@ -183,8 +187,8 @@ def quantize(
             Scoring(names, calibration.labels)
         evidence = _Evidence(listed, calibration, images, names, methods, is_automatic, bool(bounds))
         data, result = _quantized(work, rules, evidence, folder, bounds, metric)
-        if destination is not None:
-            replace_file(destination, [data], force=force)
+        files = [(destination, data), (save_recipe, result.recipe.encode())]
+        replace_files([(place, [content]) for place, content in files if place is not None], force=force)
         more = [*_renamed(weight_range), *(peer.warnings if peer else ())]
         return replace(result, warnings=(*more, *result.warnings))
 
@@ -262,14 +266,15 @@ def _quantized(
     evidence, moments = _for_weights(work, rules, evidence)
     if methods.equalize and span is None:
         work, tensors = equalized_by(work, evidence.samples, folder)
+    choice: Choice | None = None
     if span is not None and is_static:
-        chosen, more = chosen_methods(work, rules, span, biases=not bounds)
-        methods, trials = replace(chosen, equalize=methods.equalize), trials + more
+        choice = chosen_methods(work, rules, span, biases=not bounds)
+        methods, trials = replace(choice.methods, equalize=methods.equalize), trials + choice.trials
     if bounds:
-        is_chosen = span is not None and is_static
-        rules, search = _searched(work, rules, evidence, bounds, metric, methods, is_chosen=is_chosen)
-        if is_chosen and span is not None and not search.interrupted:
-            methods, more = corrected_methods(work, rules, span, methods, search.after.decibels)
+        rules, search = _searched(work, rules, evidence, bounds, metric, methods, choice)
+        if choice is not None and span is not None and not search.interrupted:
+            choice = choice._replace(methods=methods)
+            methods, more = corrected_methods(work, rules, span, choice, search.after.decibels)
             trials += more
     if is_static and (span is not None or methods.headroom or methods.correct_biases):
         network = network_by(work, rules, evidence.samples if span is None else span, methods, moments)
@@ -303,20 +308,20 @@ def _searched(
     bounds: Bounds,
     metric: str | Metric | None,
     methods: Methods,
-    *,
-    is_chosen: bool,
+    choice: Choice | None,
 ) -> tuple[tuple[Rule, ...], Search]:
-    """The rules of the network within bounds, and the search for it. is_chosen: whether samples chose the methods."""
+    """The rules of the network within bounds, and the search for it. choice: of the methods, if samples chose them."""
     samples = _samples(
         work.source, evidence.samples, evidence.images, "how near the outputs are is measured on samples"
     )
 
     def seen(first: Span) -> list[Statistics]:
-        return [seen_by(work, first, methods)]
+        return [seen_by(work, first, methods) if choice is None else choice.seen]
 
     listed = _statistics(work.source, evidence.statistics, None, None, True) if evidence.statistics else None
     by = by_range(work, methods.range)
     bounded = metric if bounds.metric != DECIBELS else None
+    is_chosen = choice is not None
     return search_rules(by, rules, samples, bounds, seen=listed or seen, metric=bounded, is_chosen=is_chosen)
 
 

@@ -73,7 +73,7 @@ def test_an_interrupted_run_goes_on(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_run_that_is_killed_goes_on(tmp_path: Path) -> None:
     model, destination = written(tmp_path, net()), tmp_path / "some.json"
-    np.savez(tmp_path / "data.npz", given=samples(400))
+    np.savez(tmp_path / "data.npz", given=samples(200))
     whole = calibrated(model, tmp_path / "data.npz", tmp_path / "whole.json")
     script = (
         "import sys, tflq.tools.quantize.calibration.calibrate as c\n"
@@ -83,7 +83,7 @@ def test_a_run_that_is_killed_goes_on(tmp_path: Path) -> None:
     )
     (tmp_path / "run.py").write_text(script)
     line = [sys.executable, str(tmp_path / "run.py"), str(model), str(tmp_path / "data.npz"), str(destination)]
-    for _ in range(3):
+    for _ in range(2):
         process = subprocess.Popen(line, start_new_session=True)
         before = _samples(destination)
         while process.poll() is None and _samples(destination) <= before:

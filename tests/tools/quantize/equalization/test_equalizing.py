@@ -195,7 +195,7 @@ def scaled_net() -> Module:
 @pytest.mark.parametrize(("scheme", "least"), [("int8", 30), ("int16x8", 35), ("dynamic", 33), ("weight-only", 35)])
 def test_equalized_where_that_is_nearer(tmp_path: Path, scheme: Any, least: float) -> None:
     model, out = written(tmp_path, scaled_net()), tmp_path / "out.tflite"
-    data = list(np.abs(samples(80)))
+    data = list(np.abs(samples(40)))
     result = tflq.quantize(model, out, scheme=scheme, calibration=data)
     before, after = result.trials[:2]
     assert not before.chosen

@@ -261,9 +261,14 @@ def test_an_annotation_removes_the_rescales(name: str, target: Path) -> None:
 
 @pytest.mark.parametrize("name", GRAPHS)
 def test_a_hundred_orders_of_the_ops_give_one_result(name: str, target: Path) -> None:
-    generator = random.Random(name)
+    generator, orders = random.Random(name), set[tuple[int, ...]]()
     for _ in range(100):
         given = parse_module(GRAPHS[name].text)
+        places = {op: place for place, op in enumerate(op for function in given.functions for op in function.ops)}
         for function in given.functions:
             reordered(function, generator)
+        order = tuple(places[op] for function in given.functions for op in function.ops)
+        if order in orders:  # few ops have few
+            continue
+        orders.add(order)
         assert print_module(_propagated(given, target)) == (GOLDEN / f"{name}.mlir").read_text()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -14,9 +12,13 @@ from support.float_nets import SIZE, net, samples, written
 
 import tflq
 from tflq.base.errors import OptionError
+from tflq.cli.main import run
 from tflq.ir.core import Function, Module, Op, Signature, Value
 from tflq.ir.types import TensorType, f32
+from tflq.tools.quantize import choosing
+from tflq.tools.quantize.calibration.calibrate import Calibration
 from tflq.tools.quantize.fidelity import FloatNetwork, signal_to_noise
+from tflq.tools.samples.reading import Span
 from tflq.tools.verify.outcome import RunTime
 from tflq.tools.verify.tflite_runner import TfliteRunner
 
@@ -111,6 +113,20 @@ def test_the_float_network_runs_once_on_each_sample(model: Path, monkeypatch: py
     assert sum(runs.values()) == 2 * 6 + 6 * (result.search.trials + 1)
 
 
+def test_the_samples_of_a_search_are_calibrated_with_once(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside those of the trial of equalized channels, and of the result."""
+    counts, calibrate = Counter[int](), choosing.calibrate
+
+    def counted(source: str, data: Span, **options: Any) -> Calibration:
+        counts[len(data)] += 1
+        return calibrate(source, data, **options)
+
+    monkeypatch.setattr(choosing, "calibrate", counted)
+    result = quantized(model, calibration=list(samples(12)), range="auto", min_snr=1)
+    assert result.search is not None
+    assert counts == {9: 2 * any(trial.name.startswith("channels") for trial in result.trials) + 1, 12: 1}
+
+
 def agreement(floats: list[list[np.ndarray]], others: list[list[np.ndarray]]) -> float:
     same = [a[0].argmax() == b[0].argmax() for a, b in zip(floats, others, strict=True)]
     return float(np.mean(same))
@@ -203,17 +219,15 @@ def test_kinds_and_parts_are_in_one_search(tmp_path: Path) -> None:
     assert other > plain.before.decibels + 3
 
 
-def test_the_command_writes_a_recipe(model: Path, tmp_path: Path) -> None:
+def test_the_command_writes_a_recipe(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data, metric, out, recipe = (tmp_path / name for name in ("data.npz", "metric.py", "out.tflite", "recipe.toml"))
     np.savez(data, given=samples(8))
     metric.write_text("def metric(floats, quantized):\n    return -abs(floats[0][0] - quantized[0][0]).max()\n")
-    command = [sys.executable, "-m", "tflq", "quantize", str(model), str(out), "--calibration", str(data)]
-    command += ["--metric", str(metric), "--min-snr", "-0.5", "--save-recipe", str(recipe), "--force"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert "on 2 samples not calibrated with (6 were)" in done.stdout
+    words = ["quantize", str(model), str(out), "--calibration", str(data)]
+    words += ["--metric", str(metric), "--min-snr", "-0.5", "--save-recipe", str(recipe), "--force"]
+    assert run(words) == 0
+    assert "on 2 samples not calibrated with (6 were)" in capsys.readouterr().out
     assert recipe.exists()
     metric.write_text("")
-    failed = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert failed.returncode == 2
-    assert "has no function metric" in failed.stderr
+    assert run(words) == 2
+    assert "has no function metric" in capsys.readouterr().err

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from support.search_nets import KINDS, WHATS, chain, rows
+from support.search_nets import CHOICES, KINDS, chain, rows
 
 from tflq.tools.quantize.recipe import Settings
 from tflq.tools.quantize.report import QuantizedRow
@@ -25,16 +25,16 @@ def test_a_part_is_cut_where_few_elements_go_across() -> None:
 
 def test_a_kind_that_is_changed_as_a_whole_is_one_rule() -> None:
     module = chain(KINDS)
-    operators = Operators(module, rows(module), tuple(WHATS))
+    operators = Operators(module, rows(module), tuple(CHOICES))
     state = dict.fromkeys("bdfgh", "float") | {"a": "float", "e": "int16x8"}
-    found = [(rule.operator, rule.name, dict(rule.what)["scheme"]) for rule in operators.rules(state, WHATS)]
+    found = [(rule.operator, rule.name, dict(rule.what)["scheme"]) for rule in operators.rules(state, CHOICES)]
     assert found == [("logistic", "", "int16x8"), ("relu", "", "float"), ("", "re:a", "float")]
 
 
 def test_a_kind_with_operators_that_are_not_quantized_is_named() -> None:
     module = chain(KINDS)
     some = [row if row.tensor != "b" else QuantizedRow("relu", "b", quantized=False) for row in rows(module)]
-    rules = Operators(module, some, tuple(WHATS)).rules(dict.fromkeys("dfgh", "float"), WHATS)
+    rules = Operators(module, some, tuple(CHOICES)).rules(dict.fromkeys("dfgh", "float"), CHOICES)
     assert [(rule.operator, rule.name) for rule in rules] == [("", "re:d|f|g|h")]
 
 
@@ -42,13 +42,15 @@ def test_names_stand_for_themselves() -> None:
     module = chain(("tanh", "relu", "relu"))
     for op, name in zip(module.main.ops, ("a.b", "a|c", "axb"), strict=True):
         op.result.name = name
-    (rule,) = Operators(module, rows(module), ("float",)).rules({"a.b": "float", "a|c": "float"}, WHATS)[1:] or (None,)
+    (rule,) = Operators(module, rows(module), ("float",)).rules({"a.b": "float", "a|c": "float"}, CHOICES)[1:] or (
+        None,
+    )
     assert rule is None or not re.fullmatch(rule.name.removeprefix("re:"), "axb")
 
 
 def test_a_network_of_one_kind_is_not_changed_to_float_as_a_whole() -> None:
     module = chain(("relu", "relu"))
-    operators = Operators(module, rows(module), tuple(WHATS))
+    operators = Operators(module, rows(module), tuple(CHOICES))
     assert [move.alternative for move in (*operators.kinds(), *operators.whole())] == ["int16x8", "int16x8"]
 
 

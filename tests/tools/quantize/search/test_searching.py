@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pytest
-from support.search_nets import KINDS, WHATS, chain, rows
+from support.search_nets import CHOICES, KINDS, chain, rows
 
 from tflq.base.errors import OptionError
 from tflq.ir.core import Module
@@ -32,8 +32,8 @@ def search(
         outcome = [QuantizedRow("", name, quantized=scheme != "float") for name, scheme in each.items()]
         return Network(module, tuple(outcome), b"", ())
 
-    operators = Operators(module, rows(module), tuple(WHATS))
-    rules, result = searched(operators, WHATS, build, lambda _: figures(tried[-1]), bounds)
+    operators = Operators(module, rows(module), tuple(CHOICES))
+    rules, result = searched(operators, CHOICES, build, lambda _: figures(tried[-1]), bounds)
     return rules, result, tried
 
 

@@ -16,7 +16,6 @@ from tflq.formats.options import Options
 from tflq.formats.tflite.writer import write
 from tflq.ir.core import Location, Module
 from tflq.ir.text.parser import parse_module
-from tflq.ir.text.printer import print_module
 from tflq.tools.opt import parse_pipeline
 from tflq.transforms.canonicalize import DeadCodeElimination
 from tflq.transforms.pass_manager import PassResult
@@ -26,16 +25,17 @@ SMALL = 20
 """Small graphs of one test."""
 
 
-def graph(seed: int, count: int) -> str:
-    return print_module(RandomGraph(seed, count, "tfl" if seed % 3 == 0 else "quant").module())
+def graph(seed: int, count: int) -> Module:
+    """The graph of a seed, anew each time: passes change it."""
+    return RandomGraph(seed, count, "tfl" if seed % 3 == 0 else "quant").module()
 
 
-def solved(mode: str, text: str) -> PassResult:
-    return parse_pipeline(mode).run(parse_module(text))
+def solved(mode: str, module: Module) -> PassResult:
+    return parse_pipeline(mode).run(module)
 
 
-def without_dead_ops(text: str) -> Module:
-    return DeadCodeElimination().run(parse_module(text)).module
+def without_dead_ops(module: Module) -> Module:
+    return DeadCodeElimination().run(module).module
 
 
 @pytest.mark.parametrize("first", range(0, 10 * SMALL, SMALL))
@@ -43,34 +43,33 @@ def test_the_least_there_is(first: int) -> None:
     """Of graphs of at most 8 ops that are no casts, by a search that tries all forms of all of them."""
     for seed in range(first, first + SMALL):
         count = next(n for n in (2 + seed % 7, 4, 3, 2) if Search(without_dead_ops(graph(seed, n)).main).size <= 1000)
-        text = graph(seed, count)
-        before = without_dead_ops(text)
+        before = without_dead_ops(graph(seed, count))
         least = Search(before.main).least()
         for mode in MODES:
-            after = solved(mode, text)
+            after = solved(mode, graph(seed, count))
             assert cast_cost(after.module) == least <= cast_cost(before), f"{mode}, graph {seed} of {count} ops"
 
 
 @pytest.mark.parametrize("first", range(0, 10 * SMALL, SMALL))
 def test_results_stay_and_the_cost_never_rises(first: int) -> None:
     for seed in range(first, first + SMALL):
-        text = graph(seed, 3 + seed % 30)
-        original = parse_module(text)
+        count = 3 + seed % 30
+        original = graph(seed, count)
         batches = edge_inputs(original.main.inputs, seed)
         cost, wanted = cast_cost(original), _evaluated(original, batches)  # which removes what is dead
         for mode in MODES:
-            result = solved(mode, text)
+            result = solved(mode, graph(seed, count))
             assert cast_cost(result.module) <= cost, f"{mode}, graph {seed}"
-            assert not parse_pipeline(mode).run(result.module).modified, f"{mode}, graph {seed}, a second time"
-            _assert_equal(_evaluated(parse_module(print_module(result.module)), batches), wanted, f"{mode}, {seed}")
+            again = solved(mode, result.module)
+            assert not again.modified, f"{mode}, graph {seed}, a second time"
+            _assert_equal(_evaluated(again.module, batches), wanted, f"{mode}, {seed}")
 
 
 @pytest.mark.parametrize("seed", range(0, 24, 3))
 @pytest.mark.parametrize("mode", MODES)
 def test_results_stay_in_the_interpreter(seed: int, mode: str) -> None:
-    text = graph(seed, 8)
-    batches = edge_inputs(parse_module(text).main.inputs, seed)
-    files = [_file(module) for module in (parse_module(text), solved(mode, text).module)]
+    batches = edge_inputs(graph(seed, 8).main.inputs, seed)
+    files = [_file(module) for module in (graph(seed, 8), solved(mode, graph(seed, 8)).module)]
     wanted, found = (interpret(file, batches, "BUILTIN_REF") for file in files)
     _assert_equal(found, wanted, f"{mode}, {seed}")
 
@@ -79,7 +78,7 @@ def test_results_stay_in_the_interpreter(seed: int, mode: str) -> None:
 def test_no_cast_has_the_place_of_another_operator(mode: str) -> None:
     """A conversion knows by an op's place what became of the operator there."""
     for seed in range(20):
-        module = parse_module(graph(seed, 12))
+        module = graph(seed, 12)
         for place, op in enumerate(module.main.ops):
             op.location = Location("f.tflite", 0, place, op.short_name, op.result.name)
         ops = parse_pipeline(mode).run(module).module.main.ops

@@ -60,10 +60,10 @@ def search_rules(
     def build(more: Sequence[Rule]) -> Network:
         return work.build(inserted(more), lambda _: known, moments)
 
-    whats = alternatives(work.default, is_chosen=is_chosen)
-    operators = Operators(read(work.source), build(()).rows, tuple(whats))
+    choices = alternatives(work.default, is_chosen=is_chosen)
+    operators = Operators(read(work.source), build(()).rows, tuple(choices))
     with closing(_Judge(work, judge, metric, is_timed=bounds.milliseconds is not None)) as measure:
-        changes, search = searched(operators, whats, build, measure, bounds.below(measure.of_floats()))
+        changes, search = searched(operators, choices, build, measure, bounds.below(measure.of_floats()))
     return inserted(changes), replace(search, calibrated=split, judged=min(len(judge), MOST))
 
 

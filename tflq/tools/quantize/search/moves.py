@@ -18,16 +18,16 @@ from tflq.tools.quantize.debugging.outcome import shortened
 from tflq.tools.quantize.recipe import FLOAT, STATIC, Rule, Settings
 from tflq.tools.quantize.report import QuantizedRow
 
-What = tuple[tuple[str, Any], ...]
+Overrides = tuple[tuple[str, Any], ...]
 """The settings of operators that a move changes, as of a rule."""
 State = Mapping[str, str]
 """Of each operator that is changed, by the name of its result, the alternative that it has."""
 
 
-def alternatives(default: Settings, *, is_chosen: bool) -> dict[str, What]:
+def alternatives(default: Settings, *, is_chosen: bool) -> dict[str, Overrides]:
     """The settings that operators may have in place of a network's, by name. is_chosen: whether the method of ranges is
     chosen by samples: steps of 16 bits are so small that the whole range is best."""
-    result: dict[str, What] = {}
+    result: dict[str, Overrides] = {}
     if default.bits < 8:
         result["weights of 8 bits"] = (("weights", "int8"),)
     if default.scheme in STATIC and default.scheme != "int16x8":
@@ -103,11 +103,11 @@ class Operators:
         text = one if len(inside) == 1 else f"{len(inside)} operators from '{ends[0]}' to '{ends[1]}'"
         return Move(text, self.tensors[low:high], name, (low, high))
 
-    def rules(self, state: State, whats: Mapping[str, What]) -> tuple[Rule, ...]:
+    def rules(self, state: State, choices: Mapping[str, Overrides]) -> tuple[Rule, ...]:
         """The rules that make a state: one for each kind that is changed as a whole, one for the others of an
         alternative."""
         rules: list[Rule] = []
-        for name, what in whats.items():
+        for name, what in choices.items():
             rest = dict.fromkeys(tensor for tensor in self.tensors if state.get(tensor) == name)
             for kind in sorted(self._whole):
                 if all(tensor in rest for tensor in self._by_kind[kind]):

@@ -21,7 +21,7 @@ from tflq.base.logs import DEBUG, INFO, log
 from tflq.tools.quantize.building import Network
 from tflq.tools.quantize.recipe import Rule
 from tflq.tools.quantize.search.bounds import FLOAT, Bounds, Figures, shown
-from tflq.tools.quantize.search.moves import Move, Operators, State, What
+from tflq.tools.quantize.search.moves import Move, Operators, Overrides, State
 
 PRICE: Final = 10.0
 """Decibels that have to be gained for twice the bytes, or twice the time where it is bounded."""
@@ -116,13 +116,13 @@ Measure = Callable[[Network], Figures]
 
 
 @dataclass
-class _Tried:
+class _Networks:
     """Figures of states that were tried; None: it is no result."""
 
     build: Build
     measure: Measure
     operators: Operators
-    whats: Mapping[str, What]
+    choices: Mapping[str, Overrides]
     most: int
     figures: dict[frozenset[tuple[str, str]], Figures | None] = field(default_factory=dict)
 
@@ -145,20 +145,20 @@ class _Tried:
 
     def _figures(self, state: State) -> Figures | None:
         try:
-            network = self.build(self.operators.rules(state, self.whats))
+            network = self.build(self.operators.rules(state, self.choices))
             return self.measure(network) if any(row.quantized for row in network.rows) else None
         except (OptionError, InvalidModelError):
             return None
 
 
 def searched(
-    operators: Operators, whats: Mapping[str, What], build: Build, measure: Measure, bounds: Bounds
+    operators: Operators, choices: Mapping[str, Overrides], build: Build, measure: Measure, bounds: Bounds
 ) -> tuple[tuple[Rule, ...], Search]:
     """Searches, and returns the rules of the result. An interruption (KeyboardInterrupt) ends the search with the best
     so far. OptionError if nothing keeps within the bounds. The samples of the search are entered by the caller."""
-    tried = _Tried(build, measure, operators, whats, trials_of(len(operators.tensors)))
-    before = tried.first()
-    searching = _Searching(tried, bounds, before)
+    networks = _Networks(build, measure, operators, choices, trials_of(len(operators.tensors)))
+    before = networks.first()
+    searching = _Searching(networks, bounds, before)
     interrupted = False
     try:
         searching.run()
@@ -166,17 +166,17 @@ def searched(
         interrupted = True
         searching.make_best()
     reached = bounds.hold(searching.figures)
-    search = Search(bounds.metric, tuple(bounds.texts()), 0, 0, before, searching.figures, len(tried.figures))
+    search = Search(bounds.metric, tuple(bounds.texts()), 0, 0, before, searching.figures, len(networks.figures))
     search = replace(search, steps=tuple(searching.steps), reached=reached, interrupted=interrupted)
     if not reached and not interrupted:
         raise _missed(searching, bounds)
-    return operators.rules(searching.state, whats), search
+    return operators.rules(searching.state, choices), search
 
 
 def _missed(searching: _Searching, bounds: Bounds) -> OptionError:
     figures = searching.nearest
     wanted = ", ".join(bounds.texts())
-    what = f"no network with an operator quantized has {wanted}; the nearest of {len(searching.tried.figures)} has "
+    what = f"no network with an operator quantized has {wanted}; the nearest of {len(searching.networks.figures)} has "
     remedy = "ask for less, give more samples, or take a scheme of more bits"
     return OptionError(Reason(what + shown(figures, bounds.metric), value=wanted, remedy=remedy))
 
@@ -184,10 +184,10 @@ def _missed(searching: _Searching, bounds: Bounds) -> OptionError:
 class _Searching:
     """The state of a search: the best network so far."""
 
-    def __init__(self, tried: _Tried, bounds: Bounds, before: Figures) -> None:
-        self.tried = tried
+    def __init__(self, networks: _Networks, bounds: Bounds, before: Figures) -> None:
+        self.networks = networks
         self.bounds = bounds
-        self.operators = tried.operators
+        self.operators = networks.operators
         self.first = self.figures = self.nearest = before
         self.state: dict[str, str] = {}
         self.steps: list[Step] = []
@@ -198,7 +198,7 @@ class _Searching:
 
     def run(self) -> None:
         """Makes the best move of each round, then changes back what is not needed."""
-        while not self._done() and not self.tried.exhausted:
+        while not self._done() and not self.networks.exhausted:
             self._try_moves()
             if not self.make_best():
                 break
@@ -243,7 +243,7 @@ class _Searching:
             is_enough = self.bounds.of_fidelity and self.bounds.hold(after)
             if is_enough or self._best is None or score > self._best[0]:
                 self._best = score, move, after
-            if is_enough or self.tried.exhausted:
+            if is_enough or self.networks.exhausted:
                 break
 
     def _moves(self) -> Iterator[Move]:
@@ -264,7 +264,7 @@ class _Searching:
         if state == self.state:
             return None
         log(DEBUG, "", extra={"begins": f"{shown(self.figures, self.bounds.metric)}, network {self._count() + 1}"})
-        after = self.tried.of(state)
+        after = self.networks.of(state)
         if after is None:
             return None
         self._gains[move] = self.bounds.gain(self.figures, after)
@@ -278,7 +278,7 @@ class _Searching:
         return -self.bounds.excess(figures), figures.value, figures.decibels
 
     def _count(self) -> int:
-        return len(self.tried.figures)
+        return len(self.networks.figures)
 
     def _excess(self) -> float:
         return self.bounds.excess(self.figures)
@@ -306,11 +306,11 @@ class _Searching:
     def _change_back(self, tensors: list[str]) -> None:
         """Changes operators back together, or else each half, where all bounds hold and the file does not grow."""
         changed = [tensor for tensor in tensors if tensor in self.state]
-        if not changed or self.tried.exhausted or not self.bounds.of_fidelity:
+        if not changed or self.networks.exhausted or not self.bounds.of_fidelity:
             return
         state = {tensor: name for tensor, name in self.state.items() if tensor not in changed}
         log(DEBUG, "", extra={"begins": f"{shown(self.figures, self.bounds.metric)}, network {self._count() + 1}"})
-        after = self.tried.of(state)
+        after = self.networks.of(state)
         if after is not None and self.bounds.hold(after) and after.bytes <= self.figures.bytes:
             self.state, self.figures = state, after
         elif len(changed) > 1:
