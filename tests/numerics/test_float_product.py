@@ -185,6 +185,15 @@ def test_equal_scales(scale: float) -> None:
     np.testing.assert_array_equal(fit(NUMBERS[:, None], NUMBERS), table)
 
 
+def test_the_plane_in_the_middle() -> None:
+    """Sums on a grid of half levels are a quarter of a level from their bounds, and no plane is farther."""
+    table = np.clip(np.add.outer(2 * NUMBERS, NUMBERS) // 2 + 120, 0, 255)
+    fit = fit_float_plane(table, NUMBERS, NUMBERS)
+    assert fit is not None
+    levels = (np.add.outer(NUMBERS * fit.m, NUMBERS * fit.n) + fit.c) * fit.gain
+    assert np.abs(levels % 0.5 - 0.25).max() < 1e-4
+
+
 def test_products_and_constants_are_no_planes() -> None:
     product = np.clip(NUMBERS[:, None] * NUMBERS // 64, -128, 127) + 128
     assert fit_float_plane(product, NUMBERS, NUMBERS) is None

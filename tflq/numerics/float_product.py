@@ -142,17 +142,20 @@ def fit_product_table(table: np.ndarray, rounding: SumRounding = "separate") -> 
 # as kernels round, one operation after the other, or a product with the sum, too (`tflq.numerics.float_basics`); the
 # gain as in `tflq.numerics.requantize.clamped`. A table T is such a function if a plane climbs with it: with levels
 # 0 ... L, the plane is at least T(x, y) where that is not 0, and less than T(x, y) + 1 where that is not L. The plane
-# with the largest distance to all of these bounds is found by the ellipsoid method, from the plane of least squares;
-# how products are rounded is chance, so several gains are tried. The proof is f of all pairs, in float32.
+# with the largest distance to all of these bounds is the solution of a linear program in four unknowns; how products
+# are rounded is chance, so several gains are tried. The proof is f of all pairs, in float32.
 #
-# Source of the method: Grötschel, Lovász, Schrijver, Geometric Algorithms and Combinatorial Optimization, chapter 3.
+# Source of the method: Stiefel, Über diskrete und lineare Tschebyscheff-Approximationen, 1959 (exchange of one bound
+# for the one that is missed most, the dual simplex method).
 
 # These numbers bound the search, not the proof. By docs/decisions/0016 nine of 3,560 models have a plane, five of them
 # networks of the zoo: 1 ns for an element, where a table of both takes 4.
 
-_SEARCH: Final = ((0.03, 90, 8), (0.004, 210, 1))  # levels that a plane may be off, steps, stride of the bounds
+_FITTED: Final = 4096  # pairs of least squares, about
 _FLAT: Final = 0.75  # levels off, from which on the table is not a plane
 _NEAR: Final = 1e-3  # levels, within which rounding decides
+_EXCHANGES: Final = 64  # of bounds; most planes take 5 to 20
+_ROUNDED: Final = 1e-11  # more than an exchange is rounded by
 _TRIED: Final = 64
 _ROUNDINGS: Final[tuple[Literal["", "x", "y"], ...]] = ("", "x", "y")
 
@@ -178,43 +181,71 @@ class FloatPlane(Form):
         return ops.floor(ops.mul(total, ops.row(np.asarray(self.gain))))
 
 
-class _Bounds(NamedTuple):
-    """x m + y n + c >= bound: rows float64 [N, 3] of (x, y, 1), of numbers between -1 and 1; with the other sign where
-    it is at most a bound."""
-
-    rows: np.ndarray
-    bound: np.ndarray
-
-    def slack(self, plane: np.ndarray) -> np.ndarray:
-        """The distance to each bound."""
-        return self.rows @ plane - self.bound
-
-
 class _Points(NamedTuple):
-    """All pairs of x and y: the rows of their bounds, the levels [N], and whether there is one below and above."""
+    """All pairs of x and y, float64 [256] each, and the bounds of the plane there, [65536]: from the first to below the
+    second, infinite where there is none."""
 
-    rows: np.ndarray
-    level: np.ndarray
-    above: np.ndarray
+    x: np.ndarray
+    y: np.ndarray
+    at_least: np.ndarray
     below: np.ndarray
 
-    def slack(self, plane: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The distance of each pair to its bounds, [N] each; infinite where there is none."""
-        value = self.rows @ plane
-        sides = value - self.level, self.level + 1 - value
-        for side, some in zip(sides, (self.above, self.below), strict=True):
-            side[~some] = np.inf
-        return sides
+    @classmethod
+    def of(cls, table: np.ndarray, x: np.ndarray, y: np.ndarray) -> _Points:
+        level = table.ravel().astype(np.float64)
+        x, y = ((v - v.mean()) / 128 for v in (x, y))
+        return cls(x, y, np.where(level > 0, level, -np.inf), np.where(level < level.max(), level + 1, np.inf))
 
-    def near(self, plane: np.ndarray, radius: float, stride: int) -> _Bounds:
-        """Some of the bounds that are nearest."""
-        at_least, under = self.slack(plane)
-        cut = min(at_least.min(), under.min()) + 4 * radius
-        first, second = np.nonzero(at_least < cut)[0], np.nonzero(under < cut)[0]
-        second = second[-first.size % stride :: stride]
-        first = first[::stride]
-        rows = np.concatenate([self.rows[first], -self.rows[second]])
-        return _Bounds(rows, np.concatenate([self.level[first], -1 - self.level[second]]))
+    def rows(self, some: np.ndarray) -> np.ndarray:
+        """(x, y, 1) of some pairs, [N, 3]."""
+        i, j = np.divmod(some, self.y.size)
+        return np.stack([self.x[i], self.y[j], np.ones(some.size)], 1)
+
+    def slack(self, plane: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The distance of a plane [3] to both bounds of each pair, [65536] each."""
+        m, n, c = plane
+        value = np.add.outer(self.x * m, self.y * n + c).ravel()
+        return value - self.at_least, self.below - value
+
+    def least_squares(self) -> np.ndarray | None:
+        """About the plane through the middle of the steps that no end cuts off; None if the table is not a plane."""
+        some = np.flatnonzero(self.below - self.at_least == 1)
+        if some.size < 3:
+            return None
+        some = some[:: max(some.size // _FITTED, 1)]
+        plane: np.ndarray = np.linalg.lstsq(self.rows(some), self.at_least[some] + 0.5, rcond=None)[0]
+        return plane if min(v.min() for v in self.slack(plane)) > 0.5 - _FLAT else None
+
+    def widest(self, start: np.ndarray) -> np.ndarray:
+        """The plane with the greatest least distance to the bounds.
+
+        Four of them decide about a plane: those at the same distance from it, if no move takes it away from all. The
+        bound that it is nearest to takes the place of one of these, until none is nearer. The first four are one of
+        them, and three that keep the plane near the start.
+        """
+        row, bound = self._nearest(start)
+        sign = np.where(row[:-1] > 0, -1.0, 1.0)
+        rows = np.vstack([row, np.pad(np.diag(sign), ((0, 0), (0, 1)))])
+        limit = np.append(bound, sign * start - 1)
+        for _ in range(_EXCHANGES):
+            inverse = np.linalg.inv(rows)
+            plane = inverse @ limit
+            row, bound = self._nearest(plane[:-1])
+            if row @ plane - bound > -_ROUNDED:
+                break
+            share = row @ inverse
+            with np.errstate(divide="ignore", invalid="ignore"):
+                place = np.where(share > _ROUNDED, -inverse[-1] / share, np.inf).argmin()
+            rows[place], limit[place] = row, bound
+        return np.asarray(plane[:-1])
+
+    def _nearest(self, plane: np.ndarray) -> tuple[np.ndarray, float]:
+        """The bound that a plane is nearest to, as r and b of r . (m, n, c, distance) = b."""
+        at_least, below = self.slack(plane)
+        i, j = int(at_least.argmin()), int(below.argmin())
+        if at_least[i] < below[j]:
+            return np.append(self.rows(np.asarray([i])), -1), float(self.at_least[i])
+        return np.append(-self.rows(np.asarray([j])), -1), -float(self.below[j])
 
 
 def fit_float_plane(
@@ -225,18 +256,14 @@ def fit_float_plane(
     levels = int(table.max())
     if levels == 0:
         return None
-    a, b = np.meshgrid(*((v - v.mean()) / 128 for v in (x, y)), indexing="ij")
-    rows = np.stack([a.ravel(), b.ravel(), np.ones(a.size)], 1)
-    flat = table.ravel().astype(np.float64)
-    plane = _least_squares(rows, flat, levels)
+    pairs = _Points.of(table, x, y)
+    plane = pairs.least_squares()
     if plane is None:
         return None
-    pairs = _Points(rows, flat, flat > 0, flat < levels)
-    for radius, steps, stride in _SEARCH:
-        plane = _widest(pairs.near(plane, radius, stride), plane, radius, steps)
-    m, n = plane[:2] / 128
+    plane = pairs.widest(plane)
+    flat, (m, n) = table.ravel(), plane[:2] / 128
     c = plane[2] - m * x.mean() - n * y.mean()
-    near = np.nonzero(np.minimum(*map(np.abs, pairs.slack(plane))) < _NEAR)[0]
+    near = np.flatnonzero(np.minimum(*map(np.abs, pairs.slack(plane))) < _NEAR)
     i, j = np.divmod(near, y.size)
     roundings = _ROUNDINGS if rounding != "separate" else _ROUNDINGS[:1]
     for gain, _ in zip(gains(RELU6, levels), range(_TRIED), strict=False):
@@ -246,37 +273,6 @@ def fit_float_plane(
         if (tried(x[:, None], y[None, :]) == table).all():  # of others no rounding decides
             return tried
     return None
-
-
-def _least_squares(rows: np.ndarray, flat: np.ndarray, levels: int) -> np.ndarray | None:
-    """The plane through the middle of the steps that no end cuts off; None if the table is not a plane."""
-    inside = (flat > 0) & (flat < levels)
-    if inside.sum() < rows.shape[1]:
-        return None
-    some, middle = rows[inside], flat[inside] + 0.5
-    plane: np.ndarray = np.linalg.lstsq(some, middle, rcond=None)[0]
-    return plane if np.abs(some @ plane - middle).max() < _FLAT else None
-
-
-def _widest(bounds: _Bounds, start: np.ndarray, radius: float, steps: int) -> np.ndarray:
-    """The plane with the greatest least distance to the bounds, within `radius` of `start`, by ellipsoids around it."""
-    centre, best, most = start, start, -np.inf
-    shape, size = np.eye(start.size) * radius**2, start.size
-    for _ in range(steps):
-        slack = bounds.slack(centre)
-        worst = int(slack.argmin())
-        if slack[worst] > most:
-            best, most = centre, slack[worst]
-        across = shape @ bounds.rows[worst]
-        width = math.sqrt(max(float(across @ bounds.rows[worst]), 0.0))
-        depth = (most - slack[worst]) / width if width > 0 else 1.0
-        if depth >= 1:
-            break
-        across = across / width
-        centre = centre + (1 + size * depth) / (size + 1) * across
-        cut = 2 * (1 + size * depth) / ((size + 1) * (1 + depth))
-        shape = size**2 / (size**2 - 1) * (1 - depth**2) * (shape - cut * (across[:, None] * across))
-    return best
 
 
 # Products of many integers as sums of logarithms, in int32: REDUCE_PROD where no kernel computes it.
