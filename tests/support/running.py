@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from functools import cache
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 import numpy as np
@@ -34,9 +37,14 @@ def reference_of_file(data: bytes, inputs: Sequence[np.ndarray]) -> list[np.ndar
     return list(outputs)
 
 
+@cache
 def tosa_opt() -> str:
     """The path of tosa-opt. Skips the test where it is not installed."""
-    found = shutil.which("tosa-opt", path=str(Path(sys.executable).parent)) or shutil.which("tosa-opt")
+    with suppress(PackageNotFoundError):  # the program itself: the script of that name starts Python first
+        program = str(distribution("tosa-tools").locate_file("bin/tosa-opt"))
+        if os.access(program, os.X_OK):
+            return program
+    found = shutil.which("tosa-opt")
     if found is None:
         pytest.skip("needs tosa-opt: pip install '.[tosa]'")
     return found
