@@ -198,7 +198,7 @@ def helpers(texts: Iterable[str]) -> list[str]:
 
 
 def checks(*, floats: bool) -> Iterator[str]:
-    """What a compiler checks: of integers, and of floats."""
+    """The checks that a compiler makes: of integers, and of floats."""
     with open(resource("formats/c/checks.c"), encoding="utf-8") as file:
         yield from (f"{text.strip()}\n\n" for text in file.read().split("\n\n")[: 1 + floats])
 
