@@ -40,7 +40,7 @@ from tflq.ir.types import (
 )
 from tflq.targets.constraints import CONSTRAINTS
 from tflq.targets.signature import Signature, parse_signature
-from tflq.targets.target import split
+from tflq.targets.slots import split
 
 __all__ = ["Kind", "kernel_lines", "kinds", "quantized_trials"]
 

@@ -67,3 +67,9 @@ def test_rooms_are_the_folders_with_code() -> None:
     named += [path.rstrip("/") for row in rows("Rooms") for path in re.findall(r"`((?:[a-z_]+/)+)`", row[1])]
     folders = {path.parent.relative_to(ROOT / "tflq").as_posix() for path in (ROOT / "tflq").rglob("*.py")} - {"."}
     assert set(named) == folders
+
+
+def test_pages_that_people_write_have_45_000_words_at_most() -> None:
+    generated = {ROOT / "docs" / f"{name}.md" for name in ("cli", "exceptions", "proposals", "tour")}
+    pages = {*PAGES, ROOT / "README.md", *(ROOT / "docs").rglob("*.md")} - generated
+    assert sum(len(page.read_text(encoding="utf-8").split()) for page in pages) <= 45_000

@@ -23,7 +23,7 @@ from pathlib import Path
 from tflq.base.files import resource
 from tflq.dialects.tfl import op_name
 from tflq.ir.core import op_class
-from tflq.targets.target import split
+from tflq.targets.slots import split
 
 ROOT = Path(__file__).resolve().parents[2]
 _ACCUMULATES = "multiplier_accumulator_scale"

@@ -17,7 +17,8 @@ from tflq.ir.types import ScalarType, UniformQuantizedType, i8, i16, ui8
 from tflq.numerics.activation import Leaky
 from tflq.numerics.elementwise import Addition
 from tflq.numerics.fixed_point import Multiplier, quantize_multiplier
-from tflq.numerics.kernel_sets import NAMES, FixedTaps, KernelSet, Slopes, WeightedSum, kernel_set
+from tflq.numerics.kernel_sets import NAMES, kernel_set
+from tflq.numerics.reference import FixedTaps, KernelSet, Slopes, WeightedSum
 from tflq.numerics.requantize.scaling import FixedPoint, Float32, Float64, QuantizedMultiplier, Shortened
 from tflq.numerics.unary import logistic
 

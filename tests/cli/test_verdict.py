@@ -11,10 +11,9 @@ from support.harness import argument
 import tflq
 from tflq.analysis.arena import Arena
 from tflq.cli import main, output
-from tflq.cli.convert import print_cost, types
+from tflq.cli.conversion_report import print_cost, types
 from tflq.conversion.cost import Cost
-from tflq.conversion.report import Report, Row
-from tflq.conversion.report_text import details, verdict, warnings
+from tflq.conversion.report import Report, Row, details, verdict, warnings
 from tflq.formats.tflite.writer import write
 from tflq.ir.core import Function, Module, Op
 from tflq.ir.types import UniformQuantizedType, f32, i8

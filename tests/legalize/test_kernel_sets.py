@@ -16,7 +16,8 @@ from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedType, i8,
 from tflq.legalize.deciding import Policy
 from tflq.legalize.engine import legalize
 from tflq.numerics.fixed_point import Multiplier, multiply, quantize_multiplier
-from tflq.numerics.kernel_sets import REFERENCE, KernelSet, Parameters, kernel_set
+from tflq.numerics.kernel_sets import REFERENCE, kernel_set
+from tflq.numerics.reference import KernelSet, Parameters
 from tflq.numerics.requantize.scaling import Factor, Float64, QuantizedMultiplier
 
 

@@ -1,4 +1,4 @@
-"""The errors that a caller can catch, the reasons that they carry, and the checks of a call's arguments.
+"""The errors that a caller can catch, and the reasons that they carry.
 
     TflqError
       InvalidModelError    the bytes are not a valid model
@@ -16,17 +16,15 @@ pickled and copied.
 from __future__ import annotations
 
 import math
-import operator
-import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from typing import Protocol
 
-    class _Location(Protocol):
+    class Location(Protocol):
         """Where an operator comes from, as `tflq.ir.core.Location` says it."""
 
         @property
@@ -78,7 +76,7 @@ class Reason:
     remedy: str = ""
 
     @classmethod
-    def at(cls, location: _Location | None, what: str, *, value: Any = None, remedy: str = "") -> Reason:
+    def at(cls, location: Location | None, what: str, *, value: Any = None, remedy: str = "") -> Reason:
         """Make a reason that concerns the operator at a location, if there is one.
 
         Args:
@@ -154,7 +152,7 @@ class Refused(Exception):  # noqa: N818 an answer, not an error
         super().__init__(what)
         self.reason = Reason(what, remedy=remedy)
 
-    def at(self, location: _Location | None) -> Reason:
+    def at(self, location: Location | None) -> Reason:
         """The reason, for the operator at a location."""
         return Reason.at(location, self.reason.what, remedy=self.reason.remedy)
 
@@ -277,7 +275,7 @@ def _restored(kind: type[TflqError], state: Mapping[str, Any]) -> TflqError:
 class InvalidModelError(TflqError):
     """The bytes are not a valid model."""
 
-    def __init__(self, where: str | _Location, what: str, *, hint: str = "", path: str = "") -> None:
+    def __init__(self, where: str | Location, what: str, *, hint: str = "", path: str = "") -> None:
         if isinstance(where, str):
             reason = Reason.within(where, what, path=path, remedy=hint)
         else:
@@ -360,186 +358,6 @@ class ParseError(InvalidModelError):
         self.excerpt = excerpt
         self.message = f"{file}:{line}:{column}: {reason}\n{excerpt}"
         self.args = (self.message,)
-
-
-# Arguments of a call. A value of the wrong kind is an `OptionError` that says what is expected.
-
-_SHORT_VALUE = 60
-_MANY = 32
-
-
-def not_expected(name: str, value: object, expected: str, *, remedy: str = "") -> OptionError:
-    """The error for an argument of the wrong kind."""
-    text = repr(value)
-    shown = text if len(text) <= _SHORT_VALUE else f"<{type(value).__name__}>"
-    return OptionError(Reason(f"{name}={shown}: expected {expected}", value=value, remedy=remedy))
-
-
-def choices(value: object, known: Iterable[str]) -> str:
-    """The remedy for an unknown word: the nearest known one, and all of them unless they are many."""
-    words = list(known)
-    listed = f"known are {', '.join(words)}" if 0 < len(words) <= _MANY else ""
-    return " ".join(filter(None, (nearest(value, words), listed)))
-
-
-def unknown_target(target: object, known: Iterable[str], suffix: str = "", *, files: bool = True) -> OptionError:
-    """The error for the name of a target that there is not. known: the names of those of files with the suffix, or of
-    all. files: whether a target can be a file, too."""
-    words = list(known)
-    of = f" for .{suffix} files" if suffix else ""
-    listed = f"known{of}: {', '.join(words)}{', and target files (.toml)' if files else ''}"
-    remedy = " ".join(filter(None, (nearest(target, words), listed)))
-    return OptionError(Reason(f"target '{target}' is not known", value=target, remedy=remedy))
-
-
-def nearest(value: object, known: Iterable[str]) -> str:
-    """A question that suggests the nearest of the known words; empty if none is near."""
-    from difflib import get_close_matches
-
-    near = get_close_matches(value, list(known), n=1) if isinstance(value, str) else []
-    return f"did you mean '{near[0]}'?" if near else ""
-
-
-def check_choice(name: str, value: object, known: Sequence[str], *, optional: bool = False) -> None:
-    """One of some words, or None if it is optional."""
-    if value is None and optional:
-        return
-    if not isinstance(value, str) or value not in known:
-        raise OptionError(Reason(f"{name}={value!r} is not known", value=value, remedy=choices(value, known)))
-
-
-def check_flags(**flags: object) -> None:
-    """Each must be True or False."""
-    for name, value in flags.items():
-        if value is None or not hasattr(value, "__bool__"):
-            raise not_expected(name, value, "True or False")
-
-
-def check_number(name: str, value: Any, least: float, *, whole: bool = False, optional: bool = False) -> None:
-    """A number that is at least `least`, or None if it is optional."""
-    if value is None and optional:
-        return
-    try:
-        number = operator.index(value) if whole else float(value)
-    except (TypeError, ValueError):
-        number = None
-    if number is None or isinstance(value, (bool, str)):
-        what = "a whole number" if whole else "a number"
-        raise not_expected(name, value, f"{what}, {least:g} or more")
-    if math.isnan(number) or number < least:
-        raise OptionError(Reason(f"{name}={number:g} makes no sense", value=value, remedy=f"give {least:g} or more"))
-
-
-def check_numbers(least: float, *, whole: bool = False, **numbers: Any) -> None:
-    """Numbers that are at least `least`."""
-    for name, value in numbers.items():
-        check_number(name, value, least, whole=whole)
-
-
-def check_path(name: str, value: object, *, optional: bool = True) -> None:
-    """A path, or None where it is optional."""
-    if not (isinstance(value, (str, os.PathLike)) or (value is None and optional)):
-        raise not_expected(name, value, "a path")
-    if value is not None and "\0" in str(value):
-        raise not_expected(name, value, "a path, which has no NUL")
-
-
-def check_source(name: str, source: object) -> None:
-    """A model: a path, bytes or a file object."""
-    if not (isinstance(source, (str, os.PathLike, bytes, bytearray, memoryview)) or hasattr(source, "read")):
-        raise not_expected(name, source, "a model: a path, bytes, or a file opened for reading bytes")
-    if isinstance(source, (str, os.PathLike)):
-        check_path(name, source)
-
-
-def check_text(name: str, value: object, what: str) -> None:
-    """A text, or None."""
-    if not (value is None or isinstance(value, str)):
-        raise not_expected(name, value, what)
-
-
-def check_shapes(shapes: object) -> None:
-    """Whole shapes of inputs by name, or None."""
-    if shapes is None:
-        return
-    example = "{'image': (1, 224, 224, 3)}"
-    if not isinstance(shapes, Mapping):
-        raise not_expected("shapes", shapes, f"shapes by input name, such as {example}")
-    for name, shape in shapes.items():
-        if isinstance(shape, (str, bytes)) or not hasattr(shape, "__iter__"):
-            raise not_expected(f"shapes[{name!r}]", shape, f"a sequence of whole numbers, as in {example}")
-        for size in shape:
-            check_number(f"shapes[{name!r}]", size, 0, whole=True)
-
-
-def items(name: str, value: Any, kinds: tuple[type, ...], what: str) -> tuple[Any, ...]:
-    """The items of a sequence, each of one of these kinds. For a single item instead of a sequence, the error says how
-    to write it."""
-    if isinstance(value, kinds):
-        shown = repr(value) if isinstance(value, str) else "..."
-        raise not_expected(name, value, f"a list of {what}", remedy=f"write {name}=[{shown}]")
-    if value is None or not hasattr(value, "__iter__"):
-        raise not_expected(name, value, f"a list of {what}", remedy="leave it out for none" if value is None else "")
-    values = tuple(value)
-    for i, item in enumerate(values):
-        if not isinstance(item, kinds):
-            raise not_expected(f"{name}[{i}]", item, f"a list of {what}")
-    return values
-
-
-# Faults in Python code of a user, reported with file, line and what was raised there, not as a bug of tflq.
-
-_MEND = "mend the file"
-
-
-def fault_of_file(error: BaseException, path: str) -> OptionError:
-    """The error for what importing a file raised."""
-    if isinstance(error, SyntaxError) and error.filename in (path, os.path.abspath(path)):
-        text = f": {error.text.strip()}" if error.text else ""
-        return OptionError(Reason(f"{error.msg}{text}", path, place=str(error.lineno or 1), remedy=_MEND))
-    return OptionError(_raised(error, path, 1, "importing the file"))
-
-
-def fault_of_rule(error: Exception, rule: Callable[..., Any], at: _Location | None, name: str) -> OptionError:
-    """The error for an exception of a rule or for invalid IR from it. It names the operator's location or, without
-    one, the operator."""
-    reason = _raised(error, *_place(rule), f"the rule '{name_of(rule)}' for {at or name}")
-    if at is not None:
-        what = reason.what.replace(f": {at}: ", ": ", 1)  # the verifier says it as well
-        place = at.function, at.operator, at.opcode, at.tensor
-        reason = Reason(what, reason.path, *place, place=reason.place, remedy=reason.remedy)
-    return OptionError(reason)
-
-
-def fault_of_pass(error: BaseException, name: str, run: Callable[..., Any]) -> OptionError:
-    """The error for what a pass raised, or for the invalid IR that it left."""
-    return OptionError(_raised(error, *_place(run), f"the pass '{name}'"))
-
-
-def name_of(rule: Callable[..., Any]) -> str:
-    """The name of a rule in messages."""
-    return getattr(rule, "__qualname__", "") or repr(rule)
-
-
-def _place(function: Callable[..., Any]) -> tuple[str, int]:
-    """The file and the line of a function, if it is written in Python."""
-    code = getattr(function, "__code__", None)
-    return ("", 1) if code is None else (code.co_filename, code.co_firstlineno)
-
-
-def _raised(error: BaseException, path: str, line: int, who: str) -> Reason:
-    """The reason, at the innermost line of the file that the error went through, or else at `line`."""
-    from traceback import extract_tb
-
-    files, frames = (path, os.path.abspath(path)), extract_tb(error.__traceback__)
-    lines = [frame.lineno for frame in frames if frame.filename in files and frame.lineno]
-    if isinstance(error, VerificationError):
-        did = f"makes invalid IR: {str(error).splitlines()[0]}"
-    else:
-        did = f"raises {type(error).__name__}" + (f": {error}" if str(error) else "")
-    missing = error.name if isinstance(error, ImportError) else None
-    remedy = f"install '{missing}' where tflq runs, or leave the import out" if missing else _MEND
-    return Reason(f"{who} {did}", path, place=str(lines[-1] if lines else line), remedy=remedy)
 
 
 def plain_numbers(document: Any) -> Any:

@@ -21,13 +21,10 @@ from tflq.base.errors import OptionError, Reason, operators
 from tflq.base.files import check_outputs, replace_file
 from tflq.base.tables import Cell
 from tflq.cli import output
-from tflq.cli.convert import arena, types
 from tflq.cli.options import KERNEL_SET, TARGETS, conversion_options, json_option, target_option
 from tflq.cli.output import MODEL, name_of, source, stream_or_path
-from tflq.conversion.report_text import COLOURS, verdict_lines, warnings
 
 if TYPE_CHECKING:
-    from tflq.conversion.report import Report, Row
     from tflq.tools.coverage import CoverageRow
     from tflq.tools.inspect import FunctionSummary, Inspection, TensorSummary
     from tflq.tools.quantize.regions.state import QuantizationState
@@ -79,6 +76,8 @@ def inspect(
 
     inspection = tflq.inspect(source(model), target=target, kernel_set=kernel_set)
     if form or why:
+        from tflq.cli.conversion_report import print_why
+
         with output.progress(f"converting {name_of(model)}", silent=as_json):
             _ = inspection.explored if form else inspection.report
     if form:
@@ -121,29 +120,6 @@ def _print_tensors(inspection: Inspection, *, as_json: bool) -> None:
             for t in tensors
         ]
         output.table(["#", "name", "role", "type", "quantization"], rows, right=(0,))
-
-
-def print_why(report: Report) -> None:
-    output.blocks(verdict_lines(report.rows))
-    output.line()
-    rows: list[list[Cell]] = [
-        [
-            row.number,
-            row.name,
-            types(row.operands, row.results),
-            (row.path, COLOURS[row.outcome]),
-            str(row.emitted or "-"),
-            "; ".join(filter(None, (row.reason or row.note, _declined(row), row.not_rule))),
-        ]
-        for row in report.rows
-    ]
-    output.table(["#", "operator", "types", "path", "ops", "why"], rows, right=(0, 4))
-    output.warnings(warnings(report))
-
-
-def _declined(row: Row) -> str:
-    """Why the target keeps no kernel for an operator, in words."""
-    return row.not_kernel if row.not_kernel.startswith("lowered") else row.not_kernel and f"no kernel: {row.not_kernel}"
 
 
 def print_summary(inspection: Inspection) -> None:
@@ -199,6 +175,8 @@ def _print_function(function: FunctionSummary) -> None:
         for tensor in tensors:
             output.field(kind, _tensor(tensor))
     if function.arena is not None:
+        from tflq.cli.conversion_report import arena
+
         output.field("arena", arena(function.arena))
     output.line()
     rows: list[list[Cell]] = [[opcode, signature, str(count)] for opcode, signature, count in function.operators]
@@ -275,6 +253,8 @@ def _by_operator(rows: Sequence[CoverageRow]) -> Iterator[list[Cell]]:
 
 
 def _signature(row: CoverageRow) -> str:
+    from tflq.cli.conversion_report import types
+
     sides = types(row.operands, row.results) if row.results or row.operands else ""
     return ", ".join(filter(None, (sides, row.detail)))
 

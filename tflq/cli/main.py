@@ -18,17 +18,9 @@ from typing import Any, ClassVar, Final, NoReturn
 
 import click
 
+from tflq.base.arguments import choices, nearest
 from tflq.base.collector import RARELY
-from tflq.base.errors import (
-    InvalidModelError,
-    OptionError,
-    Reason,
-    TflqError,
-    UnsupportedError,
-    VerificationError,
-    choices,
-    nearest,
-)
+from tflq.base.errors import InvalidModelError, OptionError, Reason, TflqError, UnsupportedError, VerificationError
 from tflq.base.version import __version__
 from tflq.cli import output
 from tflq.cli.output import Undelivered, open_standard_streams

@@ -19,9 +19,9 @@ from tflq.base.files import check_outputs, file_errors
 from tflq.base.processes import Died, in_processes
 from tflq.base.tables import Cell
 from tflq.cli import output
-from tflq.cli.convert import JSON_VERSION, document_of, print_cost
+from tflq.cli.conversion_report import JSON_VERSION, document_of, print_cost
 from tflq.cli.main import BUG, INVALID, UNSUPPORTED, USAGE, Failure, Stopped
-from tflq.conversion.report_text import verdict_lines, warnings
+from tflq.conversion.report import verdict_lines, warnings
 from tflq.formats.backend import DEFAULT, backend
 
 if TYPE_CHECKING:

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tflq.base.errors import FileError, OptionError, Reason, nearest, plain_numbers
+from tflq.base.arguments import nearest
+from tflq.base.errors import FileError, OptionError, Reason, plain_numbers
 from tflq.base.files import FilePath, check_link
 from tflq.base.logs import DEBUG, INFO, WARNING, logger
 from tflq.base.tables import Blocks, Cell, Table, columns, shown, style_of, warning_line

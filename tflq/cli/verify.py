@@ -295,14 +295,14 @@ def reduce(
     **options: Any,
 ) -> None:
     import tflq
+    from tflq.tools.debug.reduction import JSON_VERSION
 
     path = destination or Path(f"{model.stem}.reduced.tflite")
     with output.progress(f"reducing {model}", silent=as_json):
         reduction = tflq.reduce(model, path, **options)
     if reduction is None:
-        output.print_json({"format": "tflq.reduction", "kind": ""}) if as_json else click.echo(
-            _NO_FAILURE.format(model)
-        )
+        nothing = {"format": "tflq.reduction", "version": JSON_VERSION, "kind": ""}
+        output.print_json(nothing) if as_json else click.echo(_NO_FAILURE.format(model))
         return
     arrays = path.with_suffix(".npz")
     line = _line(path, arrays, options, verifies=reduction.kind in ("differs", "dies", "does not run"))

@@ -10,8 +10,9 @@ from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from tflq.base.arguments import check_flags, check_path
 from tflq.base.collector import collected_rarely, expect
-from tflq.base.errors import FileError, OptionError, Reason, TflqError, check_flags, check_path
+from tflq.base.errors import FileError, OptionError, Reason, TflqError
 from tflq.base.files import FilePath, Pieces, check_outputs, replace_files, tidy
 from tflq.base.logs import WARNING, log, stage
 from tflq.conversion.remarks import of_model, of_rules, of_target

@@ -17,7 +17,9 @@ from pathlib import Path
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
-from tflq.base.errors import FileError, OptionError, Reason, fault_of_file, items, not_expected
+from tflq.base.arguments import items, not_expected
+from tflq.base.errors import FileError, OptionError, Reason
+from tflq.base.faults import fault_of_file
 from tflq.base.files import FilePath, file_errors
 from tflq.dialects.tfl.state import Custom
 from tflq.ir.core import Module, Op

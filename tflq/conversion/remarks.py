@@ -6,7 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from tflq.base.errors import name_of, nearest, operators
+from tflq.base.arguments import nearest
+from tflq.base.errors import operators
+from tflq.base.faults import name_of
 from tflq.dialects.forms import INTEGER_EDGE
 from tflq.dialects.tfl.state import Custom
 from tflq.ir.core import op_class, op_names

@@ -13,7 +13,8 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
-from tflq.base.errors import OptionError, Reason, check_choice, unknown_target
+from tflq.base.arguments import check_choice, unknown_target
+from tflq.base.errors import OptionError, Reason
 from tflq.base.files import FilePath, Pieces
 
 if TYPE_CHECKING:

@@ -7,9 +7,7 @@ from collections.abc import Mapping, Sequence
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
-from tflq.base.errors import (
-    OptionError,
-    Reason,
+from tflq.base.arguments import (
     check_choice,
     check_flags,
     check_number,
@@ -19,6 +17,7 @@ from tflq.base.errors import (
     items,
     not_expected,
 )
+from tflq.base.errors import OptionError, Reason
 from tflq.base.files import FilePath
 from tflq.formats.backend import DEFAULT, Backend
 from tflq.formats.backend import backend as backend_named

@@ -7,15 +7,8 @@ import os
 from collections.abc import Iterator
 from typing import IO, Final, Literal, TypeAlias, overload
 
-from tflq.base.errors import (
-    FileError,
-    InvalidModelError,
-    OptionError,
-    Reason,
-    VerificationError,
-    check_source,
-    not_expected,
-)
+from tflq.base.arguments import check_source, not_expected
+from tflq.base.errors import FileError, InvalidModelError, OptionError, Reason, VerificationError
 from tflq.base.files import FilePath, file_errors, reads_once, replace_file
 from tflq.dialects.forms import is_tosa, verify_declared, verify_form
 from tflq.formats.backend import DEFAULT, backend, named_by, names, suffixes

@@ -12,7 +12,8 @@ import math
 from collections.abc import Callable, Sequence, Set
 from typing import Any, Final, NoReturn, TypeAlias
 
-from tflq.base.errors import InvalidModelError, VerificationError, nearest
+from tflq.base.arguments import nearest
+from tflq.base.errors import InvalidModelError, VerificationError
 from tflq.ir.core import COMPLETE, Function, Module, Op, Value, op_names
 from tflq.ir.facts import walk
 from tflq.ir.types import (

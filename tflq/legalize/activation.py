@@ -65,7 +65,7 @@ from tflq.numerics.fixed_point import (
     checked_log2,
     rounding_divide_by_pot,
 )
-from tflq.numerics.kernel_sets import Slopes
+from tflq.numerics.reference import Slopes
 from tflq.numerics.unary import logistic, sigmoid_16bit_table, sigmoid_input_scaling, sigmoid_table, tanh
 
 _SHIFTED_OUT = "the kernel shifts by more bits than an int32 has"

@@ -42,7 +42,7 @@ from tflq.numerics.elementwise import (
     shifts_undefined,
 )
 from tflq.numerics.fixed_point import LANES, Multiplier
-from tflq.numerics.kernel_sets import WeightedSum
+from tflq.numerics.reference import WeightedSum
 from tflq.numerics.requantize.scaling import Factor
 
 _HALF = Multiplier(1 << 30, 0)

@@ -35,7 +35,7 @@ from tflq.ir.types import (
 from tflq.legalize.movement import COPIED, emit_unchanged
 from tflq.legalize.probing import centred, per_layer, requantized_if_plain, scaled, sloped, symmetric
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
-from tflq.numerics.kernel_sets import Slopes
+from tflq.numerics.reference import Slopes
 
 _CAST = "the kernel converts the stored integers and ignores scales and zero points"
 

@@ -17,7 +17,8 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Final, Literal
 
-from tflq.base.errors import Refused, TflqError, VerificationError, fault_of_rule, name_of
+from tflq.base.errors import Refused, TflqError, VerificationError
+from tflq.base.faults import fault_of_rule, name_of
 from tflq.base.sized import TooLarge
 from tflq.dialects.builder import refined
 from tflq.dialects.declare import trait_of
@@ -35,7 +36,8 @@ from tflq.legalize.calls import misread
 from tflq.legalize.caveats import BY_PARAMETERS, disregarded, inexact, remedies, settled, unlike_kernel, without_kernel
 from tflq.legalize.differing import Queries
 from tflq.legalize.rule import MARK, Memory, NotApplicable, Rewritten, Rule, RuleBuilder, Variables, rewritten, rules_of
-from tflq.numerics.kernel_sets import REFERENCE, KernelSet
+from tflq.numerics.kernel_sets import REFERENCE
+from tflq.numerics.reference import KernelSet
 from tflq.targets.target import INTEGER, Target
 from tflq.transforms.pass_manager import Decision
 

@@ -14,7 +14,8 @@ import numpy as np
 
 from tflq.ir.core import Op
 from tflq.legalize.delegate import is_delegated, words_of
-from tflq.numerics.kernel_sets import NAMES, KernelSet, kernel_set
+from tflq.numerics.kernel_sets import NAMES, kernel_set
+from tflq.numerics.reference import KernelSet
 from tflq.numerics.requantize.scaling import Factor
 
 

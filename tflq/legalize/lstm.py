@@ -41,7 +41,7 @@ from tflq.legalize.rescaled import (
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, kernel_parameters, no_parameters, rule
 from tflq.numerics.activation import LOGISTIC_BITS, logistic_table, tanh_table
 from tflq.numerics.convolution import GATE_SCALE, clip_bound, power_of_two
-from tflq.numerics.kernel_sets import KernelSet
+from tflq.numerics.reference import KernelSet
 from tflq.numerics.requantize.scaling import QuantizedMultiplier
 
 # The basic kernel of LSTM on uint8: one step, its state in Q4.11, activations in 1/128 about 128.

@@ -31,7 +31,8 @@ from tflq.ir.types import (
 from tflq.legalize.rule import NotApplicable, Rule, RuleBuilder, rewritten
 from tflq.numerics.activation import BOUNDS
 from tflq.numerics.fixed_point import Multiplier, left_shift, rescaled_table
-from tflq.numerics.kernel_sets import REFERENCE, KernelSet, Slopes
+from tflq.numerics.kernel_sets import REFERENCE
+from tflq.numerics.reference import KernelSet, Slopes
 from tflq.numerics.unary import REAL_FUNCTIONS, REAL_FUNCTIONS_OF_TWO
 
 

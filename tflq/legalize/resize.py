@@ -16,7 +16,7 @@ from tflq.ir.types import TensorType, f32, i8, i16, i32, i64, ui8
 from tflq.legalize.probing import gather_along
 from tflq.legalize.rescaled import element, line, shape_of
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
-from tflq.numerics.kernel_sets import FixedTaps
+from tflq.numerics.reference import FixedTaps
 from tflq.numerics.resize import (
     Sampling,
     float_taps,

@@ -32,7 +32,8 @@ from tflq.dialects.tfl.state import AssignVariable, VarHandle
 from tflq.dialects.traits import View
 from tflq.ir.core import Buffer, Function, Module, Op, Value
 from tflq.ir.types import ElementType, f32
-from tflq.numerics.kernel_sets import REFERENCE, KernelSet
+from tflq.numerics.kernel_sets import REFERENCE
+from tflq.numerics.reference import KernelSet
 
 
 class Variables:

@@ -31,7 +31,7 @@ import numpy as np
 from tflq.numerics.activation import BOUNDS, Leaky
 from tflq.numerics.elementwise import Addition
 from tflq.numerics.fixed_point import Multiplier
-from tflq.numerics.kernel_sets import FixedTaps, KernelSet, Parameters, Reference24, Slopes, WeightedSum
+from tflq.numerics.reference import FixedTaps, KernelSet, Parameters, Reference24, Slopes, WeightedSum
 from tflq.numerics.requantize.scaling import Factor, FixedPoint, Float32, Shortened
 from tflq.numerics.unary import FloatFunction, logistic
 

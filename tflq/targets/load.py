@@ -29,7 +29,8 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from tflq.base.errors import OptionError, Reason, choices, unknown_target
+from tflq.base.arguments import choices, unknown_target
+from tflq.base.errors import OptionError, Reason
 from tflq.base.files import FilePath, resource
 from tflq.ir.core import op_names
 from tflq.targets.constraints import load_quant_functions

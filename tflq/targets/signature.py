@@ -2,7 +2,7 @@
 
     "operands -> results; NAME = port port ...; constraint number ...; constraint"
 
-`target.py` says what `*`, `?`, `...` and NAME mean; without "->" the results are not specified. A port is what one
+`slots.py` says what `*`, `?`, `...` and NAME mean; without "->" the results are not specified. A port is what one
 operand or result may be:
 
     i32           a plain tensor of that type
@@ -39,7 +39,7 @@ from tflq.ir.types import (
     UniformQuantizedType,
 )
 from tflq.targets.constraints import CONSTRAINTS
-from tflq.targets.target import REST, Group, Side, Slot, bare, match, slots, split, spread
+from tflq.targets.slots import REST, Group, Side, Slot, bare, match, slots, split, spread
 
 _KINDS = {
     "": (UniformQuantizedType,),

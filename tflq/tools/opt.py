@@ -15,7 +15,8 @@ from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any, ClassVar, Final, Literal
 
-from tflq.base.errors import InvalidModelError, OptionError, Reason, VerificationError, nearest
+from tflq.base.arguments import nearest
+from tflq.base.errors import InvalidModelError, OptionError, Reason, VerificationError
 from tflq.conversion.extensions import extension_of, installed
 from tflq.dialects.forms import verify_form
 from tflq.dialects.quant import Scast

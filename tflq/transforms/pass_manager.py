@@ -17,7 +17,8 @@ from typing import Any, ClassVar, Final, Literal, NamedTuple, Self, TypeVar
 
 import numpy as np
 
-from tflq.base.errors import FileError, OptionError, Reason, TflqError, VerificationError, fault_of_pass
+from tflq.base.errors import FileError, OptionError, Reason, TflqError, VerificationError
+from tflq.base.faults import fault_of_pass
 from tflq.base.files import FilePath, Place, check_outputs, file_errors, replace_file
 from tflq.base.logs import DEBUG, stage
 from tflq.dialects.forms import ModuleForm, verify_form

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from tflq.numerics.fixed_point import multiply, quantize_multipliers, rescale
 from tflq.numerics.requantize.division import Division, drifting, nearest
 from tflq.numerics.requantize.numpy_ops import NumpyOps
-from tflq.numerics.requantize.scaling import FixedPoint, Float64
-from tflq.numerics.requantize.staircase import Staircase
+from tflq.numerics.requantize.scaling import FixedPoint, Float64, Staircase
 
 # A division that passes for a requantization equals it on every accumulator it may meet.
 

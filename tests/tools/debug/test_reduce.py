@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import time
@@ -157,6 +158,9 @@ def test_the_command_writes_a_part_that_its_line_shows(
     assert main.run(convert) == 4
     assert main.run(["reduce", str(models / "pad.tflite"), "--force"]) == 0
     assert "nothing to reduce: its conversion neither fails nor differs" in capsys.readouterr().out
+    monkeypatch.setattr(tflq, "reduce", lambda *_, **__: None)
+    assert main.run(["reduce", str(path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"format": "tflq.reduction", "version": 1, "kind": ""}
 
 
 @needs_interpreter

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from tflq.base.errors import OptionError, Reason, check_choice
+from tflq.base.arguments import check_choice
+from tflq.base.errors import OptionError, Reason
 from tflq.base.files import FilePath, Pieces
 from tflq.formats.backend import Backend, Writing
 

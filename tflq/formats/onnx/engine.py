@@ -180,7 +180,7 @@ def _need_known_type(value: Value) -> None:
 # In which runtimes a graph is exact: what each computes otherwise than ONNX says.
 #
 # OpenVINO's plugin for CPUs computes int64 in 32 bits, float64 in float32, DIV by a reciprocal. ONNX Runtime does none
-# of these. docs/numerics.md has the table.
+# of these. docs/numerics.md says what else they put together.
 
 
 OPSET: Final = 18

@@ -8,8 +8,7 @@ from tflq.formats.onnx.context import Layout, Onnx, channel_row
 from tflq.formats.onnx.dialect import Round
 from tflq.ir.core import Value
 from tflq.ir.types import f32
-from tflq.numerics.requantize.float_forms import FusedClamp
-from tflq.numerics.requantize.forms import Ops
+from tflq.numerics.requantize.forms import FusedClamp, Ops
 
 
 class OnnxOps(Ops[Value]):

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final
 
-from tflq.base.errors import TflqError, unknown_target
+from tflq.base.arguments import unknown_target
+from tflq.base.errors import TflqError
 from tflq.base.files import FilePath, resource
 from tflq.ir.core import op_names
 from tflq.ir.types import ScalarType

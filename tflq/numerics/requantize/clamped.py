@@ -36,8 +36,8 @@ import numpy as np
 
 from tflq.numerics.float_basics import EXACT, float_steps, from_steps, level_bounds
 from tflq.numerics.requantize.climb import Climb, Nearest, Steps, blocks
-from tflq.numerics.requantize.float_forms import N1_TO_1, RELU6, FloatForm, FusedClamp, Prepare
-from tflq.numerics.requantize.forms import Ops, X
+from tflq.numerics.requantize.float_forms import N1_TO_1, RELU6, FloatForm, Prepare
+from tflq.numerics.requantize.forms import FusedClamp, Ops, X
 from tflq.numerics.requantize.lines import HardestThresholds, Lines
 
 _BYTE: Final = 255  # levels above the lowest of 8 bits

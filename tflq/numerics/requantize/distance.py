@@ -29,7 +29,7 @@ from tflq.numerics.requantize.forms import Ops, X
 from tflq.numerics.requantize.lines import inside
 
 # The steps bound the search, not the proof: of 266 requantizations in eleven networks 157 have such a line, and 163 one
-# of MUL and ADD (docs/numerics.md).
+# of MUL and ADD.
 _SLOPES: Final = (0, 1, -1, 2, -2, 3, -3, 4, -4, 5, -5, 6, -6, 7, -7, 8, -8)  # steps of m away from the real slope
 _EARLY: Final = 3  # tries after which channels without a line may be too many
 _TOO_MANY: Final = 0.25  # the share of channels that is too many, if more than a few

@@ -28,8 +28,7 @@ import numpy as np
 
 from tflq.base.results import has_form, returns
 from tflq.numerics.requantize.forms import Form, Ops, X
-from tflq.numerics.requantize.scaling import FixedPoint
-from tflq.numerics.requantize.staircase import Staircase
+from tflq.numerics.requantize.scaling import FixedPoint, Staircase
 
 _I31 = (1 << 31) - 1
 _BLOCK = 512  # channels whose multiples stay in the cache, as 32 bits

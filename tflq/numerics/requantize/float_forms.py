@@ -14,18 +14,8 @@ import numpy as np
 
 from tflq.base.results import has_form, returns
 from tflq.numerics.requantize.climb import Climb
-from tflq.numerics.requantize.forms import Form, Ops, X
+from tflq.numerics.requantize.forms import Form, FusedClamp, Ops, X
 from tflq.numerics.requantize.numpy_ops import NUMPY, NumpyOps
-
-
-class FusedClamp(NamedTuple):
-    """A fused activation, its bounds, and the level, of 0 ... 255, of a result of 0."""
-
-    activation: str
-    low: float
-    high: float
-    middle: int
-
 
 RELU6: Final = FusedClamp("RELU6", 0.0, 6.0, 0)
 N1_TO_1: Final = FusedClamp("RELU_N1_TO_1", -1.0, 1.0, 128)

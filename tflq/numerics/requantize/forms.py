@@ -25,18 +25,24 @@ int64 in TFLite (`rescale.py`), limbs and doubles in ONNX. A new form takes thes
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from tflq.numerics.requantize.float_forms import FusedClamp
 
 X = TypeVar("X")
 
 
 class OperationError(NotImplementedError):
     """An operation of a form that a format's `Ops` lacks: a bug of tflq's, which names both."""
+
+
+class FusedClamp(NamedTuple):
+    """A fused activation, its bounds, and the level, of 0 ... 255, of a result of 0."""
+
+    activation: str
+    low: float
+    high: float
+    middle: int
 
 
 class Ops(Generic[X]):

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from tflq.numerics.float_basics import multiply_add
-from tflq.numerics.requantize.forms import Ops
-
-if TYPE_CHECKING:
-    from tflq.numerics.requantize.float_forms import FusedClamp
+from tflq.numerics.requantize.forms import FusedClamp, Ops
 
 
 class NumpyOps(Ops[np.ndarray]):

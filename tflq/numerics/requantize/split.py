@@ -30,8 +30,8 @@ from tflq.numerics.requantize.falling import Clipped
 from tflq.numerics.requantize.float_forms import FloatForm, Prepare
 from tflq.numerics.requantize.forms import Ops, X
 
-# With these numbers 145 of 395 requantizations in networks have two steps, and 247 a line (docs/numerics.md); levels
-# have up to 84,000 accumulators there.
+# With these numbers 145 of 395 requantizations in networks have two steps, and 247 a line; levels have up to 84,000
+# accumulators there.
 _FEWEST: Final = 4  # accumulators to a level
 _SHARES: Final = (0.25, 0.0625, 0.015625, 0.5)
 _ROUNDED: Final = 2.0**-22  # of a number: more than two roundings are

@@ -17,8 +17,6 @@ from tflq.numerics.fixed_point import quantize_multipliers
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from tflq.numerics.requantize.scaling import Factor
-
 
 _MOST_LEFT = 29
 """Bits to the left up to which RESCALE has a shift for a multiplier."""
@@ -102,52 +100,3 @@ def roundings_agree(
 def _of_channels(levels: np.ndarray) -> np.ndarray:
     """Levels as [L, 1] or [L, C]."""
     return levels[:, None] if levels.ndim == 1 else levels
-
-
-class Staircase:
-    """A requantization of C channels: the levels that each climbs to, where, and where as reals.
-
-    The levels of channel c are bottom[c] to bottom[c] + height - 1 (int64 [C]). `first` is X(1) and `step` the distance
-    from X(m) to X(m + 1), float64 [C]; below zero it climbs at -X(m).
-    """
-
-    __slots__ = ("bottom", "factor", "first", "height", "step")
-
-    def __init__(self, factor: Factor, bottom: np.ndarray, height: int, first: np.ndarray, step: np.ndarray) -> None:
-        self.factor: Final = factor
-        self.bottom: Final = bottom
-        self.height: Final = height
-        self.first: Final = first
-        self.step: Final = step
-
-    @classmethod
-    def of(
-        cls, factor: Factor, bottom: npt.ArrayLike, height: int, steps: tuple[np.ndarray, np.ndarray] | None = None
-    ) -> Staircase:
-        """The staircase of a factor [C] that rises; one of 0 never climbs. steps: those of the factor, if known."""
-        first, step = steps or factor.steps
-        return cls(factor, np.broadcast_to(bottom, step.shape), height, first, step)
-
-    @property
-    def top(self) -> np.ndarray:
-        """The highest level of each channel."""
-        return self.bottom + (self.height - 1)
-
-    @property
-    def last(self) -> np.ndarray:
-        """The highest number of climbs of each channel on one side of zero: int64 [C]."""
-        return np.maximum(np.maximum(self.top, 1 - self.bottom), 1)
-
-    @property
-    def levels(self) -> np.ndarray:
-        """All levels: int64 [L, C]."""
-        return self.bottom + np.arange(self.height)[:, None]
-
-    def of_channels(self, channels: np.ndarray | slice) -> Staircase:
-        """The staircase of some of the channels."""
-        first, step = self.first[channels], self.step[channels]
-        return Staircase(self.factor.of_channels(channels), self.bottom[channels], self.height, first, step)
-
-    def thresholds(self, levels: np.ndarray) -> np.ndarray:
-        """T(n) for levels n int64 [L] or [L, C]: int64 [L, C]."""
-        return self.factor.thresholds(levels)

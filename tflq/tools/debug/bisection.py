@@ -13,7 +13,9 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from tflq.analysis.evaluate.registry import Run, evaluate_function
-from tflq.base.errors import OptionError, Reason, TflqError, check_choice, check_numbers, name_of
+from tflq.base.arguments import check_choice, check_numbers
+from tflq.base.errors import OptionError, Reason, TflqError
+from tflq.base.faults import name_of
 from tflq.base.files import FilePath
 from tflq.formats.backend import of_target
 from tflq.formats.options import Fallback, Mac, Options, Semantics, State, options_from_arguments

@@ -20,16 +20,8 @@ from typing import Any, Final, Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
 
-from tflq.base.errors import (
-    InvalidModelError,
-    OptionError,
-    Reason,
-    TflqError,
-    UnsupportedError,
-    check_flags,
-    check_numbers,
-    check_path,
-)
+from tflq.base.arguments import check_flags, check_numbers, check_path
+from tflq.base.errors import InvalidModelError, OptionError, Reason, TflqError, UnsupportedError
 from tflq.base.files import PACKAGE, FilePath, check_outputs, replace_files
 from tflq.base.processes import Died, call
 from tflq.conversion.convert import convert

@@ -11,7 +11,8 @@ from dataclasses import replace
 from typing import Any, Final, Literal, NamedTuple
 
 from tflq.analysis.statistics import Statistics, read_statistics
-from tflq.base.errors import OptionError, Reason, check_choice, check_flags, check_number, check_path, not_expected
+from tflq.base.arguments import check_choice, check_flags, check_number, check_path, not_expected
+from tflq.base.errors import OptionError, Reason
 from tflq.base.files import FilePath, check_outputs, replace_file
 from tflq.formats.backend import DEFAULT, named_by
 from tflq.formats.sources import on_disk, read

@@ -27,7 +27,8 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from tflq.analysis.statistics import Method
-from tflq.base.errors import OptionError, Reason, check_choice, choices, not_expected
+from tflq.base.arguments import check_choice, choices, not_expected
+from tflq.base.errors import OptionError, Reason
 from tflq.base.files import FilePath
 from tflq.dialects.declare import trait_of
 from tflq.dialects.parameters import HybridKernel

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from tflq.base.errors import OptionError, Reason, choices
+from tflq.base.arguments import choices
+from tflq.base.errors import OptionError, Reason
 
 if TYPE_CHECKING:  # a process that runs a model needs none of it
     from tflq.ir.core import Module, Value

@@ -17,7 +17,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from tflq.base.errors import FileError, OptionError, Reason, not_expected
+from tflq.base.arguments import not_expected
+from tflq.base.errors import FileError, OptionError, Reason
 from tflq.tools.samples.files import Batch, Images, Samples, Stored, of_folder, of_npy, of_npz
 from tflq.tools.samples.inputs import Arrangement, Entry, Input, Sample, fitted, stacked
 from tflq.tools.samples.labels import by_sample, key_of, labels_of

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Annotated, Any, Final, Required, TypeAlias, TypedDict
 
+from tflq.base.arguments import not_expected
 from tflq.base.documents import DocumentError, checked, exactly, read_json
-from tflq.base.errors import OptionError, Reason, not_expected
+from tflq.base.errors import OptionError, Reason
 from tflq.base.files import FilePath
 from tflq.ir.core import Module, Signature
 from tflq.numerics.kernel_sets import IN_FILE

@@ -20,7 +20,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from tflq.base.errors import OptionError, Reason, check_choice
+from tflq.base.arguments import check_choice
+from tflq.base.errors import OptionError, Reason
 
 LEAST_IS_BEST: Final = ("kl", "mae")
 OF_LABELS: Final = {"top-1": 1, "top-5": 5}

@@ -3,7 +3,7 @@
 TOSA and ONNX leave it open in which order sums are taken, and by how many units in the last place (ulps) functions are
 off. The original's kernels round, too. Allowed is what the roundings on the longest path to an output add up to on both
 sides, in ulps of the output's largest value. Those of a sum of n terms grow with the root of n, as independent
-roundings do. docs/numerics.md, "Floats on TOSA" and "Floats in ONNX".
+roundings do. docs/numerics.md, "Floats on TOSA and ONNX".
 """
 
 from __future__ import annotations

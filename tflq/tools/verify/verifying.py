@@ -5,16 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, get_args
 
-from tflq.base.errors import (
-    OptionError,
-    Reason,
-    check_choice,
-    check_flags,
-    check_number,
-    check_numbers,
-    check_shapes,
-    check_source,
-)
+from tflq.base.arguments import check_choice, check_flags, check_number, check_numbers, check_shapes, check_source
+from tflq.base.errors import OptionError, Reason
 from tflq.tools.samples.files import Images, Level
 from tflq.tools.samples.reading import check_data
 from tflq.tools.verify.comparison import compare_models

@@ -25,9 +25,8 @@ from tflq.numerics.requantize.falling import Clipped, Falling
 from tflq.numerics.requantize.float_forms import RELU6, FloatForm
 from tflq.numerics.requantize.forms import OperationError
 from tflq.numerics.requantize.numpy_ops import NUMPY, NumpyOps
-from tflq.numerics.requantize.scaling import FixedPoint
+from tflq.numerics.requantize.scaling import FixedPoint, Staircase
 from tflq.numerics.requantize.split import Split
-from tflq.numerics.requantize.staircase import Staircase
 
 SCALES = np.asarray([0.00271, 0.0043, 0.00617, 3.3e-4])
 REACH = np.full(SCALES.size, 70_000)

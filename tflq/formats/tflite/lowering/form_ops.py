@@ -14,7 +14,7 @@ from tflq.ir.types import ScalarType, f32, i32, i64
 from tflq.numerics.requantize.forms import Ops
 
 if TYPE_CHECKING:
-    from tflq.numerics.requantize.float_forms import FusedClamp
+    from tflq.numerics.requantize.forms import FusedClamp
 
 _SHORT = 128
 """Channels up to which a constant for each costs a kernel more than a number for all."""

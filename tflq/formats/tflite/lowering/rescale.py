@@ -28,8 +28,7 @@ from tflq.formats.tflite.lowering.shifts import high_part, restore, right_shift
 from tflq.ir.core import Value
 from tflq.ir.types import i16, i32, i64
 from tflq.numerics.requantize.division import Division, rescale_divisions
-from tflq.numerics.requantize.scaling import Bounds, Factor, FixedPoint, Range, Scaling
-from tflq.numerics.requantize.staircase import Staircase
+from tflq.numerics.requantize.scaling import Bounds, Factor, FixedPoint, Range, Scaling, Staircase
 
 _I31 = (1 << 31) - 1
 _I62, _I63 = 1 << 62, (1 << 63) - 1

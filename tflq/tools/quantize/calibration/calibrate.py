@@ -25,7 +25,8 @@ from tflq.analysis.statistics import (
     write_in_form,
     write_statistics,
 )
-from tflq.base.errors import OptionError, Reason, check_flags, check_number
+from tflq.base.arguments import check_flags, check_number
+from tflq.base.errors import OptionError, Reason
 from tflq.base.files import FilePath, check_outputs
 from tflq.dialects.regions import StatsRef
 from tflq.formats.mlir.annotations import drop_annotations

@@ -18,7 +18,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from tflq.base.errors import OptionError, Reason, check_flags, check_number
+from tflq.base.arguments import check_flags, check_number
+from tflq.base.errors import OptionError, Reason
 from tflq.base.files import FilePath, check_outputs, replace_files, text_bytes
 from tflq.dialects.effects import callees, is_pure
 from tflq.dialects.tfl.arithmetic import Add

@@ -17,7 +17,8 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from tflq.analysis.statistics import PointStatistics, Statistics, keys_of, read_statistics
-from tflq.base.errors import OptionError, Reason, nearest
+from tflq.base.arguments import nearest
+from tflq.base.errors import OptionError, Reason
 from tflq.dialects.regions import Stats, StatsRef
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.facts import walk

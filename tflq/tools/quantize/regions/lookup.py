@@ -37,7 +37,7 @@ from tflq.ir.types import (
 from tflq.targets.load import Kernels
 from tflq.targets.signature import Port as Kind
 from tflq.targets.signature import Signature
-from tflq.targets.target import Slot
+from tflq.targets.slots import Slot
 
 
 @dataclass(frozen=True, slots=True)

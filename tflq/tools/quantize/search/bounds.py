@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from tflq.base.errors import check_number
+from tflq.base.arguments import check_number
 from tflq.tools.verify.metrics import LEAST_IS_BEST
 from tflq.tools.verify.metrics import shown as metric_text
 
