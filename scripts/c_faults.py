@@ -25,7 +25,7 @@ import tflq
 
 _TERM: Final = r"[^(),]*(?:\([^()]*\))?[^(),]*"
 _SCALE: Final = re.compile(rf"scale_\w+\({_TERM}, ([^,()]+), ([^,()]+)\)(?: [+-] (\d+))?")
-_OFFSET: Final = re.compile(r"\(int16_t\)\(\w+\[\w\] [+-] (\d+)\)|acc\[j\] \+= \w+\[j\] [+-] (\d+);")
+_OFFSET: Final = re.compile(r"\(int16_t\)\(\w+\[[^]]*\] [+-] (\d+)\)|acc\[j\] \+= \w+\[j\] [+-] (\d+);")
 _CLAMP: Final = re.compile(r"clamp32\((?:[^;]*), \(?-?(\d+)\)?, \(?-?(\d+)\)?\)")
 _ARRAY: Final = re.compile(r"static const (int8_t|int16_t|int32_t) (\w+)\[\d+\] \w+ = \{([^}]*)\};")
 _WEIGHTS: Final = re.compile(r"(?:dot\d+\([^;]*|\(int16_t\)\(|= )(\w+_c\d+)(?: \+|\[)")

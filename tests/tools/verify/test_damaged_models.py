@@ -11,7 +11,7 @@ from support.damaging import damaged_bytes
 import tflq
 from tflq.base.errors import InvalidModelError
 from tflq.cli.main import run
-from tflq.tools.verify.compiled import Interface
+from tflq.tools.verify.c_interface import Interface
 from tflq.tools.verify.kernels import exactness_of
 from tflq.tools.verify.sources import path_of
 

@@ -93,3 +93,11 @@ def test_an_open_batch_is_that_of_the_source(tmp_path: Path) -> None:
     assert result
     assert result.layers is not None
     assert result.layers.steps
+
+
+@need_compiler
+def test_hooks_are_clean_where_a_result_has_no_sums(tmp_path: Path) -> None:
+    model, source = MODELS / "l2_normalization.tflite", tmp_path / "net.c"
+    tflq.convert(model, source)
+    cc = "cc -O0 -fsanitize=address,undefined -fno-sanitize-recover=all"
+    assert tflq.verify(model, source, seeds=1, interface=False, cc=cc).equal

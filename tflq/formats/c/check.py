@@ -19,8 +19,8 @@ from tflq.formats.c.program import Program
 from tflq.formats.c.unit import closed, helpers, indented
 from tflq.ir.core import Module, Op, Value
 
-_DRAWN: Final = ("i1", "i8", "ui8", "i16", "i32", "f32")
-"""Element types of inputs that can be drawn."""
+_DRAWN: Final = {"i1": 1, "i8": 8, "ui8": 8, "i16": 16, "i32": 2, "f32": 8}
+"""Element types of inputs that can be drawn, and the bits of a hash that an element is."""
 _MOST: Final = 4_000_000
 _MOST_ELEMENTS: Final = 400_000
 """Multiplications, and elements of all operators, up to which a program has a test: milliseconds of an evaluation."""
@@ -31,33 +31,22 @@ _STEPS: Final = 2
 
 def _hash(count: int, seed: int) -> np.ndarray:
     """32 bits for each index below a count."""
-    with np.errstate(over="ignore"):
-        h = np.arange(count, dtype=np.uint32)
-        h += np.uint32(seed)
-        h *= np.uint32(2654435761)
-        h ^= h >> np.uint32(15)
-        h *= np.uint32(2246822519)
-        h ^= h >> np.uint32(13)
-        return h
-
-
-def _bits(value: Value) -> int:
-    """Bits of a hash that an element of an input is."""
-    return {"i1": 1, "i16": 16, "i32": 2}.get(value.type.storage.name, 8)
+    h = (np.arange(count, dtype=np.uint32) + np.uint32(seed)) * np.uint32(2654435761)
+    h ^= h >> np.uint32(15)
+    h *= np.uint32(2246822519)
+    return np.asarray(h ^ (h >> np.uint32(13)))
 
 
 def drawn(value: Value, seed: int) -> np.ndarray:
     """The elements of an input; integers of 32 bits are small, and floats within 2 of 0."""
     h, storage = _hash(count(value), seed), value.type.storage
-    top = (h.view(np.int32) if storage.name in ("i8", "i16", "f32") else h) >> (32 - _bits(value))
+    top = (h.view(np.int32) if storage.name in ("i8", "i16", "f32") else h) >> (32 - _DRAWN[storage.name])
     return np.asarray(top / 64 if storage.is_float else top, storage.dtype).reshape(value.type.sizes)
 
 
 def checksum(arrays: list[np.ndarray]) -> int:
-    total = 0
-    for at, array in enumerate(arrays):
-        total += int((array.reshape(-1).astype(np.uint32) * _hash(array.size, at)).sum(dtype=np.uint32))
-    return total % (1 << 32)
+    rows = (array.reshape(-1).astype(np.uint32) * _hash(array.size, at) for at, array in enumerate(arrays))
+    return sum(int(row.sum(dtype=np.uint32)) for row in rows) % (1 << 32)
 
 
 class _Bounded(Run):
@@ -138,4 +127,4 @@ def _test(graph: Graph, total: int, program: Program) -> str:
 def _element(value: Value) -> str:
     if value.type.storage.is_float:
         return "(float)(int8_t)(h >> 24) / 64.0f"
-    return f"({c_type(value)})(h >> {32 - _bits(value)})"
+    return f"({c_type(value)})(h >> {32 - _DRAWN[value.type.storage.name]})"

@@ -1,9 +1,10 @@
 """Rows of convolutions: one row of sums for each place of the result.
 
 Fast loops: a window is copied into a row of int16 with the zero point less off, where padding is 0, and is multiplied
-with weights as they are stored, two places by two channels at a time. A depthwise convolution has a pointer to each
-element of the window, one of them to a row of zero points outside of the picture, and one expression over channels.
-They need sums below 2^31, which the weights prove. All else takes plain loops, with sums of 64 bits where they need it.
+with weights as they are stored, two places by two channels at a time; where memory is short, one place. A depthwise
+convolution has a pointer to each element of the window, one of them to a row of zero points outside of the picture, and
+one expression over channels. They need sums below 2^31, which the weights prove. All else takes plain loops, with sums
+of 64 bits where they need it.
 """
 
 from __future__ import annotations
@@ -116,7 +117,6 @@ def _columns(op: conv.Conv2D, body: Body, most: int) -> list[Rows]:
     x, x_type, more = body.operand(op.input)
     w = body.unit.constant(op.weight.array, i8)
     wide = min(places, most)
-    single = places % wide if wide > 1 else places
     body.accumulator("int32_t", outputs * wide)
     body.scratch.append(Scratch("int16_t", COPY, 2 * k * wide))
     less = f" - {zero} * total" if zero > 0 else f" + {-zero} * total" if zero else ""
@@ -124,25 +124,23 @@ def _columns(op: conv.Conv2D, body: Body, most: int) -> list[Rows]:
     if zero:
         fill += ["int32_t total = 0;", *closed([*loops(k=k), "total += d[k];"])]
     fill += closed([*loops(o=outputs), f"a[o] = {_bias(op, body, 'int32_t', 'o')}{less};"])
-    last, text = outputs - 1, read_sum("int32_t", op.result)
+    last, text = outputs - 1, read_sum("int32_t", op.result).replace("acc", "s")
 
-    def channels(pair: str, *odd: str) -> list[str]:
-        return [*closed([f"for (int32_t o = 0; o + 1 < {outputs}; o += 2) {{", pair]), *(odd if outputs % 2 else ())]
+    def rows(at_once: int, head: Sequence[str], first: str) -> Rows:
+        """Rows of so many places, two channels at a time."""
+        ends = range(0, at_once * outputs, outputs)
+        windows, sums = ", ".join(f"col + {r * k}" for r in range(at_once)), ", ".join(f"acc + {r} + o" for r in ends)
+        pair = f"dot{at_once}2({windows}, {w} + o * {k}, {w} + (o + 1) * {k}, {k}, {sums});"
+        odd = [f"dot11(col + {r * k}, {w} + {last * k}, {k}, acc + {end + last});" for r, end in enumerate(ends)]
+        row = [f"int16_t *d = col + r * {k};", f"int32_t *a = acc + r * {outputs};", f"const int32_t at = {first} + r;"]
+        lines = [*head, *closed([*loops(r=at_once), *row, *fill])]
+        lines += [*closed([f"for (int32_t o = 0; o + 1 < {outputs}; o += 2) {{", pair]), *(odd if outputs % 2 else ())]
+        lines += [*loops(r=at_once), f"int32_t *s = acc + r * {outputs};"]
+        return Rows(lines, f"({first} + r) * {outputs}", outputs, text)
 
-    parts = []
-    if wide > 1:
-        pair = f"dot22(col, col + {k}, {w} + o * {k}, {w} + (o + 1) * {k}, {k}, acc + o, acc + {outputs} + o);"
-        odd = [f"dot11(col + {r * k}, {w} + {last * k}, {k}, acc + {r * outputs + last});" for r in (0, 1)]
-        row = [f"int16_t *d = col + r * {k};", f"int32_t *a = acc + r * {outputs};", "const int32_t at = p + r;"]
-        lines = [f"for (int32_t p = 0; p + 1 < {places}; p += 2) {{", *closed([*loops(r=2), *row, *fill])]
-        lines += [*channels(pair, *odd), *loops(r=2), f"int32_t *s = acc + r * {outputs};"]
-        parts.append(Rows(lines, f"(p + r) * {outputs}", outputs, text.replace("acc", "s")))
-    if single:
-        pair = f"dot12(col, {w} + o * {k}, {w} + (o + 1) * {k}, {k}, acc + o);"
-        at, heads = ("p", loops(p=places)) if single > 1 else (str(places - 1), [])
-        row = ["{", "int16_t *d = col;", "int32_t *a = acc;", f"const int32_t at = {at};"]
-        lines = [*heads, *closed([*row, *fill]), *channels(pair, f"dot11(col, {w} + {last * k}, {k}, acc + {last});")]
-        parts.append(Rows(lines, f"p * {outputs}" if single > 1 else str((places - 1) * outputs), outputs, text))
+    parts = [rows(2, [f"for (int32_t p = 0; p + 1 < {places}; p += 2) {{"], "p")] if wide > 1 else []
+    if places % wide or wide == 1:
+        parts.append(rows(1, [] if wide > 1 else loops(p=places), str(places - 1) if wide > 1 else "p"))
     return parts
 
 
@@ -150,13 +148,9 @@ def _filled(op: conv.Conv2D, x: str, x_type: str, more: int) -> list[str]:
     """Statements that copy the window of place `at` to d."""
     (_, height, width, channels), (_, rows, columns, _) = dims_of(op.input), dims_of(op.result)
     _, kh, kw, _ = dims_of(op.weight)
-    point = kh == kw == 1 and tuple(op.stride) == (1, 1) and not any(op.pad)
-    whole = (kh, kw, rows, columns) == (height, width, 1, 1) and not any(op.pad) and tuple(op.dilation) == (1, 1)
     zero = -op.input_zp - more
-    if point or whole:
-        k = kh * kw * channels
-        source = f"const {x_type} *q = {x} + at * {k};"
-        return closed([source, *loops(c=k), f"d[c] = (int16_t)({plus('q[c]', zero)});"])
+    if kh == kw == 1 and tuple(op.stride) == (1, 1) and not any(op.pad):
+        return closed([*loops(c=channels), f"d[c] = (int16_t)({plus(f'{x}[at * {channels} + c]', zero)});"])
     run = kw if op.dilation[1] == 1 else 1  # places of a row of the window that lie behind each other
     lines = [
         f"const int32_t g = at / {rows * columns}, oy = at / {columns} % {rows}, ox = at % {columns};",

@@ -37,6 +37,9 @@ class NeedsMoreError(Exception):
     """The point does not say an index that an operand needs."""
 
 
+_BITWISE: Final[tuple[tuple[type[Op], ...], ...]] = (
+    (ew.BitwiseAnd, ew.LogicalAnd), (ew.BitwiseOr, ew.LogicalOr), (ew.BitwiseXor, ew.LogicalXor)
+)  # fmt: skip
 _BINARY: Final[dict[type[Op], tuple[str, str, str]]] = {
     ew.Add: ("add32({}, {})", "{} + {}", "{} + {}"),
     ew.Sub: ("sub32({}, {})", "{} - {}", "{} - {}"),
@@ -45,12 +48,7 @@ _BINARY: Final[dict[type[Op], tuple[str, str, str]]] = {
     ew.Minimum: ("min32({}, {})", "min64({}, {})", "minf32({}, {})"),
     ew.IntDiv: ("div32({}, {})", "", ""),
     ew.Pow: ("", "", "(float)pow({}, {})"),
-    ew.BitwiseAnd: ("{} & {}", "", ""),
-    ew.BitwiseOr: ("{} | {}", "", ""),
-    ew.BitwiseXor: ("{} ^ {}", "", ""),
-    ew.LogicalAnd: ("{} & {}", "", ""),
-    ew.LogicalOr: ("{} | {}", "", ""),
-    ew.LogicalXor: ("{} ^ {}", "", ""),
+    **{kind: (f"{{}} {sign} {{}}", "", "") for kinds, sign in zip(_BITWISE, "&|^", strict=True) for kind in kinds},
     ew.LogicalLeftShift: ("shl32({}, {})", "", ""),
     ew.LogicalRightShift: ("shr32({}, {})", "", ""),
     ew.Equal: ("{} == {}", "{} == {}", "{} == {}"),

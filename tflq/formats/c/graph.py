@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from tflq.analysis.blocks import MOVEMENT
 from tflq.analysis.known import Ranges
+from tflq.analysis.placing import aligned, least_end, placed
 from tflq.base.errors import Refused
 from tflq.dialects.tosa import convolution as conv
 from tflq.dialects.tosa import elementwise as ew
@@ -101,21 +102,18 @@ class Graph:
         self._read_state()
         self._spare()
         self.plan = Plan(fusion, self.kernels, set(self._pointers))
-        self.size = self.plan.place()
+        self.size = placed(self.plan.all)
 
     def _spare(self) -> None:
         """Copies one window at a time, or none, where copies need much more memory than all else."""
         copies = {at for at, each in enumerate(self.kernels) if any(s.name == COPY for s in each.scratch)}
-        if not copies:
-            return
         rest = [replace(each, scratch=[s for s in each.scratch if s.name != COPY]) for each in self.kernels]
         plan = Plan(self._fusion, rest, set(self._pointers))
-        least = plan.least()
+        least = least_end(plan.all)
         for number in copies:
             root, ways = self.kernels[number].results[0].producer, [1, 0]
-            while (
-                plan.alive(number) + sum(s.size for s in self.kernels[number].scratch) > _MORE * least and root and ways
-            ):
+            alive = sum(aligned(span.size) for span in plan.spans.values() if span.first <= number <= span.last)
+            while alive + sum(s.size for s in self.kernels[number].scratch) > _MORE * least and root and ways:
                 self.kernels[number] = kernel(root, self._program.unit, self._fusion, self._ranges, copies=ways.pop(0))
 
     def _read_state(self) -> None:

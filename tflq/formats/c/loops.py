@@ -86,7 +86,7 @@ def kernel(op: Op, unit: Unit, fusion: Fusion, ranges: Ranges, *, copies: int = 
         parts = next(make for kind, make in _ROWS if isinstance(row, kind))(row, body)
     since: int | None = len(body.terms.leaves)
     lines: list[str] = []
-    if [(part.base, part.sum) for part in parts] == [("0", "acc[j]")] and body.scratch[0].type == c_type(op.result):
+    if len(parts) == 1 and body.scratch[:1] == [Scratch(c_type(op.result), "acc", bytes_of(op.result))]:
         since, lines = None, [f"{body.scratch.pop(0).type} *acc = y;"]  # sums of one row become results where they are
     lines += [line for part in parts for line in closed([*part.lines, *_results(part, op.result, row, body)])]
     return body.finished(row if row.location else op, lines, op.results, since)

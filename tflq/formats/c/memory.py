@@ -7,8 +7,9 @@ where its kernel allows it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
-from tflq.analysis.placing import Span, aligned, least_end, placed
+from tflq.analysis.placing import Span
 from tflq.formats.c.fusion import Fusion
 from tflq.formats.c.names import bytes_of, count
 from tflq.formats.c.unit import Kernel
@@ -16,7 +17,7 @@ from tflq.ir.core import Value
 
 
 class Plan:
-    """The places of tensors (by value) and of scratch (by kernel)."""
+    """The places of tensors (by value) and of scratch (by kernel), once `all` are placed."""
 
     def __init__(self, fusion: Fusion, kernels: Sequence[Kernel], elsewhere: set[Value]) -> None:
         """elsewhere: tensors that have memory of their own: inputs, outputs, state."""
@@ -39,24 +40,12 @@ class Plan:
         for number, kernel in enumerate(kernels):
             self._lie(number, kernel)
         self.scratch = [[Span(s.size, at, at) for s in kernel.scratch] for at, kernel in enumerate(kernels)]
-        self._all = [*self.spans.values(), *(span for row in self.scratch for span in row)]
-
-    def place(self) -> int:
-        """Places tensors and scratch: the bytes of the arena."""
-        return placed(self._all)
-
-    def least(self) -> int:
-        """The bytes that no arena can have less than."""
-        return least_end(self._all)
+        self.all: Final = [*self.spans.values(), *(span for row in self.scratch for span in row)]
 
     def at(self, value: Value) -> int | None:
         """The byte at which a tensor begins; None if it is elsewhere."""
         span = self.spans.get(self.place_of(value))
         return None if span is None else span.at
-
-    def alive(self, number: int) -> int:
-        """Bytes of the tensors that live while a kernel runs."""
-        return sum(aligned(span.size) for span in self.spans.values() if span.first <= number <= span.last)
 
     def place_of(self, value: Value) -> Value:
         """The tensor in whose memory a value is."""

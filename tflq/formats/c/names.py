@@ -9,23 +9,16 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Sequence
-from typing import Final
+from functools import cache
+from typing import Any, Final
 
 import numpy as np
 
 from tflq.base.errors import OptionError, Reason, Refused
+from tflq.base.files import resource
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType
 
-_KEYWORDS: Final = frozenset(
-    "auto break case char const continue default do double else enum extern float for goto if inline int long register "
-    "restrict return short sizeof signed static struct switch typedef union unsigned void volatile while main asm bool "
-    "catch class delete explicit export false friend mutable namespace new operator private protected public template "
-    "this throw true try typeid typename using virtual and or not xor compl alignas alignof char16_t char32_t "
-    "constexpr decltype noexcept nullptr static_assert thread_local concept int8_t uint8_t int16_t uint16_t int32_t "
-    "uint32_t int64_t uint64_t memcpy memset memmove model_state printf".split()
-)
-"""Words that are no names in C, in C++, or in the files that are written."""
 NAME: Final = "@"
 MACRO: Final = "$"
 CALLED: Final = f"{NAME}_f"
@@ -45,17 +38,24 @@ _TYPES: Final = {
 }
 
 
+@cache
+def _words() -> frozenset[str]:
+    """Words that are no names in C, in C++, or in the files that are written."""
+    with open(resource("formats/c/words.txt"), encoding="utf-8") as file:
+        return frozenset(file.read().split())
+
+
 def identifier(name: str | None, stem: str = "") -> str:
     """The identifier that all symbols begin with: a name of the user's, or one made of the stem of a file. OptionError
     for a name that C or C++ has another use for."""
     if name is not None:
-        if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) or name in _KEYWORDS or len(name) > _LONGEST:
+        if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) or name in _words() or len(name) > _LONGEST:
             what = f"'{comment(name)}' cannot begin the names of C's functions"
             remedy = f"give letters, digits and _, a letter first, at most {_LONGEST}, and no word of C"
             raise OptionError(Reason(what, value=name, remedy=remedy))
         return name
     word = re.sub(r"[^A-Za-z0-9]+", "_", stem).strip("_")[: _LONGEST - 6]
-    return word if word and word[0].isalpha() and word not in _KEYWORDS else f"model_{word}".rstrip("_")
+    return word if word and word[0].isalpha() and word not in _words() else f"model_{word}".rstrip("_")
 
 
 def comment(text: str, most: int | None = 120) -> str:
@@ -98,7 +98,7 @@ def bytes_of(value: Value) -> int:
 
 def dims_of(value: Value) -> tuple[int, ...]:
     """The dims of a tensor. Refused if one is not known, or if an index does not fit int32."""
-    dims = value.type.shape
+    dims: Any = value.type.shape
     if dims is None or None in dims:
         raise Refused(f"the shape of '{value.name}' is not known before a run")
     if math.prod(dims) >= 1 << 28:
@@ -155,15 +155,13 @@ def elements(array: np.ndarray, storage: ScalarType) -> str:
     ends = np.zeros(flat.size, np.int16)
     ends[_ROW - 1 :: _ROW] = 1  # of lines
     if flat.dtype in (np.int8, np.uint8):
-        return _joined(_BYTES[flat + (128 + 384 * ends)])
-    if storage.is_float and np.isfinite(flat).all():
-        return _joined(np.rec.fromarrays(_hexadecimal(flat, ends)))
-    small = not storage.is_float and flat.size and flat.min() > -(1 << 31) and flat.max() < 1 << 31
-    texts = [*map(str, flat.astype(np.int64).tolist())] if small else [*map(literal, flat.tolist())]
-    return ",\n".join([",".join(texts[at : at + _ROW]) for at in range(0, len(texts), _ROW)])
-
-
-def _joined(texts: np.ndarray) -> str:
+        texts = _BYTES[flat + (128 + 384 * ends)]
+    elif storage.is_float and np.isfinite(flat).all():
+        texts = np.rec.fromarrays(_hexadecimal(flat, ends))
+    else:
+        plain = not storage.is_float and flat.size and flat.min() > -(1 << 31) and flat.max() < 1 << 31
+        words = [*map(str, flat.astype(np.int64).tolist())] if plain else [*map(literal, flat.tolist())]
+        return ",\n".join([",".join(words[at : at + _ROW]) for at in range(0, len(words), _ROW)])
     return texts.tobytes().translate(None, b"\0").decode().rstrip(",\n")
 
 

@@ -4,7 +4,7 @@ that these call, from `helpers.c`."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Final, NamedTuple
@@ -195,6 +195,12 @@ def helpers(texts: Iterable[str]) -> list[str]:
             wanted.append(text)
             used |= set(_CALLED.findall(text))
     return wanted[::-1]
+
+
+def checks(*, floats: bool) -> Iterator[str]:
+    """The checks that a compiler makes: of integers, and of floats."""
+    with open(resource("formats/c/checks.c"), encoding="utf-8") as file:
+        yield from (f"{text.strip()}\n\n" for text in file.read().split("\n\n")[: 1 + floats])
 
 
 def needs_math(texts: Iterable[str]) -> bool:

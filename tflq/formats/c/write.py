@@ -25,7 +25,7 @@ from tflq.formats.c.check import main
 from tflq.formats.c.graph import Graph, unread
 from tflq.formats.c.names import MACRO, NAME, c_type, comment, count, declared, described, dims_of, elements, literal
 from tflq.formats.c.program import Program
-from tflq.formats.c.unit import helpers, indented, needs_math
+from tflq.formats.c.unit import checks, helpers, indented, needs_math
 from tflq.ir.core import Module, Value
 
 LARGE: Final = 1 << 20
@@ -136,7 +136,7 @@ class Writer:
         math = needs_math([*kernels, *small])
         yield self._heading()
         yield f'#include "{self._stem}.h"\n\n{"#include <math.h>" + chr(10) if math else ""}#include <string.h>\n\n'
-        yield _CHECKS + (_FLOAT_CHECKS if program.has_floats else "")
+        yield from checks(floats=program.has_floats)
         yield f"#ifndef {MACRO}_DATA\n#define {MACRO}_DATA /* before each constant: a section, PROGMEM */\n#endif\n"
         yield f"#ifndef {MACRO}_LAYER\n#define {MACRO}_LAYER(number, tensor, bytes) ((void)0)\n#endif\n"
         yield f"#ifndef {MACRO}_STEP\n#define {MACRO}_STEP(tensor, bytes) ((void)0)\n#endif\n"
@@ -218,14 +218,3 @@ def _described(macro: str, value: Value) -> Iterator[str]:
 
 
 _CALL: Final = re.compile(rf"(static void )?({NAME}_\w+)\(")
-_CHECKS: Final = f"""typedef char {NAME}_is_supported[(-1 >> 1) == -1 && (-1 & 3) == 3 ? 1 : -1];
-
-"""
-_FLOAT_CHECKS: Final = """#if defined(__FAST_MATH__)
-#error "without -ffast-math"
-#endif
-#if defined(__FLT_EVAL_METHOD__) && __FLT_EVAL_METHOD__ != 0 && __FLT_EVAL_METHOD__ != 16
-#error "floats must be computed as floats: -msse2 -mfpmath=sse"
-#endif
-
-"""

@@ -95,11 +95,11 @@ class Interface:
 def _blob(path: str, header: str) -> str:
     """The path of the file of constants. InvalidModelError if it has fewer bytes than the header says."""
     blob = f"{os.path.splitext(path)[0]}.bin"
-    said = re.search(r"_CONSTANT_BYTES (\d+)$", header, re.MULTILINE)
+    number = re.search(r"_CONSTANT_BYTES (\d+)$", header, re.MULTILINE)
     with file_errors(blob):
         size = os.path.getsize(blob)
-    if said is None or size < int(said[1]):
-        what = f"its constants in {blob} have {size} bytes, and its header says {said[1] if said else 'no number'}"
+    if number is None or size < int(number[1]):
+        what = f"its constants in {blob} have {size} bytes, and its header says {number[1] if number else 'no number'}"
         raise InvalidModelError("", what, path=path)
     return os.path.abspath(blob)
 

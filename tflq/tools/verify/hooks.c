@@ -22,7 +22,7 @@ static void get(void *to, size_t bytes) {
 }
 
 static void put(const void *from, size_t bytes) {
-  if (fwrite(from, 1, bytes, stdout) != bytes) {
+  if (bytes > 0 && fwrite(from, 1, bytes, stdout) != bytes) {
     exit(5);
   }
 }

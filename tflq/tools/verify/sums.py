@@ -103,7 +103,7 @@ def _stored_as(array: np.ndarray, dtype: str) -> np.ndarray:
 
 
 class Trial(NamedTuple):
-    """An operator result that is tried. sums: [rows, channels], of 64 bits where inputs have 16. operands: by name, tensors of which what follows
+    """An operator result that is tried. sums: [rows, channels]. operands: by name, tensors of which what follows
     the product reads a row of channels. chain: the product, and what follows it, in order."""
 
     tensor: str
