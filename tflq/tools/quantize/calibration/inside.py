@@ -1,8 +1,8 @@
 """Values inside of IF and WHILE, watched from outside: a network whose operators also return their ends.
 
 The interpreter holds of a body what its last run left. So each branch and body returns the least and the largest of
-each float value as well. A WHILE carries these from one run of its body to the next; of the branch that an IF does not
-take they are `UNSEEN`, the least above the largest, as before the first run. The numbers of all other values stay.
+each float value as well. A WHILE carries these from one run of its body to the next. Of the branch that an IF does
+not take they are `UNSEEN`, as before the first run. The numbers of all other values stay.
 """
 
 from __future__ import annotations
@@ -59,15 +59,17 @@ class _Watching:
     def _of_branches(self, op: Op, branches: list[Function]) -> list[Ends]:
         """Each branch returns its own ends, and in their place the other one what was not computed."""
         sides = [self._all(branch) for branch in branches]
-        for branch, own in zip(branches, sides, strict=True):
-            for each in (each for side in sides for each in side):
-                branch.outputs += [each.least, each.largest] if each in own else [constant(end) for end in _unseen()]
+        for branch, computed in zip(branches, sides, strict=True):
+            for side in sides:
+                for each in side:
+                    ends = [each.least, each.largest] if side is computed else [constant(end) for end in _unseen()]
+                    branch.outputs += ends
         return [_returned(op, each) for side in sides for each in side]
 
     def _of_loop(self, op: Op, condition: Function, body: Function) -> list[Ends]:
         """The body joins its ends with those of the runs before."""
-        own = self._all(body)
-        for each in own:
+        ends = self._all(body)
+        for each in ends:
             for name, end, unseen in zip(_JOINED, each[2:], _unseen(), strict=True):
                 before, after = Value(_SCALAR), Value(_SCALAR)
                 body.inputs.append(before)
@@ -75,7 +77,7 @@ class _Watching:
                 body.outputs.append(after)
                 condition.inputs.append(Value(_SCALAR))
                 op.operands = [*op.operands, constant(unseen)]
-        return [_returned(op, each) for each in own]
+        return [_returned(op, each) for each in ends]
 
     def _all(self, function: Function) -> list[Ends]:
         """The ends of all float values of a function, as values of it, and of what its operators run."""
