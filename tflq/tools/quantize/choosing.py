@@ -99,8 +99,9 @@ def _with_notes(network: Network, notes: Mapping[str, str]) -> Network:
 
 
 class Choice(NamedTuple):
-    """The methods that are nearest on the last quarter of samples, what was tried, and the statistics of the other
-    samples, with headroom where methods have it."""
+    """The methods that are nearest on the last quarter of samples, and what was tried.
+
+    seen: the statistics of the other samples, with headroom where methods have it."""
 
     methods: Methods
     trials: tuple[Trial, ...]

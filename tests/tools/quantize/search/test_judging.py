@@ -16,7 +16,7 @@ from tflq.cli.main import run
 from tflq.ir.core import Function, Module, Op, Signature, Value
 from tflq.ir.types import TensorType, f32
 from tflq.tools.quantize import choosing
-from tflq.tools.quantize.calibration.calibrate import Calibration
+from tflq.tools.quantize.calibration.calibrate import Calibration, calibrate
 from tflq.tools.quantize.fidelity import FloatNetwork, signal_to_noise
 from tflq.tools.samples.reading import Span
 from tflq.tools.verify.outcome import RunTime
@@ -115,11 +115,11 @@ def test_the_float_network_runs_once_on_each_sample(model: Path, monkeypatch: py
 
 def test_the_samples_of_a_search_are_calibrated_with_once(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Beside those of the trial of equalized channels, and of the result."""
-    counts, calibrate = Counter[int](), choosing.calibrate
+    counts, original = Counter[int](), calibrate
 
     def counted(source: str, data: Span, **options: Any) -> Calibration:
         counts[len(data)] += 1
-        return calibrate(source, data, **options)
+        return original(source, data, **options)
 
     monkeypatch.setattr(choosing, "calibrate", counted)
     result = quantized(model, calibration=list(samples(12)), range="auto", min_snr=1)

@@ -28,6 +28,7 @@ from tflq.analysis.statistics import (
 from tflq.base.arguments import check_flags, check_number
 from tflq.base.errors import OptionError, Reason
 from tflq.base.files import FilePath, check_outputs
+from tflq.dialects.effects import callees
 from tflq.dialects.regions import StatsRef
 from tflq.formats.mlir.annotations import drop_annotations
 from tflq.formats.sources import on_disk, read, write
@@ -35,7 +36,8 @@ from tflq.formats.tflite.lowering.naming import NameTensors
 from tflq.ir.core import Buffer, Function, Module, Op, Value
 from tflq.ir.text.print_types import type_text
 from tflq.ir.types import CalibratedQuantizedType, ElementType, f32
-from tflq.tools.quantize.calibration.collecting import Seen, Watched, in_order, observe
+from tflq.tools.quantize.calibration.collecting import Place, Seen, Watched, in_order, observe
+from tflq.tools.quantize.calibration.inside import watch_inside
 from tflq.tools.quantize.regions.ranges import same_value
 from tflq.tools.samples.files import Images, Level, Samples
 from tflq.tools.samples.inputs import Entry
@@ -182,7 +184,27 @@ class _Model:
             keys = {value: points[value.name] for value in keys if value.name in points}
         self.digests = {key: known[value] for value, key in keys.items()}
         inputs, order = (tuple(input_.name for input_ in side) for side in (entry.inputs, entry.in_run_order))
-        self.watched = Watched(path, entry.key, inputs, order, tuple(places[value] for value in keys), bins)
+        watched: list[Place] = [places[value] for value in keys]
+        if points is None and any(callees(op) for op in called.ops):
+            path, ends = self._inside(module, os.path.join(folder, "inside.tflite"))
+            watched += ends
+        self.watched = Watched(path, entry.key, inputs, order, tuple(watched), bins)
+
+    def _inside(self, module: Module, path: str) -> tuple[str, list[Place]]:
+        """A file of the module that returns the ends of what operators run, and the places of these. Their points are
+        added, where no other has the key."""
+        known = {function: digests(function) for function in module.functions}
+        keys = {function: points_of(function, values) for function, values in known.items()}
+        called, places = module.functions[self.entry.function], list[Place]()
+        for each in watch_inside(module, called):
+            key = keys[each.function][each.value]
+            if key not in self.digests:
+                self.digests[key] = known[each.function][each.value]
+                numbers = len(called.tensors), len(called.tensors) + 1
+                called.tensors += [each.least, each.largest]
+                places.append((self.entry.function, *numbers))
+        write(module, path)
+        return path, places
 
     def only(self, keys: Sequence[str]) -> Watched:
         """These points alone."""

@@ -29,19 +29,25 @@ from tflq.tools.samples.files import Batch
 from tflq.tools.samples.inputs import Sample
 from tflq.tools.verify.worker import Model
 
+Place = tuple[int, ...]
+"""The subgraph and the index of a tensor, or the subgraph and the indices of its least and its largest element."""
+UNSEEN: Final = (np.finfo(np.float32).max, np.finfo(np.float32).min)
+"""The ends of what was not computed."""
+
 
 @dataclass(frozen=True)
 class Watched:
     """A model's file, the entry that runs, and its inputs' names in the order of the model and of the entry's runner.
 
-    places: the tensors that are watched, (subgraph, index) each. Without any the model does not run.
+    places: the tensors that are watched. Without any the model does not run. Of one whose ends are known alone these
+    two count as its elements.
     """
 
     path: str
     entry: str
     inputs: tuple[str, ...]
     order: tuple[str, ...]
-    places: tuple[tuple[int, int], ...]
+    places: tuple[Place, ...]
     bins: bool
 
 
@@ -139,7 +145,7 @@ class _Watch:
     def look(self, model: Model, column: int) -> None:
         """Goes through what the model holds after a run. No view of it is left behind."""
         lows, highs, sizes = ([empty] * len(self.watched.places) for empty in (np.nan, np.nan, 0))
-        low_of, high_of, views = np.minimum.reduce, np.maximum.reduce, model.views(self.watched.places)
+        low_of, high_of, views = np.minimum.reduce, np.maximum.reduce, _views(model, self.watched.places)
         for row, tensor in enumerate(views):
             if tensor is not None and tensor.size:
                 elements = tensor.reshape(-1)
@@ -158,6 +164,17 @@ class _Watch:
         self.counts[:, row, column] = finite.size, np.isinf(elements).sum(), np.isnan(elements).sum()
         ends = (finite.min(), finite.max()) if finite.size else (np.nan, np.nan)
         self.least[row, column], self.largest[row, column] = ends
+
+
+def _views(model: Model, places: Sequence[Place]) -> list[np.ndarray | None]:
+    """Tensors after a run, None for one without data; the ends of a tensor of which these are known, if it was
+    computed."""
+    views = model.views([(graph, index) for graph, index, *_ in places])
+    for row, (graph, *indices) in enumerate(places):
+        if len(indices) > 1:
+            ends = np.array([model.fetch([graph, index])[0] for index in indices])
+            views[row] = None if tuple(ends) == UNSEEN else ends
+    return views
 
 
 def _hashed(samples: Iterable[Sample], names: Sequence[str]) -> Iterator[tuple[Sample, str]]:
