@@ -119,11 +119,12 @@ class Climb(NamedTuple):
         cut = np.nonzero((self.thresholds[0] <= self.low) | (self.thresholds[-1] > self.high))[0]
         if cut.size:
             lower, upper = sides[0], sides[-1].copy()
-            low, high, reached = (v[..., cut] for v in (self.low.astype(np.float64), self.high + 1.0, thresholds))
+            low, high = self.low[cut].astype(np.float64), self.high[cut] + 1.0
+            reached, missed = (v.take(cut, 1) for v in (thresholds, ends[-1]))  # by rows, as `levels` are
             gaps = _distances(levels, slope[cut], np.maximum(reached, low))
             np.putmask(gaps, reached >= high, -np.inf)
             lower[:, cut] = gaps
-            gaps = _distances(levels, slope[cut], np.minimum(ends[-1][:, cut], high))
+            gaps = _distances(levels, slope[cut], np.minimum(missed, high))
             np.putmask(gaps, reached <= low, np.inf)
             upper[:, cut] = gaps
             return lower, upper

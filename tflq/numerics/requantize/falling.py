@@ -184,8 +184,8 @@ def _fill(task: _Task, result: Falling, room: np.ndarray, channels: np.ndarray) 
 
 
 def _middle(task: _Task, room: np.ndarray) -> tuple[Falling, np.ndarray]:
-    """The line of the nearest m through the middle of all thresholds, and whether no rounding decides about it, [C]: all
-    are farther from it than a product and a sum are rounded by."""
+    """The line of the nearest m through the middle of all thresholds, and whether no rounding decides about it: all are
+    farther from it than a product and a sum are rounded by."""
     climb, m = task.climb, task.climb.slope.astype(np.float32)
     slope = m.astype(np.float64)
     at_least, most = room[0], np.minimum(room[1], climb.levels[-1] + 1 - task.top * slope)
