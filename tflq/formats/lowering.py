@@ -142,9 +142,8 @@ def _need_numbers(op: Op, outputs: Sequence[Value]) -> None:
     """Refused for an operator that computes with the handle of a variable, or that returns one as a number: which it is
     follows from a run alone."""
     returned = isinstance(op, VarHandle) and not is_handle(op.result) and op.result in outputs
-    computed = not (isinstance(op, Operator) and op.has(Calls, Impure)) and any(
-        isinstance(value.producer, VarHandle) for value in op.present_operands
-    )
+    of_handles = any(isinstance(value.producer, VarHandle) for value in op.present_operands)
+    computed = of_handles and not (isinstance(op, Operator) and op.has(Calls, Impure))
     if returned or computed:
         raise Refused("the handle of a variable is no number")
 

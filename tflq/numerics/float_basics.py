@@ -36,7 +36,7 @@ class ProductBounds:
     """The least and the most that inputs add to partial sums of outputs: weights by sign, whole numbers in float64
     [O, I] or [1, I], times the ends of the inputs below and above 0."""
 
-    __slots__ = ("above", "below", "negative", "positive")
+    __slots__ = ("above", "below", "negative", "positive", "sums")
 
     def __init__(self, positive: np.ndarray, negative: np.ndarray, low: int, high: int) -> None:
         """For inputs in [low, high]."""
@@ -44,11 +44,12 @@ class ProductBounds:
         self.negative: Final = negative
         self.below: Final = min(low, 0)
         self.above: Final = max(high, 0)
+        self.sums: Final = positive.sum(1), negative.sum(1)
 
     @property
     def ends(self) -> tuple[np.ndarray, np.ndarray]:
         """The least and the greatest partial sum of all inputs, float64 [O]."""
-        return self._of(self.positive.sum(1), self.negative.sum(1))
+        return self._of(*self.sums)
 
     def _of(self, positive: np.ndarray, negative: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         below, above = self.below, self.above

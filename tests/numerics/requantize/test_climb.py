@@ -45,10 +45,25 @@ def test_nearest_steps_leave_the_interval_that_all_leave(seed: int, bottom: int,
             got, want = (v.left(a[some], m[some], rounding) for v in (near, steps))
             np.testing.assert_array_equal(got, want)
         np.testing.assert_allclose(
-            found.room[:, some],
+            climb.of_channels(some).room(slope[some]),
             [v.max(0) if i == 0 else v.min(0) for i, v in enumerate(steps.room(slope[some]))],
             atol=1e-9,
         )
+
+
+@pytest.mark.parametrize("bound", [1 << 23, 30000])
+@pytest.mark.parametrize(("bottom", "rounding"), [(0, "separate"), (0, "either"), (-128, "either")])
+def test_lines_in_the_middle_of_much_room_are_proven(bottom: int, bound: int, rounding: Any) -> None:
+    """Those that no rounding decides about meet every threshold, and so do not those of little room."""
+    climb = climb_of(np.exp(np.random.default_rng(bound).uniform(0, 7, 2000)), bottom, bound)
+    top = np.clip(climb.thresholds[-1], climb.low, climb.high)
+    task = falling._Task(climb, top, np.ones_like(top), rounding)
+    room = climb.room(climb.slope.astype(np.float32).astype(np.float64))
+    fit, sure = falling._middle(task, room)
+    proven = task.proves(fit, climb.steps)
+    assert 500 < sure.sum() < proven.sum() < 2000
+    assert proven[sure].all()
+    assert not falling._middle(task, room + 0.01)[1].all()
 
 
 @pytest.mark.parametrize("bound", [1 << 23, 3000])

@@ -246,12 +246,13 @@ def _summed(
         raise Refused(f"the bias '{bias.name}' is computed")
     offsets = np.zeros(1, np.int64) if bias is None else bias.array.astype(np.int64)
     least, most = offsets.astype(object), offsets.astype(object)
-    for factor, part in weights:
-        below, above = ProductBounds(part.positive, part.negative, x.low, x.high).ends
+    bounds = [ProductBounds(part.positive, part.negative, x.low, x.high) for _, part in weights]
+    for (factor, _), part in zip(weights, bounds, strict=True):
+        below, above = part.ends
         least, most = least + factor * _whole_numbers(below), most + factor * _whole_numbers(above)
     ends = min(least), max(most)
     if len(weights) == 1:
-        sum_of = _Sum(t, x, weights[0][1], apply)
+        sum_of = _Sum(t, x, weights[0][1].of, bounds[0], apply)
         y = sum_of(None if bias is None else offsets.astype(np.float64))
         if y is not None:
             tensor = t.bind(y, result, first=first)
@@ -284,25 +285,23 @@ class _Sum(NamedTuple):
 
     t: Onnx
     x: Operand
-    weights: Weights
+    weights: Callable[[slice], Value]
+    bounds: ProductBounds
     apply: Apply
 
     def __call__(self, bias: np.ndarray | None, *, falls: bool = False) -> Value | None:
         """The sum, with a bias of whole numbers; `falls`: with weights of the other sign. None if it is not exact."""
-        positive, negative = self.weights.positive, self.weights.negative
-        if falls:
-            positive, negative = -negative, -positive
-        every = slice(0, positive.shape[1])
-        bounds = ProductBounds(positive, negative, self.x.low, self.x.high)
+        outputs, inputs = self.bounds.positive.shape
         added = np.zeros(1) if bias is None else bias
-        alone = ~(positive.any(1) | negative.any(1))  # channels without weights are what float32 makes of the bias
-        if bounds.runs(np.where(alone, 0, added)) != [every] or (alone & (np.float32(added) != added)).any():
+        alone = self.bounds.sums[0] == self.bounds.sums[1]  # without weights: what float32 makes of the bias
+        runs = self.bounds.runs(np.where(alone, 0, -added if falls else added))  # sums of the other sign are as exact
+        if runs != [slice(0, inputs)] or (alone & (np.float32(added) != added)).any():
             return None
-        w = self.weights.of(every)
+        w = self.weights(slice(0, inputs))
         row = (
             None
             if bias is None
-            else self.t.stored(np.broadcast_to(bias, (max(positive.shape[0], bias.size),)).astype(np.int64), f32)
+            else self.t.stored(np.broadcast_to(bias, (max(outputs, bias.size),)).astype(np.int64), f32)
         )
         return self.apply(self.x.value, self.t.negative(w) if falls else w, row)
 

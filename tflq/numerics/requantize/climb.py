@@ -39,7 +39,7 @@ class Climb(NamedTuple):
         below = None if self.below is None else self.below[:, one]
         return Climb(self.thresholds[:, one], self.slope[one], self.low[one], self.high[one], self.bottom, below)
 
-    def beneath(self, *places: np.ndarray | slice) -> np.ndarray:
+    def beneath(self, *places: np.ndarray | slice | int) -> np.ndarray:
         """The greatest accumulators below thresholds at some places, int64."""
         return np.asarray(self.thresholds[places] - 1 if self.below is None else self.below[places])
 
@@ -69,6 +69,12 @@ class Climb(NamedTuple):
         """Both sides of all thresholds."""
         return Steps.of(self)
 
+    def room(self, slope: np.ndarray) -> np.ndarray:
+        """The offset of lines of a slope [C]: at least the first, and less than the second, float64 [2, C]; infinite
+        where there is no bound."""
+        lower, upper = self._gaps(slope)
+        return np.stack([lower.max(0), upper.min(0) + slope])
+
     def nearest(self, slope: np.ndarray, times: int, size: float, middle: int = 0) -> Nearest:
         """The steps that decide about lines of a slope [C]: where these are met all are, however products and sums are
         rounded. Those of levels from the place `middle` on decide by themselves, and so do those before it.
@@ -78,51 +84,63 @@ class Climb(NamedTuple):
         its lines leads from this.
         """
         parts = [some for some in (slice(middle), slice(middle, None)) if self.levels[some].size]
-        room, gaps = np.empty((2, slope.size)), np.empty((2, slope.size))
-        sides: tuple[list[np.ndarray], list[np.ndarray]] = [], []
+        gaps, levels = np.empty((2, slope.size)), self.levels
+        sides: tuple[list[_Side], list[_Side]] = [], []
         for block in blocks(slope.size):
-            lower, upper = self.of_channels(block)._gaps(slope[block])
-            near, least, most = np.empty((2, *lower.shape), bool), -np.inf, np.inf
+            climb = self.of_channels(block)
+            lower, upper = climb._gaps(slope[block])
+            near = np.empty((2, *lower.shape), bool)
             for some in parts:
                 ends = lower[some].max(0), upper[some].min(0)
                 slack = [np.where(np.isinf(v), np.nan, times * _ROUNDED * (size + np.abs(v))) for v in ends]
                 np.greater_equal(lower[some], ends[0] - slack[0], out=near[0, some])
                 np.less_equal(upper[some], ends[1] + slack[1], out=near[1, some])
-                least, most = np.maximum(least, ends[0]), np.minimum(most, ends[1])
-            room[:, block] = least, most + slope[block]
             gaps[:, block] = lower.min(0), upper.max(0)
-            for side, each in zip(sides, near, strict=True):
+            for upward, (side, each) in enumerate(zip(sides, near, strict=True)):
                 rows, columns = np.divmod(np.flatnonzero(each), block.size)
                 order = np.argsort(columns, kind="stable")
-                side.append(np.stack([rows[order], columns[order] + block[0]]))
-        places = (np.concatenate(side, 1) for side in sides)
-        counted = ((rows, np.bincount(columns, minlength=slope.size)) for rows, columns in places)
-        return Nearest(self, next(counted), next(counted), room, gaps)
+                rows, columns = rows[order], columns[order]
+                if upward:
+                    x = np.minimum(climb.beneath(rows, columns), climb.high[columns])
+                else:
+                    x = np.maximum(climb.thresholds[rows, columns], climb.low[columns])
+                count = np.bincount(columns, minlength=block.size)
+                side.append(_Side(levels[rows].astype(np.float64), x.astype(np.float64), count))
+        reached, missed = (_Side(*map(np.concatenate, zip(*side, strict=True))) for side in sides)
+        return Nearest(levels, reached, missed, gaps)
 
     def _gaps(self, slope: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The distance of levels above a line through 0, at thresholds and one accumulator after what is below these:
         float64 [L, C] each; infinite where there is no such accumulator."""
         levels = self.levels[:, None].astype(np.float64)
-        ends = [self.thresholds] if self.below is None else [self.thresholds, self.below + 1]
-        sides = []
-        for x in ends:
-            gaps = x.astype(np.float64)
-            gaps *= -slope
-            gaps += levels
-            sides.append(gaps)
+        thresholds = self.thresholds.astype(np.float64)
+        ends = [thresholds] if self.below is None else [thresholds, self.below + 1.0]
+        sides = [_distances(levels, slope, x) for x in ends]
         cut = np.nonzero((self.thresholds[0] <= self.low) | (self.thresholds[-1] > self.high))[0]
         if cut.size:
-            low, high, thresholds = self.low[cut], self.high[cut], self.thresholds[:, cut]
-            sides = [sides[0], sides[-1].copy()]
-            for side, there, free in ((0, thresholds <= high, -np.inf), (-1, thresholds > low, np.inf)):
-                gaps = np.clip(ends[side][:, cut], low, high + 1) * -slope[cut] + levels
-                sides[side][:, cut] = np.where(there, gaps, free)
+            lower, upper = sides[0], sides[-1].copy()
+            low, high = self.low[cut].astype(np.float64), self.high[cut] + 1.0
+            reached, missed = (v.take(cut, 1) for v in (thresholds, ends[-1]))  # by rows, as `levels` are
+            gaps = _distances(levels, slope[cut], np.maximum(reached, low))
+            np.putmask(gaps, reached >= high, -np.inf)
+            lower[:, cut] = gaps
+            gaps = _distances(levels, slope[cut], np.minimum(missed, high))
+            np.putmask(gaps, reached <= low, np.inf)
+            upper[:, cut] = gaps
+            return lower, upper
         return sides[0], sides[-1]
 
     def exact_part(self, least: np.ndarray) -> Climb:
         """The climbs from `least` [C] on, in channels whose accumulators below that are on the first level, however
         they are rounded."""
         return self._replace(low=np.where(self.thresholds[0] > least, np.maximum(self.low, least), self.low))
+
+
+def _distances(levels: np.ndarray, slope: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """The distance of levels above a line through 0 at x, float64."""
+    gaps = x * -slope
+    gaps += levels
+    return gaps
 
 
 def _as_slice(some: np.ndarray) -> np.ndarray | slice:
@@ -142,24 +160,38 @@ def climbs_of(s: Scaling[Factor]) -> Iterator[Climb]:
         yield Climb(rows[0], rows[1], *each, s.levels.low)
 
 
+class _Side(NamedTuple):
+    """Accumulators and their levels, float64 [N] each, channel by channel, and how many each channel has, [C]."""
+
+    level: np.ndarray
+    x: np.ndarray
+    counts: np.ndarray
+
+    def padded(self, some: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Levels and accumulators of some channels in so many rows [K, 1], NaN where one has fewer."""
+        places = (np.cumsum(self.counts) - self.counts)[some] + rows
+        none = rows >= self.counts[some]
+        level, x = (v.take(places, mode="clip") if v.size else np.zeros(places.shape) for v in self[:2])
+        level[none] = x[none] = np.nan
+        return level, x
+
+
 class Nearest(NamedTuple):
     """The steps of a climb that decide about lines.
 
-    reached, missed: the places of their levels, channel by channel, and how many each channel has. room: the offset of
-    lines is at least the first, about, and less than the second, float64 [2, C]. gaps: the distance of levels above a
-    line through 0, the least at thresholds and the greatest one accumulator after what is below these, float64 [2, C].
-    Where there is no such accumulator, numbers are infinite.
+    levels: all of them, int64. reached, missed: those that decide. gaps: the distance of levels above a line through 0,
+    the least at thresholds and the greatest one accumulator after what is below these, float64 [2, C]; infinite where
+    there is no such accumulator.
     """
 
-    climb: Climb
-    reached: tuple[np.ndarray, np.ndarray]
-    missed: tuple[np.ndarray, np.ndarray]
-    room: np.ndarray
+    levels: np.ndarray
+    reached: _Side
+    missed: _Side
     gaps: np.ndarray
 
     def groups(self) -> Iterator[np.ndarray]:
         """Channels that have about as many steps."""
-        counts, least = np.maximum(self.reached[1], self.missed[1]), -1
+        counts, least = np.maximum(self.reached.counts, self.missed.counts), -1
         for most in (*_TOGETHER, counts.max(initial=0)):
             some = np.nonzero((least < counts) & (counts <= most))[0]
             least = most
@@ -168,20 +200,10 @@ class Nearest(NamedTuple):
 
     def steps(self, some: np.ndarray) -> Steps:
         """The steps of some channels, NaN where one has fewer than another."""
-        climb, levels = self.climb, self.climb.levels
-        count = max(int(counts[some].max(initial=1)) for _, counts in (self.reached, self.missed))
-        level = np.full((2, count, some.size), np.nan)
-        x = level.copy()
-        for side, (rows, counts) in enumerate((self.reached, self.missed)):
-            place, columns = np.nonzero(np.arange(count)[:, None] < counts[some])
-            channels = some[columns]
-            at = rows[(np.cumsum(counts) - counts)[channels] + place]
-            level[side, place, columns] = levels[at]
-            if side == 0:
-                x[side, place, columns] = np.maximum(climb.thresholds[at, channels], climb.low[channels])
-            else:
-                x[side, place, columns] = np.minimum(climb.beneath(at, channels), climb.high[channels])
-        return Steps(level, x[0], x[1], levels)
+        sides = self.reached, self.missed
+        count = max(int(side.counts[some].max(initial=1)) for side in sides)
+        reached, missed = (side.padded(some, np.arange(count)[:, None]) for side in sides)
+        return Steps(np.stack([reached[0], missed[0]]), reached[1], missed[1], self.levels)
 
 
 class Steps(NamedTuple):

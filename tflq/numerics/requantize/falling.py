@@ -29,7 +29,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from tflq.numerics.float_basics import EXACT, FARTHEST, SumRounding, float_steps, from_steps, whole_bounds
-from tflq.numerics.requantize.climb import Climb, Nearest, Steps
+from tflq.numerics.requantize.climb import Climb, Nearest, Steps, blocks
 from tflq.numerics.requantize.float_forms import FloatForm, Prepare
 from tflq.numerics.requantize.forms import Ops, X
 from tflq.numerics.requantize.lines import HardestThresholds
@@ -44,6 +44,7 @@ _ROOM: Final = 0.9  # how much of a level h may use up
 _FEW: Final = 12
 _HARDEST: Final = 8  # channels that are tried first
 _LAST: Final = 4  # so many channels or fewer are tried with all further h at once
+_LITTLE: Final = 2.0**-40  # of a level: more than the room is rounded by
 _TIMES: Final = 3  # roundings twice, of the product and the sum or the level, and one of the slope
 
 
@@ -143,47 +144,61 @@ def _fit(climb: Climb, rounding: SumRounding) -> Falling | None:
 def _search(task: _Task, result: Falling) -> bool:
     """Fills `result`; answers whether all channels have a line. Those that have the least room are tried first: where
     one of them has no line, the others need none."""
-    near = _nearest(task)
-    if near is None:
+    room = _room(task.climb)
+    if room is None:
         return False
-    left = _first(task, result, near)
-    hardest = left[np.argsort((near.room[1] - near.room[0])[left])[:_HARDEST]]
-    if left.size > _HARDEST and not _waves(task, result, near, hardest):
+    hardest = np.argsort(room[1] - room[0])[:_HARDEST]
+    if room.shape[1] > _HARDEST and not _fill(task, result, room, hardest):
         return False
-    return _waves(task, result, near, left)
+    return _fill(task, result, room, np.arange(room.shape[1]))
 
 
-def _nearest(task: _Task) -> Nearest | None:
-    """The steps that decide about lines; None if a channel has no line, as where thresholds jump at zero."""
-    channels = np.arange(task.climb.slope.size)
+def _room(climb: Climb) -> np.ndarray | None:
+    """The room of lines of the nearest m, float64 [2, C]; None if a channel has no line, as where thresholds jump at
+    zero."""
+    slope = climb.slope.astype(np.float32).astype(np.float64)
+    channels, rooms = np.arange(slope.size), []
     for some in (channels[:_HARDEST], channels):  # where a few have none, the others are not looked at
-        climb = task.climb.of_channels(some)
-        near = climb.nearest(climb.slope.astype(np.float32).astype(np.float64), _TIMES, climb.size)
-        if (near.room[0] > near.room[1] + climb.thresholds.shape[0] * 2.0**-22).any():
+        rooms = [climb.of_channels(block).room(slope[block]) for block in blocks(some.size)]
+        if any((room[0] > room[1] + climb.thresholds.shape[0] * 2.0**-22).any() for room in rooms):
             return None
-    return near
+    return np.concatenate(rooms, 1)
 
 
-def _first(task: _Task, result: Falling, near: Nearest) -> np.ndarray:
-    """Fills `result` where the line of the nearest m through the middle of all thresholds is proven. Answers the other
-    channels."""
-    proven = np.zeros(task.climb.slope.size, bool)
-    for some in near.groups():
-        part, steps = task.of_channels(some), near.steps(some)
-        m = part.climb.slope.astype(np.float32)
-        slope = m.astype(np.float64)
-        at_least, below = steps.room(slope)
-        most = np.minimum(below.min(0), steps.levels[-1] + 1 - part.top * slope)
-        c = ((at_least.max(0) + most) / 2 + part.top * slope).astype(np.float32)
-        fit = Falling(part.top.astype(np.float32), m, c)
-        good = part.proves(fit, steps)
-        result.store(some[good], fit.of_channels(good))
-        proven[some] = good
-    return np.nonzero(~proven)[0]
+def _fill(task: _Task, result: Falling, room: np.ndarray, channels: np.ndarray) -> bool:
+    """Fills `result` for some channels; answers whether all of them have a line."""
+    some = task.of_channels(channels)
+    fit, sure = _middle(some, room[:, channels])
+    rest = np.nonzero(~sure)[0]
+    if rest.size:
+        some, lines = some.of_channels(rest), fit.of_channels(rest)
+        near = some.climb.nearest(lines.m.astype(np.float64), _TIMES, some.climb.size)
+        proven = np.zeros(rest.size, bool)
+        for group in near.groups():
+            proven[group] = some.of_channels(group).proves(lines.of_channels(group), near.steps(group))
+        if not _waves(some, lines, near, np.nonzero(~proven)[0], channels.size):
+            return False
+        fit.store(rest, lines)
+    result.store(channels, fit)
+    return True
 
 
-def _waves(task: _Task, result: Falling, near: Nearest, left: np.ndarray) -> bool:
-    """Fills `result` for the channels that are left; answers whether all of them have a line."""
+def _middle(task: _Task, room: np.ndarray) -> tuple[Falling, np.ndarray]:
+    """The line of the nearest m through the middle of all thresholds, and whether no rounding decides about it: all are
+    farther from it than a product and a sum are rounded by."""
+    climb, m = task.climb, task.climb.slope.astype(np.float32)
+    slope = m.astype(np.float64)
+    at_least, most = room[0], np.minimum(room[1], climb.levels[-1] + 1 - task.top * slope)
+    c = ((at_least + most) / 2 + task.top * slope).astype(np.float32)
+    largest = np.maximum(np.abs(c), (task.top - np.maximum(climb.beneath(0), climb.low)) * slope)
+    rounded = np.spacing(largest.astype(np.float32)) / 2 + _LITTLE
+    h, offset = task.top.astype(np.float32), c - task.top * slope
+    sure = (h == task.top) & (at_least + rounded <= offset) & (offset < most - 2 * rounded)
+    return Falling(h, m, c), sure
+
+
+def _waves(task: _Task, result: Falling, near: Nearest, left: np.ndarray, of: int) -> bool:
+    """Fills `result` for the channels that are left, of so many; answers whether all of them have a line."""
     if not left.size:
         return True
     tight, order = HardestThresholds.of(near.steps(left), task.climb.slope[left], odd=False), 0
@@ -198,7 +213,7 @@ def _waves(task: _Task, result: Falling, near: Nearest, left: np.ndarray) -> boo
             result.store(left[hits], fit.of_channels(hits))
             rest = np.delete(np.arange(left.size), hits)
             left, tight = left[rest], tight.columns(rest)
-        if left.size > max(_LEFT[min(wave, 1)] * task.climb.slope.size, _FEW):
+        if left.size > max(_LEFT[min(wave, 1)] * of, _FEW):
             return False
         if wave == 1 and 0 < left.size <= _LAST:
             further = np.arange(order, sum(_TRIED))[:, None]

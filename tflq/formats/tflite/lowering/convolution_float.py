@@ -193,12 +193,13 @@ class _Sums(NamedTuple):
 
     def biased(self, offset: int) -> np.ndarray:
         """The bias for inputs that are `offset` less."""
-        return self.bias + (self.positive + self.negative).sum(1) * offset
+        return self.bias + (self.positive.sum(1) + self.negative.sum(1)) * offset if offset else self.bias
 
     def runs(self, live: np.ndarray, low: int, high: int, offset: int) -> list[slice] | None:
         """Runs of inputs in [low, high], less by `offset`, that make the sums of live channels exact."""
-        bounds = ProductBounds(self.positive[live], self.negative[live], low, high)
-        return bounds.runs(self.biased(offset)[live])
+        terms = self.positive, self.negative, self.biased(offset)
+        positive, negative, bias = terms if live.all() else (v[live] for v in terms)
+        return ProductBounds(positive, negative, low, high).runs(bias)
 
 
 @dataclass(frozen=True, slots=True)
