@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import zlib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from tflq.numerics.kernel_sets import NAMES, Exactness, kernel_set
 from tflq.tools.verify import kernels
 from tflq.tools.verify.kernels import RESULTS, Recognition, mismatch, probe, recognition, recognize
 
+MODELS = Path(__file__).resolve().parents[3] / "models"
 pytestmark = pytest.mark.usefixtures("forked")
 
 
@@ -51,6 +53,17 @@ def test_a_delegate_that_takes_no_mean_is_no_set() -> None:
     results = probe_results("xnnpack-2.3")
     results[3] = probe_results("reference-2.3")[3]
     assert recognition(results, arm64=False).apart == ("MEAN",)
+
+
+@pytest.mark.parametrize("format", ["tflite", "tosa", "onnx", "c"])
+def test_a_file_of_any_format_names_its_kernels(format: str, tmp_path: Path) -> None:
+    if format == "onnx":
+        pytest.importorskip("onnx")
+    path = tmp_path / f"net.{format}"
+    exactness = tflq.convert(MODELS / "cnn_uint8.tflite", path, kernel_set="xnnpack-2.3").report.exactness
+    assert exactness is not None
+    assert len(exactness.differing) > 3
+    assert kernels.exactness_of(str(path)) == exactness
 
 
 def test_the_interpreter_of_the_tests(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,6 +27,7 @@ from tflq.formats.c.names import MACRO, NAME, c_type, comment, count, declared, 
 from tflq.formats.c.program import Program
 from tflq.formats.c.unit import checks, helpers, indented, needs_math
 from tflq.ir.core import Module, Value
+from tflq.numerics.kernel_sets import IN_FILE, Exactness
 
 LARGE: Final = 1 << 20
 """Bytes of constants from which a program has them in a file of bytes, if nobody says otherwise."""
@@ -109,7 +110,7 @@ class Writer:
         lines = [
             f"{self._name}: {source}, written by tflq {__version__}",
             f"SHA-256 of the source: {self._writing.digest or 'not known'}",
-            f"kernels: {comment(self._writing.kernel_set) or 'not known'}",
+            f"kernels: {self._kernels()}",
             f"arena {program.arena_bytes} bytes, state {program.state_bytes}, constants {program.constant_bytes}",
             f"multiply-accumulates: {', '.join(counts)}",
             "The compiler must have two's complement, arithmetic right shifts and 8 bits a byte, which is checked.",
@@ -125,6 +126,14 @@ class Writer:
         if bound:
             lines.append(f"Shapes are fixed; the first dim is 1 of {', '.join(bound)}.")
         return "/*\n" + "".join(f" * {line}\n" for line in lines) + " */\n"
+
+    def _kernels(self) -> str:
+        """The kernel set that the results are of, and how many operators compute otherwise under others."""
+        exactness = Exactness.read(self._module.metadata_of(IN_FILE))
+        if exactness is None:
+            return comment(self._writing.kernel_set) or "not known"
+        differing = ", ".join(f"{comment(name)} {count}" for name, count in exactness.differing.items())
+        return f"{exactness.name}; operators that differ: {differing}" if differing else exactness.name
 
     # The source.
 

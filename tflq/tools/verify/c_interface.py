@@ -14,6 +14,7 @@ from tflq.base.files import file_errors
 from tflq.base.version import __version__
 from tflq.ir.core import Value
 from tflq.ir.types import SCALARS, TensorType
+from tflq.numerics.kernel_sets import Exactness
 
 C_TYPES: Final = {
     "bool": "i1",
@@ -30,9 +31,20 @@ _LAYER: Final = re.compile(rf"_LAYER\(\d+, .*\); {_DESCRIBED}")
 _CALL: Final = re.compile(r" +(?!\w+_STEP\()\w+\(")
 CALLED: Final = re.compile(r"_(\d+_\w+)\(")
 _DIGEST: Final = re.compile(rf"written by tflq {re.escape(__version__)}\n \* SHA-256 of the source: (\w+)\n")
-_KERNELS: Final = re.compile(r"^ \* kernels: ([-.\w]+)$", re.MULTILINE)
+_KERNELS: Final = re.compile(
+    r"^ \* kernels: ([-.\w]+)(?:; operators that differ: (\S+ \d+(?:, \S+ \d+)*))?$", re.MULTILINE
+)
 _RUN: Final = re.compile(r"^int (\w+)_run\((.*)\)", re.MULTILINE)
 _KEY: Final = re.compile(r"/\* Signature (.*)\. 0; 1 if")
+
+
+def exactness_in(source: str) -> Exactness | None:
+    """The kernel sets that a source in C reproduces, by its head; None if it does not say."""
+    match = _KERNELS.search(source)
+    if match is None:
+        return None
+    counts = (part.split(" ") for part in (match[2] or "").split(", ") if part)
+    return Exactness(match[1], {unquote(name): int(count) for name, count in counts})
 
 
 class Entry(NamedTuple):
@@ -68,9 +80,9 @@ class Interface:
         init = re.search(r"^void (\w+)_init\(", text, re.MULTILINE)
         self.state = "" if init is None else init[1]
         self.inexact = "NOT bit-exact" in text
-        digest, kernels = _DIGEST.search(source), _KERNELS.search(source)
+        digest, exactness = _DIGEST.search(source), exactness_in(source)
         self.digest = "" if digest is None else digest[1]
-        self.kernels = "" if kernels is None else kernels[1]
+        self.kernels = "" if exactness is None else exactness.name
         self.keys = [unquote(key) for key in _KEY.findall(text)] or [""]
         _, *parts = _RUN.split(source)
         bodies = dict(zip(parts[::3], parts[2::3], strict=True))

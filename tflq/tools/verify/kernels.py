@@ -16,12 +16,14 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from tflq.base.files import file_errors
 from tflq.formats.backend import opening
 from tflq.formats.sources import read
 from tflq.formats.tflite.writer import write
 from tflq.ir.core import Buffer, Function, Module, Op, Value
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, i8, i32, ui8
 from tflq.numerics.kernel_sets import IN_FILE, NAMES, Exactness, kernel_set
+from tflq.tools.verify.c_interface import exactness_in
 from tflq.tools.verify.model_file import ModelFile
 from tflq.tools.verify.runner import Resolver
 from tflq.tools.verify.sources import onnx_metadata
@@ -31,6 +33,9 @@ from tflq.tools.verify.tflite_runner import TfliteRunner
 def exactness_of(path: str) -> Exactness | None:
     """The kernel sets in the metadata of a file; None if it has none."""
     format = opening(path)
+    if format.name == "c":
+        with file_errors(path):
+            return exactness_in(Path(path).read_text("utf-8", "replace"))
     text: bytes | None = None
     if format.interpreted:
         text = ModelFile(path).metadata.get(IN_FILE)
