@@ -50,7 +50,8 @@ class BindShapes(Pass):
     def run(self, module: Module) -> PassResult:
         inputs = [v for f in module.functions for v in f.inputs]
         batch = self.batch
-        if batch is None and any(v.type.shape and v.type.shape[0] is None for v in inputs):
+        entries = [v for index in entry_functions(module) for v in module.functions[index].inputs]
+        if batch is None and any(v.type.shape and v.type.shape[0] is None for v in entries):
             batch = self.usual
         requested = batch is not None or bool(self.shapes)
         if not requested and not all(v.type.is_static or is_handle(v) for v in inputs):

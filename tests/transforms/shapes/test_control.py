@@ -11,7 +11,7 @@ from support.harness import argument, const
 from tflq.analysis.known import Accesses
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import Shape, TensorType, f32, i1, i32
-from tflq.transforms.shape_binding import bind_batch
+from tflq.transforms.shape_binding import BindShapes, bind_batch
 from tflq.transforms.shape_inference import Inference
 
 CONCATENATE = {"axis": 0, "fused_activation_function": "NONE"}
@@ -84,6 +84,15 @@ def loop(grows: bool) -> Inference:
 def test_loops() -> None:
     assert outputs(loop(grows=False)) == [(), (2, 3), (2,)]
     assert outputs(loop(grows=True)) == [(), (None, 3), (2,)]
+
+
+def test_an_open_dim_of_a_body_is_no_batch() -> None:
+    a, given = x(None, 3), x(2, 3)
+    body = function([a], ("abs", [a], {}))
+    op = Op("tfl.call", [given], [Value(TensorType((2, 3), f32))], {"subgraph": 1})
+    module = Module([Function("main", [given], op.results, [op]), body])
+    BindShapes(usual=1).run(module)
+    assert given.type.shape == (2, 3)
 
 
 def test_a_function_called_with_two_shapes() -> None:
