@@ -82,7 +82,7 @@ def _plain(op: conv.Weighted, body: Body, type: str) -> list[Rows]:
         q, v = _factors(op, type, more, "q[c]", "v[c]")
         weights = f"const {w_type} *v = {w} + {flat('o', 'k', kernel)} * {channels};"
         sums = [f"{type} s = 0;", *closed([*loops(c=channels), f"s += {q} * {v};"]), "acc[o] += s;"]
-        taps += [*loops(o=outputs), weights, *sums]
+        taps += [*loops(o=outputs), weights, *([f"acc[o] += dotf(q, v, {channels});"] if type == "float" else sums)]
     first = closed([*loops(o=outputs), f"acc[o] = {_bias(op, body, type, 'o')};"])
     return placed(op.result, [*first, *closed(taps)], read_sum(type, op.result))
 
