@@ -55,7 +55,10 @@ def test_each_kernel_set_has_its_results(kernel_set: str, tmp_path: Path) -> Non
     assert f" * kernels: {kernel_set}; operators that differ: " in (tmp_path / "net.h").read_text()
     assert_passes(tmp_path / "net.c")
     integers = tflq.convert(MODEL, kernel_set=kernel_set).data
-    assert tflq.verify(integers, tmp_path / "net.c", seeds=4, resolver="reference", interface=False).equal
+    result = tflq.verify(
+        integers, tmp_path / "net.c", seeds=4, resolver="reference", interface=False, cc=f"{COMPILER} -O0"
+    )
+    assert result.equal
 
 
 @pytest.mark.parametrize("name", ["reduce_sum", "concat"])
@@ -123,12 +126,12 @@ def test_signatures_are_functions_of_one_file(data: str, tmp_path: Path) -> None
     alone = [tflq.convert(model, format="c", signature=key).files[".h"].decode() for key in ("classify", "embed")]
     sizes = [int(text.partition("_CONSTANT_BYTES ")[2].split()[0]) for text in (header, *alone)]
     assert sizes[0] < sum(sizes[1:])
-    result = tflq.verify(model, source, seeds=1, layers=True)
+    result = tflq.verify(model, source, seeds=1, layers=True, cc=f"{COMPILER} -O0")
     assert result.equal
     assert {run.entry for run in result.runs} == {"classify", "embed"}
     assert result.layers is not None
     assert {each.entry for each in result.layers.every} == {"classify", "embed"}
-    assert tflq.verify(source, source, seeds=1).equal
+    assert tflq.verify(source, source, seeds=1, cc=f"{COMPILER} -O0").equal
     if data == "inline":
         done = subprocess.run([compiled(source)], capture_output=True, text=True, check=False)
         assert done.stdout == "net_classify: pass\nnet_embed: pass\n"

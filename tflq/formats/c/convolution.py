@@ -82,7 +82,7 @@ def _plain(op: conv.Weighted, body: Body, type: str) -> list[Rows]:
         q, v = _factors(op, type, more, "q[c]", "v[c]")
         weights = f"const {w_type} *v = {w} + {flat('o', 'k', kernel)} * {channels};"
         sums = [f"{type} s = 0;", *closed([*loops(c=channels), f"s += {q} * {v};"]), "acc[o] += s;"]
-        taps += [*loops(o=outputs), weights, *sums]
+        taps += [*loops(o=outputs), weights, *([f"acc[o] += dotf(q, v, {channels});"] if type == "float" else sums)]
     first = closed([*loops(o=outputs), f"acc[o] = {_bias(op, body, type, 'o')};"])
     return placed(op.result, [*first, *closed(taps)], read_sum(type, op.result))
 
@@ -158,11 +158,12 @@ def _filled(op: conv.Conv2D, x: str, x_type: str, more: int) -> list[str]:
         f"const int32_t n = {pixel(op.input, 'i')};",
         f"int16_t *e = d + (ky * {kw} + kx) * {channels};",
     ]
-    each = loops(c=run * channels)
+    k = run * channels
+    each = loops(c=k)
     if any(op.pad):
-        outside = f"iy < 0 || iy >= {height} || ix <= {-run} || ix >= {width}"
-        end = f"const int32_t end = min32({run}, {width} - ix) * {channels};"
-        lines += [f"memset(e, 0, {run * channels} * sizeof(int16_t));", f"if ({outside}) {{", "continue;", "}", end]
+        inside = f"iy >= 0 && iy < {height} && ix > {-run} && ix < {width}"
+        end = f"const int32_t end = {inside} ? min32({run}, {width} - ix) * {channels} : 0;"
+        lines += [end, f"if (ix < 0 || end < {k}) {{", f"memset(e, 0, {k} * sizeof(int16_t));", "}"]
         each = [f"for (int32_t c = max32(0, -ix) * {channels}; c < end; c++) {{"]
     return closed([*lines, *each, f"e[c] = (int16_t)({plus(f'{x}[n + c]', zero)});"])
 

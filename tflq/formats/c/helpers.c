@@ -230,6 +230,20 @@ static void dot11(const int16_t *x, const int8_t *w, int32_t n, int32_t *a) {
   a[0] += s;
 }
 
+static float dotf(const float *x, const float *w, int32_t n) {
+  float s[8] = {0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f};
+  int32_t i = 0;
+  for (; i + 8 <= n; i += 8) {
+    for (int32_t k = 0; k < 8; k++) {
+      s[k] += x[i + k] * w[i + k];
+    }
+  }
+  for (; i < n; i++) {
+    s[0] += x[i] * w[i];
+  }
+  return ((s[0] + s[4]) + (s[1] + s[5])) + ((s[2] + s[6]) + (s[3] + s[7]));
+}
+
 static uint32_t hash(uint32_t i) {
   uint32_t h = i * 2654435761U;
   h ^= h >> 15;

@@ -152,12 +152,12 @@ _BYTES: Final = np.asarray([f"{number},{end}" for end in ("", "\n") for number i
 def elements(array: np.ndarray, storage: ScalarType) -> str:
     """The elements of a constant, between braces."""
     flat = np.ascontiguousarray(array).reshape(-1)
-    ends = np.zeros(flat.size, np.int16)
-    ends[_ROW - 1 :: _ROW] = 1  # of lines
     if flat.dtype in (np.int8, np.uint8):
-        texts = _BYTES[flat + (128 + 384 * ends)]
+        at = flat.astype(np.int16) + 128
+        at[_ROW - 1 :: _ROW] += 384
+        texts = _BYTES[at]
     elif storage.is_float and np.isfinite(flat).all():
-        texts = np.rec.fromarrays(_hexadecimal(flat, ends))
+        texts = np.rec.fromarrays(_hexadecimal(flat))
     else:
         plain = not storage.is_float and flat.size and flat.min() > -(1 << 31) and flat.max() < 1 << 31
         words = [*map(str, flat.astype(np.int64).tolist())] if plain else [*map(literal, flat.tolist())]
@@ -165,11 +165,12 @@ def elements(array: np.ndarray, storage: ScalarType) -> str:
     return texts.tobytes().translate(None, b"\0").decode().rstrip(",\n")
 
 
-def _hexadecimal(flat: np.ndarray, ends: np.ndarray) -> list[np.ndarray]:
+def _hexadecimal(flat: np.ndarray) -> list[np.ndarray]:
     """The texts of finite floats in parts, exact by their bits: sign, six digits behind the point, exponent."""
     bits = flat.astype(np.float32).view(np.uint32)
     heads = np.asarray([f"{sign}0x{int(n > 0)}." for sign in ("", "-") for n in range(256)], "S5")
     digits = np.asarray([f"{byte:02x}" for byte in range(256)], "S2")
     tails = np.asarray([f"p{max(n, 1) - 127}f,{end}" for end in ("", "\n") for n in range(256)], "S8")
-    power, fraction = bits >> 23, bits << 1
-    return [heads[power], *(digits[fraction >> at & 255] for at in (16, 8, 0)), tails[(power & 255) + 256 * ends]]
+    power, fraction, tail = bits >> 23, bits << 1, bits >> 23 & 255
+    tail[_ROW - 1 :: _ROW] += 256
+    return [heads[power], *(digits[fraction >> at & 255] for at in (16, 8, 0)), tails[tail]]
