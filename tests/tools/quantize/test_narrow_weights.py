@@ -22,7 +22,7 @@ from tflq.tools.verify.verifying import verify
 pytest.importorskip("ai_edge_litert", reason="needs the interpreter")
 STATIC = ("int8", "int16x8")
 FITTED = ("gptq", "reconstruct")
-SAMPLES = 40
+SAMPLES = 24
 
 
 def net() -> Module:
