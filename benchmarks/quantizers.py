@@ -242,8 +242,8 @@ Outcomes = dict[str, Outcome]
 def _compared(
     network: Network, scheme: Scheme, name: str, gains: dict[tuple[str, str], list[float]]
 ) -> list[tuple[Outcomes, Outcomes]]:
-    """The outcomes of both tools, with the fewest operators float first, then for each set of others that the peer
-    leaves float."""
+    """The outcomes of both tools for each set of operators that the peer leaves float: those of tflq are asked to stay
+    float, unless they do in any case."""
     static = scheme.activations > 0
     methods = STATIC if static else OF_WEIGHTS
     mine = measured(network, ours, scheme, methods)
@@ -251,17 +251,18 @@ def _compared(
         if "minmax" in mine:
             gains.setdefault((name, method), []).append(each.decibels - mine["minmax"].decibels)
     other = measured(network, theirs, scheme, PEERS_STATIC if static else PEERS_OF_WEIGHTS)
-    sets = sorted({each.floats for each in other.values()}, key=lambda each: (len(each), sorted(each)))
     known = {v.name for op in tflq.read(network.path).ops() for v in op.results}
-    sides = [(mine, {method: each for method, each in other.items() if each.floats == floats}) for floats in sets[:1]]
-    for floats in sets[1:]:
+    sides = []
+    for floats in sorted({each.floats for each in other.values()}, key=lambda each: (len(each), sorted(each))):
+        names = floats & known
+        is_whole = all(names <= each.floats for each in mine.values())
         some = {method: each for method, each in other.items() if each.floats == floats}
-        sides.append((measured(network, ours, scheme, methods, floats & known), some))
+        sides.append((mine if is_whole else measured(network, ours, scheme, methods, names), some))
     return sides or [(mine, other)]
 
 
 def _print_rows(network: Network, scheme: str, sides: list[tuple[Outcomes, Outcomes]]) -> None:
-    """Rows for each set of operators that stay float. Of the first the peer's are counted, of others both the same."""
+    """Rows for each set of operators that stay float, with their number; of both tools, where it differs."""
     for mine, other in sides:
         texts = [", ".join(f"{method} {each.decibels:.1f}" for method, each in side.items()) for side in (mine, other)]
         nothing = Outcome(np.nan, 0, frozenset())

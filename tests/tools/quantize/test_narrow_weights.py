@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,13 +17,13 @@ from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D, FullyConnecte
 from tflq.ir.core import Function, Module, Op, Value, constant
 from tflq.ir.types import TensorType, f32, i2, i4, i8
 from tflq.tools.quantize.correction.layers import stored_weights_of
-from tflq.tools.quantize.fidelity import signal_to_noise
+from tflq.tools.quantize.fidelity import FloatNetwork, decibels
 from tflq.tools.verify.verifying import verify
 
 pytest.importorskip("ai_edge_litert", reason="needs the interpreter")
 STATIC = ("int8", "int16x8")
 FITTED = ("gptq", "reconstruct")
-SAMPLES = 40
+SAMPLES = 24
 
 
 def net() -> Module:
@@ -63,8 +64,16 @@ def images(count: int) -> list[np.ndarray]:
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return written(tmp_path_factory.mktemp("narrow"), net())
+def model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    path = written(tmp_path_factory.mktemp("narrow"), net())
+    yield path
+    floats(path).close()
+
+
+@cache
+def floats(model: Path) -> FloatNetwork:
+    """The network, which runs once on the samples that judge."""
+    return FloatNetwork(model)
 
 
 @cache
@@ -75,7 +84,7 @@ def quantized(model: Path, **options: Any) -> tuple[tflq.Quantization, float]:
     data = images(SAMPLES) if static or options.get("weight_method") in FITTED else None
     method = "minmax" if static else "auto"
     result = tflq.quantize(model, path, calibration=data, force=True, range=method, **options)
-    return result, signal_to_noise(model, path, images(2 * SAMPLES)[SAMPLES:])
+    return result, decibels(floats(model).beside(path, images(2 * SAMPLES)[SAMPLES:]))
 
 
 def converts(result: tflq.Quantization, folder: Path, *, layers: bool = False) -> bool:

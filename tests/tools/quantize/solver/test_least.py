@@ -21,7 +21,7 @@ from tflq.transforms.canonicalize import DeadCodeElimination
 from tflq.transforms.pass_manager import PassResult
 
 MODES = ("quant-simplify", "quant-transform")
-SMALL = 20
+SMALL = 12
 """Small graphs of one test."""
 
 
@@ -88,25 +88,25 @@ def test_no_cast_has_the_place_of_another_operator(mode: str) -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_large_graphs_are_cheap(mode: str) -> None:
-    """About a second on one core; a quadratic step would take minutes."""
-    module = RandomGraph(5000, 5000).module()
+    """Less than half a second on one core; a quadratic step would take many."""
+    module = RandomGraph(2000, 2000).module()
     before, start = cast_cost(module), time.process_time()
     result = parse_pipeline(mode).run(module)
-    assert time.process_time() - start < 30
+    assert time.process_time() - start < 10
     assert cast_cost(result.module) < 0.8 * before
 
 
 def test_a_long_chain_is_one_part() -> None:
-    """Of 5,000 ops that move elements, between casts at its ends and in its middle."""
+    """Of 2,000 ops that move elements, between casts at its ends and in its middle."""
     q = "tensor<4x!quant.uniform<i8:f32, 0.5>>"
     ops = [f"%0 = quant.dcast %q : {q} to tensor<4xf32>"]
     kind = "{axis = 0 : i32} : (tensor<4xf32>) -> tensor<4xf32>"
-    ops += [f'%{place + 1} = "tosa.reverse"(%{place}) {kind}' for place in range(5000)]
-    ops += [f"%r{i} = quant.qcast %{i} : tensor<4xf32> to {q}" for i in (2500, 5000)]
-    text = f"func.func @f(%q: {q}) -> ({q}, {q}) {{\n" + "\n".join(ops) + f"\nreturn %r2500, %r5000 : {q}, {q}\n}}"
+    ops += [f'%{place + 1} = "tosa.reverse"(%{place}) {kind}' for place in range(2000)]
+    ops += [f"%r{i} = quant.qcast %{i} : tensor<4xf32> to {q}" for i in (1000, 2000)]
+    text = f"func.func @f(%q: {q}) -> ({q}, {q}) {{\n" + "\n".join(ops) + f"\nreturn %r1000, %r2000 : {q}, {q}\n}}"
     module, start = parse_module(text), time.process_time()
     assert cast_cost(parse_pipeline("quant-simplify").run(module).module) == 0
-    assert time.process_time() - start < 30
+    assert time.process_time() - start < 10
 
 
 def _file(module: Module) -> bytes:
