@@ -88,7 +88,7 @@ tests: $(VENV)/.dev
 $(VENV)-oldest/.done: pyproject.toml scripts/oldest.py
 	$(PYTHON) -m venv --clear $(VENV)-oldest
 	$(PYTHON) scripts/oldest.py > $(VENV)-oldest/oldest.txt
-	$(VENV)-oldest/bin/python -m pip install -qq --disable-pip-version-check -r $(VENV)-oldest/oldest.txt
+	$(VENV)-oldest/bin/python -m pip install -qq --disable-pip-version-check --no-compile -r $(VENV)-oldest/oldest.txt
 	$(VENV)-oldest/bin/python -m pip install -qq --disable-pip-version-check --no-deps --no-build-isolation .
 	@touch $@
 
