@@ -14,7 +14,7 @@ import tflq
 from tflq.formats.sources import read
 from tflq.formats.tflite.writer import write
 from tflq.ir.core import Buffer, Function, Module, Op, Value
-from tflq.ir.types import TensorType, UniformQuantizedType, i8, i32
+from tflq.ir.types import TensorType, UniformQuantizedType, f32, i8, i32
 from tflq.tools.verify.sums import trials
 from tflq.tools.verify.tflite_runner import TfliteRunner
 
@@ -86,6 +86,36 @@ def test_a_result_of_no_product_or_of_two_is_not_tried() -> None:
     assert not list(trials(path, 0, [names[3], names[5], names[8]], []))
     residual = next(iter(trials(path, 0, [names[3]], [names[0]])))
     assert [*residual.operands] == [names[0]]
+
+
+def _squashed(path: Path, *, elu: bool) -> None:
+    """Writes a model of a product and TANH; with `elu` also of ELU, which has no reference kernel."""
+    q = [UniformQuantizedType.of(i8, scale) for scale in (0.1, 0.01, 0.02, 1 / 128)]
+    x, y, z = (Value(TensorType((1, 4), e), name) for e, name in ((q[0], "x"), (q[2], "y"), (q[3], "z")))
+    rows = Buffer.of(np.arange(-8, 8, dtype=np.int8).reshape(4, 4) * 15)
+    w = Value(TensorType((4, 4), q[1]), "w", buffer=rows)
+    ops = [Op("tfl.fully_connected", [x, w, None], [y], {}), Op("tfl.tanh", [y], [z], {})]
+    outputs = [z]
+    if elu:
+        outputs += (Value(TensorType((1, 4), f32), name) for name in ("real", "elu"))
+        ops += [Op("tfl.dequantize", [z], outputs[1:2], {}), Op("tfl.elu", outputs[1:2], outputs[2:], {})]
+    path.write_bytes(bytes(write(Module([Function("main", [x], outputs, ops)]))))
+
+
+def test_sums_run_on_the_kernels_that_are_compared(tmp_path: Path) -> None:
+    """Not on those that run the whole model, some operator of which has no reference kernel: they round TANH apart."""
+    results = []
+    for elu in (False, True):
+        model = tmp_path / f"{elu}.tflite"
+        _squashed(model, elu=elu)
+        runner = TfliteRunner(str(model), "reference", 60.0)
+        try:
+            assert (runner.kernels == "reference") is not elu
+            (trial,) = trials(str(model), 0, ["z"], [])
+            results.append(trial.results(runner, {}, 60.0))
+        finally:
+            runner.close()
+    assert (results[0] == results[1]).all()
 
 
 def _residual(path: Path) -> None:

@@ -118,7 +118,7 @@ class Trial(NamedTuple):
             data, x = _Model(self.chain, self.sums).file(self.operands)
             path.write_bytes(data)
             del data
-            runner = TfliteRunner(str(path), beside.kernels, timeout, beside)
+            runner = TfliteRunner(str(path), beside.resolver, timeout, beside)
             try:
                 shape = (*x.shape[:-1], self.sums.size)
                 further = [np.tile(rows[name], len(self.sums)).reshape(shape) for name in self.operands]
@@ -185,6 +185,19 @@ def _weights(product: _Product) -> Value:
 def _axis(product: _Product) -> int:
     """The dim of the weights that counts channels of the result."""
     return 3 if isinstance(product, DepthwiseConv2D) else 0
+
+
+def _bias_element(product: _Product) -> ElementType:
+    """The element type of the bias; where there is none, of one as kernels take it, at the scale of the products."""
+    if product.bias is not None:
+        return product.bias.type.element
+    x, element = product.input.type.element, _weights(product).type.element
+    assert isinstance(x, UniformQuantizedType)
+    storage = i64 if x.storage == i16 else i32
+    if isinstance(element, UniformQuantizedPerAxisType):
+        return UniformQuantizedPerAxisType.of(storage, 0, element.scales * x.scale)
+    assert isinstance(element, UniformQuantizedType)
+    return UniformQuantizedType.of(storage, float(np.float32(element.scale * x.scale)))
 
 
 def _sums(product: _Product) -> np.ndarray:
@@ -265,10 +278,7 @@ class _Model:
         zero = 0 if isinstance(element, UniformQuantizedPerAxisType) else element.zero_point
         shape = tuple(size if at == _axis(product) else 1 for at in range(len(self._shape)))
         w = _constant(np.full(shape, zero), self._element(element), "w")
-        bias = i64 if product.input.type.storage == i16 else i32  # what kernels take, where there is none
-        b = _constant(
-            self._sums.reshape(-1), bias if product.bias is None else self._element(product.bias.type.element), "b"
-        )
+        b = _constant(self._sums.reshape(-1), self._element(_bias_element(product)), "b")
         changes: dict[str, object] = {"keep_num_dims": False} if self._flat else {**_WINDOW}
         if isinstance(product, TransposeConv):
             sizes = _constant(np.asarray(self._shape), i32, "s")

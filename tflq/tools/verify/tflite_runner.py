@@ -196,7 +196,7 @@ class TfliteRunner:
         """Opens a model by its path. beside: another one, in whose process it runs, and which is closed after it.
         RunError if the interpreter refuses it; TflqError without an interpreter."""
         self.path = os.path.abspath(path)
-        self._resolver = resolver
+        self.resolver = resolver
         self._folder = tempfile.TemporaryDirectory(prefix="tflq-")
         self._divisions: dict[str, Division] = {}
         self._parts: dict[str, Opened] = {}
@@ -218,9 +218,9 @@ class TfliteRunner:
     def _open(self) -> None:
         """Opens the model whole; with the other kernels where it lists operators that have no kernel."""
         try:
-            whole = self._opened_whole(self._resolver)
+            whole = self._opened_whole(self.resolver)
         except RunError as error:
-            if error.fatal or self._resolver != "reference" or not self._without_kernels():
+            if error.fatal or self.resolver != "reference" or not self._without_kernels():
                 raise
             whole = self._opened_whole(OTHER)
         self._whole = whole
@@ -298,7 +298,7 @@ class TfliteRunner:
     @property
     def kernels(self) -> Resolver:
         """The kernels that can run the model whole."""
-        return OTHER if self._missing else self._resolver
+        return OTHER if self._missing else self.resolver
 
     def feeds(self, key: str) -> bool:
         """Whether tensors of an entry can be given other values."""
@@ -406,7 +406,7 @@ class TfliteRunner:
             path = self._copy(copy, f"{key and 'signature'}{entry.graph}part{i}of{len(fetchable)}")
             results = sorted({t for o in part.operators for t in graph.operators[o].outputs if t >= 0})
             ends = {"inputs": part.inputs, "outputs": part.outputs, "results": results}
-            requests.append({"model": path, "resolver": OTHER if part.apart else self._resolver, **ends})
+            requests.append({"model": path, "resolver": OTHER if part.apart else self.resolver, **ends})
         inputs = [index for _, index in entry.inputs]
         return Opened(
             self._child, {"parts": requests, "inputs": inputs, "outputs": list(outputs), "kept": list(fetchable)}
