@@ -97,8 +97,9 @@ def _squashed(path: Path, *, elu: bool) -> None:
     ops = [Op("tfl.fully_connected", [x, w, None], [y], {}), Op("tfl.tanh", [y], [z], {})]
     outputs = [z]
     if elu:
-        outputs += (Value(TensorType((1, 4), f32), name) for name in ("real", "elu"))
-        ops += [Op("tfl.dequantize", [z], outputs[1:2], {}), Op("tfl.elu", outputs[1:2], outputs[2:], {})]
+        a, b = (Value(TensorType((1, 4), f32), name) for name in ("real", "elu"))
+        ops += [Op("tfl.dequantize", [z], [a], {}), Op("tfl.elu", [a], [b], {})]
+        outputs += [a, b]
     path.write_bytes(bytes(write(Module([Function("main", [x], outputs, ops)]))))
 
 

@@ -371,7 +371,7 @@ class MicroRunner(TfliteRunner):
 
     @property
     def kernels(self) -> Resolver:
-        return self._resolver
+        return self.resolver
 
     def run(
         self,
