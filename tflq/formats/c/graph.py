@@ -6,26 +6,27 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from itertools import count as numbers
+from typing import Any, Final, TypeVar
 
 from tflq.analysis.blocks import MOVEMENT
 from tflq.analysis.known import Ranges
 from tflq.analysis.placing import aligned, least_end, placed
-from tflq.base.errors import Refused
+from tflq.base.errors import Reason, Refused
 from tflq.dialects.tosa import convolution as conv
 from tflq.dialects.tosa import elementwise as ew
 from tflq.dialects.tosa import movement as move
 from tflq.formats.c.convolution import COPY
 from tflq.formats.c.fusion import Fusion
-from tflq.formats.c.loops import Body, kernel
+from tflq.formats.c.kernels import kernel
+from tflq.formats.c.loops import Body
 from tflq.formats.c.memory import Plan
 from tflq.formats.c.movement import find_views, moved
-from tflq.formats.c.names import CALLED, MACRO, bytes_of, c_type, count, declared, described, dims_of
-from tflq.formats.c.unit import Kernel, Scratch, result_names, rolled
-from tflq.ir.core import Function, Op, Value
+from tflq.formats.c.names import CALLED, MACRO, NAME, bytes_of, c_type, count, declared, described, dims_of
+from tflq.formats.c.unit import Kernel, Scratch, Unit, result_names, rolled
+from tflq.ir.core import Function, Location, Module, Op, Value
 
-if TYPE_CHECKING:
-    from tflq.formats.c.program import Program
+T = TypeVar("T")
 
 _INEXACT: Final = (
     *(ew.FloatFunction, ew.Reciprocal, ew.Pow, conv.Weighted, conv.MatMul),
@@ -38,6 +39,33 @@ _MORE: Final = 1.05
 _CONTROL: Final = (move.CondIf, move.WhileLoop)
 
 
+class Shared:
+    """What the functions of a program share. `state`: name and initial value of each variable; `numbers`: of layers."""
+
+    def __init__(self, module: Module) -> None:
+        self.unit: Final = Unit(NAME)
+        self.numbers: Final = numbers()
+        self.state: Final = {
+            op.variable: (f"v{at}", op.initial_value)
+            for at, op in enumerate(o for f in module.functions for o in f.ops if isinstance(o, move.Variable))
+        }
+        self.refused: Final[dict[Reason, None]] = {}
+
+    def all(self, items: Iterable[tuple[Location | None, T]], step: Callable[[T], Any]) -> bool:
+        """Takes a step for each item. Whether none of them is refused, which is noted with its place."""
+        before = len(self.refused)
+        for place, item in items:
+            try:
+                step(item)
+            except Refused as refusal:
+                self.refused[refusal.at(place)] = None
+        return len(self.refused) == before
+
+    def called(self, index: int) -> Graph:
+        """A function that control flow calls: a static one, written once. Refused if it calls itself."""
+        raise NotImplementedError
+
+
 class Graph:
     """One function in C. symbol: what it is called. `lines`: the statements of its calls, in order."""
 
@@ -46,30 +74,30 @@ class Graph:
     complete = False
     """Whether all of it has a form in C."""
 
-    def __init__(self, function: Function, symbol: str, program: Program, *, hooked: bool) -> None:
+    def __init__(self, function: Function, symbol: str, shared: Shared, *, hooked: bool) -> None:
         """hooked: whether it calls the hooks of results."""
         self.function: Final = function
         self.symbol: Final = symbol
-        self._program = program
+        self._shared = shared
         self.kernels: Final[list[Kernel]] = []
         self.lines: list[str] = []
         self.stored: Final[list[Value]] = []
         """The results behind which a hook stands, in the order of a run."""
-        ends = [[*function.inputs, *function.outputs, *(v for _, v in program.state.values())]]
+        ends = [[*function.inputs, *function.outputs, *(v for _, v in shared.state.values())]]
         parts: list[Iterable[Value]] = [*ends, *([*op.present_operands, *op.results] for op in function.ops)]
         places = [None, *(op.location for op in function.ops)]
-        if program.all(zip(places, parts, strict=True), lambda part: [(c_type(v), dims_of(v)) for v in part]):
+        if shared.all(zip(places, parts, strict=True), lambda part: [(c_type(v), dims_of(v)) for v in part]):
             self._fusion = Fusion(function)
             find_views(self._fusion)
             self._ranges = Ranges(sums=True)
-            if program.all(((op.location, op) for op in function.ops), self._add):
+            if shared.all(((op.location, op) for op in function.ops), self._add):
                 self._place()
                 self.lines = rolled([*self._statements(hooked=hooked)])
                 self.complete = True
 
     def _add(self, op: Op) -> None:
         """The call of an operator that is the root of a kernel."""
-        fusion, unit = self._fusion, self._program.unit
+        fusion, unit = self._fusion, self._shared.unit
         if isinstance(op, (move.Reshape, move.Identity, move.Variable)) or not fusion.is_needed(op):
             return
         if fusion.inside.issuperset(op.results) and op.results:
@@ -80,7 +108,7 @@ class Graph:
                 raise Refused("a variable within control flow is not written in C")
             self.kernels.append(Kernel(op, [fusion.root(v) for v in op.present_operands], op.results))
         elif isinstance(op, _CONTROL):
-            self.kernels.append(_controlled(op, body, self._program.called))
+            self.kernels.append(_controlled(op, body, self._shared.called))
         elif isinstance(op, MOVEMENT):
             if op.result not in fusion.views:
                 self.kernels.append(body.finished(op, moved(op, body), op.results))
@@ -114,7 +142,7 @@ class Graph:
             root, ways = self.kernels[number].results[0].producer, [1, 0]
             alive = sum(aligned(span.size) for span in plan.spans.values() if span.first <= number <= span.last)
             while alive + sum(s.size for s in self.kernels[number].scratch) > _MORE * least and root and ways:
-                self.kernels[number] = kernel(root, self._program.unit, self._fusion, self._ranges, copies=ways.pop(0))
+                self.kernels[number] = kernel(root, self._shared.unit, self._fusion, self._ranges, copies=ways.pop(0))
 
     def _read_state(self) -> None:
         """Reads a variable where it is, unless it is written before the last use."""
@@ -127,13 +155,13 @@ class Graph:
             elif isinstance(each.op, move.VariableRead) and each.op.output not in returned:
                 value, name = each.op.output, each.op.variable
                 if last_use.get(value, 0) <= next_write.get(name, len(self.kernels)):
-                    self._pointers[value] = f"state->{self._program.state[name][0]}"
+                    self._pointers[value] = f"state->{self._shared.state[name][0]}"
 
     def pointer(self, value: Value, *, writes: bool = False) -> str:
         """The expression that points to a tensor."""
         base, begin = self._fusion.base(value)
         if base.is_constant:
-            return self._program.unit.constant(base.array, base.type.storage)
+            return self._shared.unit.constant(base.array, base.type.storage)
         place = self._pointers.get(base) or self._pointers.get(self.plan.place_of(base))
         if place is not None:
             return f"{place} + {begin}" if begin else place
@@ -163,7 +191,7 @@ class Graph:
             for value in each.results if hooked else ():
                 named, bytes = self._fusion.named.get(value), f"{self.pointer(value)}, {bytes_of(value)}"
                 if named:
-                    yield f"{MACRO}_LAYER({next(self._program.numbers)}, {bytes}); /* {described(named)} */"
+                    yield f"{MACRO}_LAYER({next(self._shared.numbers)}, {bytes}); /* {described(named)} */"
                 elif each.lines:
                     yield f"{MACRO}_STEP({bytes});"
                 if named or each.lines:
@@ -175,11 +203,11 @@ class Graph:
     def _statement(self, number: int, each: Kernel) -> Iterator[str]:
         """The call of a kernel, or the copy of a variable."""
         if isinstance(each.op, move.VariableWrite):
-            target = f"state->{self._program.state[each.op.variable][0]}"
+            target = f"state->{self._shared.state[each.op.variable][0]}"
             yield f"memmove({target}, {self.pointer(each.leaves[0])}, {bytes_of(each.leaves[0])});"
         elif isinstance(each.op, move.VariableRead):
             if (value := each.op.output) not in self._pointers:
-                source = f"state->{self._program.state[each.op.variable][0]}"
+                source = f"state->{self._shared.state[each.op.variable][0]}"
                 yield f"memcpy({self.pointer(value, writes=True)}, {source}, {bytes_of(value)});"
         elif each.lines:
             scratch = zip(each.scratch, self.plan.scratch[number], strict=True)
@@ -188,7 +216,7 @@ class Graph:
                 *(self.pointer(v, writes=True) for v in each.results),
                 *(f"({s.type} *)(void *)(arena + {span.at})" for s, span in scratch),
             ]
-            yield f"{self._program.unit.function(each)}({', '.join(arguments)});"
+            yield f"{self._shared.unit.function(each)}({', '.join(arguments)});"
 
 
 # Control flow: a kernel that calls functions of the module, on memory within its scratch.

@@ -6,59 +6,39 @@ What has no form in C is collected over the whole module.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
-from typing import Any, ClassVar, Final, TypeVar
+from typing import ClassVar, Final
 
 from tflq.analysis.products import multiplications
-from tflq.base.errors import Reason, Refused
+from tflq.base.errors import Refused
 from tflq.dialects.forms import ModuleForm
-from tflq.dialects.tosa import movement as move
-from tflq.formats.c.graph import Graph, is_inexact, unread
+from tflq.formats.c.graph import Graph, Shared, is_inexact, unread
 from tflq.formats.c.names import CALLED, NAME, bytes_of, comment, identifier
-from tflq.formats.c.unit import Unit
 from tflq.formats.lowering import keyed_entries, refuse
-from tflq.ir.core import Location, Module, Op
+from tflq.ir.core import Module, Op
 from tflq.transforms.pass_manager import Pass, PassResult
 
-T = TypeVar("T")
 _DEEPEST: Final = 50
 """Functions of control flow within each other, at most: they are planned by recursion."""
 
 
-class Program:
-    """`entries`: the signature key of each, "" for the only one, and its function. `state`: name and initial value of
-    each variable. UnsupportedError lists every operator that has no form in C."""
+class Program(Shared):
+    """`entries`: the signature key of each, "" for the only one, and its function. UnsupportedError lists every operator
+    that has no form in C."""
 
     def __init__(self, module: Module) -> None:
-        self.unit: Final = Unit(NAME)
-        self.numbers: Final = count()
-        """Numbers of layers."""
-        self.state: Final = {
-            op.variable: (f"v{at}", op.initial_value)
-            for at, op in enumerate(o for f in module.functions for o in f.ops if isinstance(o, move.Variable))
-        }
+        super().__init__(module)
         self.entries: Final[list[tuple[str, Graph]]] = []
         self._module = module
-        self._refused: dict[Reason, None] = {}
         self._called: dict[int, Graph | None] = {}
         entries = keyed_entries(module)
         words = _words([key for key, _ in entries]) if len(entries) > 1 else [""]
         for (key, index), word in zip(entries, words, strict=True):
             self.entries.append((key, Graph(module.functions[index], f"{NAME}{word}", self, hooked=True)))
-        refuse(self._refused, "C")
-
-    def all(self, items: Iterable[tuple[Location | None, T]], step: Callable[[T], Any]) -> bool:
-        """Takes a step for each item. Whether none of them is refused, which is noted with its place."""
-        before = len(self._refused)
-        for place, item in items:
-            try:
-                step(item)
-            except Refused as refusal:
-                self._refused[refusal.at(place)] = None
-        return len(self._refused) == before
+        refuse(self.refused, "C")
 
     def called(self, index: int) -> Graph:
         """A function that control flow calls: a static one, written once. Refused if it calls itself."""
