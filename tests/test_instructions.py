@@ -14,13 +14,22 @@ COMMAND = Path(__file__).resolve().parents[1] / "benchmarks" / "instructions.py"
 
 
 @pytest.mark.slow
-def test_a_small_conversion_and_the_start_keep_to_their_budget() -> None:
-    command = [sys.executable, str(COMMAND), "cnn_int8", "--forms", "tflite", "tosa", "float32", "onnx"]
+@pytest.mark.parametrize(
+    ("network", "forms", "counts"),
+    [
+        ("cnn_int8", ["tflite", "tosa", "float32", "onnx"], 5),
+        pytest.param("mobilenet_v2_1.0_224_quant", ["float32", "onnx"], 2, marks=pytest.mark.long),
+        pytest.param("tf2_mobilenet_v2_1.0_224_ptq", ["float32", "onnx"], 2, marks=pytest.mark.long),
+    ],
+)
+def test_conversions_and_the_start_keep_to_their_budget(network: str, forms: list[str], counts: int) -> None:
+    """The start is counted with the small network."""
+    command = [sys.executable, str(COMMAND), network, "--forms", *forms]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     if "SKIPPED" in run.stdout:
         pytest.skip(run.stdout.partition("SKIPPED: ")[2].splitlines()[0])
     assert run.returncode == 0, run.stdout + run.stderr
-    assert run.stdout.count("| met |") >= 5, run.stdout
+    assert run.stdout.count("| met |") == counts, run.stdout
 
 
 ORDINARY = {"CONFIG_ARGS": "'--enable-shared'", "PY_CORE_CFLAGS": "-O3 -Wall", "PGO_PROF_USE_FLAG": "-fprofile-use"}

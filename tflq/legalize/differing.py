@@ -59,7 +59,7 @@ class Queries(KernelSet):
 
     def _answers_alike(self, kernels: KernelSet) -> bool:
         """Whether kernels answer each query as those in use did."""
-        changed = _changed(type(kernels)), _changed(type(self.kernels))
+        changed = _changed(kernels), _changed(self.kernels)
         return all(
             not any(name in each for each in changed) or _answer(getattr(kernels, name), arguments, options)[1] == key
             for name, arguments, options, key in self._queries
@@ -101,10 +101,10 @@ def _operators(words: frozenset[str]) -> frozenset[str]:
 
 
 @cache
-def _changed(kernels: type[KernelSet]) -> frozenset[str]:
-    """The methods in which a class of sets differs from the reference kernels: its own, and those that call them."""
+def _changed(kernels: KernelSet) -> frozenset[str]:
+    """The methods in which a set differs from the reference kernels: its own, and those that call them."""
     changed: set[str] = set()
-    more = {name for name in _METHODS if getattr(kernels, name) is not getattr(KernelSet, name)}
+    more = {name for name in _METHODS if getattr(type(kernels), name) is not getattr(KernelSet, name)}
     while more - changed:
         changed |= more
         more = {name for name in _METHODS if changed.intersection(getattr(KernelSet, name).__code__.co_names)}

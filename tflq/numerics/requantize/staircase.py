@@ -37,7 +37,7 @@ def rescale_thresholds(
     odd = 2 * _of_channels(levels).astype(np.int64) - 1
     second = np.where(s > 31, 1 << 30, 0) if double_round else np.zeros_like(s)
     with np.errstate(divide="ignore", invalid="ignore"):
-        reals = odd * (np.ldexp(0.5, s) / m)
+        reals = odd.astype(np.float64) * (np.ldexp(0.5, s) / m)
         reals -= np.where(odd > 0, 1.0, -1.0) * (second / m)
         first = np.ceil(reals)
         reals -= first
