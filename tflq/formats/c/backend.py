@@ -32,7 +32,7 @@ class C(Backend):
     names_source = True
     choices: ClassVar = ("data", "name")
     endings: ClassVar = (".c", ".h", "_data.c", ".bin")
-    runner = "tflq.tools.verify.compiled:CompiledRunner"
+    runner = "tflq.tools.verify.c_runner:CompiledRunner"
 
     def target(self, name: FilePath | None) -> Any:
         """TOSA's rules without the limits of a device."""

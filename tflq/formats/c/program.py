@@ -26,8 +26,8 @@ _DEEPEST: Final = 50
 
 
 class Program(Shared):
-    """`entries`: the signature key of each, "" for the only one, and its function. UnsupportedError lists every operator
-    that has no form in C."""
+    """`entries`: the signature key of each, "" for the only one, and its function. UnsupportedError lists every
+    operator that has no form in C."""
 
     def __init__(self, module: Module) -> None:
         super().__init__(module)

@@ -20,6 +20,7 @@ from tflq.base.errors import (
 from tflq.formats.backend import opening
 from tflq.tools.verify.difference import Difference, difference
 from tflq.tools.verify.entries import comparable
+from tflq.tools.verify.file_runner import FileRunner
 from tflq.tools.verify.inputs import Case, Cases, Options, Source
 from tflq.tools.verify.interface import Expectation, broken, reported
 from tflq.tools.verify.kernels import exactness_of, mismatch, resolver_for
@@ -49,7 +50,7 @@ from tflq.tools.verify.outcome import (
     agreement,
 )
 from tflq.tools.verify.postprocessing import FilledOutputs, Rows, cropped, operands_of
-from tflq.tools.verify.runner import FileRunner, Opening, Resolver, RunError
+from tflq.tools.verify.runner import Opening, Resolver, RunError
 from tflq.tools.verify.runtimes import MicroRunner, OnnxRunner
 from tflq.tools.verify.sources import label_of, path_of
 from tflq.tools.verify.tflite_runner import TfliteRunner

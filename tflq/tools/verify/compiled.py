@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 
@@ -26,10 +26,8 @@ from tflq.base.files import resource
 from tflq.base.processes import how_ended, last_words, limited
 from tflq.ir.core import Function, Module, Value
 from tflq.tools.verify.c_interface import C_TYPES, Entry, Interface
-from tflq.tools.verify.runner import Compare, FileRunner, Opening, RunError, Step, StepRun
-
-if TYPE_CHECKING:
-    from tflq.tools.verify.tflite_runner import TfliteRunner
+from tflq.tools.verify.file_runner import FileRunner
+from tflq.tools.verify.runner import Opening, RunError
 
 _FLAGS: Final = ("-std=c99", "-ffp-contract=off")
 _MAIN: Final = """#include <stdint.h>
@@ -283,7 +281,7 @@ def _limit(process: int) -> None:
             resource.prlimit(process, limit, (0, 0))
 
 
-class CompiledRunner(FileRunner):
+class CompiledSource(FileRunner):
     """A source in C, compiled and open in a child process."""
 
     untimed = "the time on this machine says nothing of a device's"
@@ -363,21 +361,6 @@ class CompiledRunner(FileRunner):
         with self._showing("trials") as program:
             return list(program.try_sums(self._name(key), ordered))
 
-    def sums_beside(
-        self, original: TfliteRunner, key: str, inputs: Sequence[np.ndarray], timeout: float
-    ) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-        from tflq.tools.verify.sums import try_sums
-
-        return try_sums(original, self, key, inputs, timeout)
-
-    def steps_beside(
-        self, original: TfliteRunner, key: str, runs: Sequence[StepRun], compare: Compare
-    ) -> Iterator[Step]:
-        from tflq.tools.verify.steps import steps
-
-        runs = [run._replace(inputs=self.ordered(run.inputs, key)) for run in runs]
-        return steps(original.path, self, key, runs, compare)
-
     @property
     def interface(self) -> Interface:
         return self._interface
@@ -438,7 +421,7 @@ class Shown:
 class _Fetcher:
     """The layers of a run of an entry."""
 
-    def __init__(self, runner: CompiledRunner, program: _Program, key: str) -> None:
+    def __init__(self, runner: CompiledSource, program: _Program, key: str) -> None:
         self._runner = runner
         self._program = program
         self._key = key

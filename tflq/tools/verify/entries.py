@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from tflq.tools.verify.file_runner import FileRunner
 from tflq.tools.verify.interface import (
     align,
     allocation_differences,
@@ -15,7 +16,6 @@ from tflq.tools.verify.interface import (
 )
 from tflq.tools.verify.layers import AnyRunner
 from tflq.tools.verify.outcome import Uncompared
-from tflq.tools.verify.runner import FileRunner
 from tflq.tools.verify.tflite_runner import TfliteRunner
 
 

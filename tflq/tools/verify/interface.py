@@ -17,8 +17,8 @@ from tflq.base.errors import OptionError, Reason
 from tflq.base.files import FilePath
 from tflq.ir.core import Module, Signature
 from tflq.numerics.kernel_sets import IN_FILE
+from tflq.tools.verify.file_runner import FileRunner, Names
 from tflq.tools.verify.model_file import Entry, Graph, ModelFile, Operator, Tensor, entry_of
-from tflq.tools.verify.runner import FileRunner, Names
 from tflq.tools.verify.tflite_runner import TfliteRunner
 from tflq.tools.verify.worker import Entries, Side
 

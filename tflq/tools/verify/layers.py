@@ -16,10 +16,11 @@ import numpy as np
 
 from tflq.base.errors import TflqError
 from tflq.dialects.tfl import builtin_of
+from tflq.tools.verify.file_runner import FileRunner
 from tflq.tools.verify.interface import Expectation, broken, rounding
 from tflq.tools.verify.model_file import Graph, ModelFile, entry_of
 from tflq.tools.verify.outcome import Apart, Divergence, Verification
-from tflq.tools.verify.runner import FileRunner, Resolver, RunError
+from tflq.tools.verify.runner import Resolver, RunError
 from tflq.tools.verify.tflite_runner import OTHER, Division, Part, TfliteRunner, copy_of_part
 
 BUDGET: Final = 96 * 2**20

@@ -24,19 +24,9 @@ from tflq.formats.tosa.read import read_tosa
 from tflq.formats.tosa.write import tosa_bytes
 from tflq.ir.core import Buffer, Function, Module, Value
 from tflq.ir.types import SCALARS, TensorType, i8, ui8
+from tflq.tools.verify.file_runner import FileRunner, by_name, dtype_of, stored
 from tflq.tools.verify.model_file import Graph, ModelFile, Tensor, entry_of
-from tflq.tools.verify.runner import (
-    Child,
-    FileRunner,
-    Opened,
-    Opening,
-    Resolver,
-    RunError,
-    StoredTensor,
-    by_name,
-    dtype_of,
-    stored,
-)
+from tflq.tools.verify.runner import Child, Opened, Opening, Resolver, RunError, StoredTensor
 from tflq.tools.verify.sources import onnx_model
 from tflq.tools.verify.tflite_runner import Division, Fed, Fetcher, TfliteRunner, index_of
 from tflq.tools.verify.ulps import allowed_ulps

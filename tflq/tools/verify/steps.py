@@ -25,9 +25,10 @@ from tflq.formats.c.program import Program, program_of
 from tflq.formats.sources import digest_of
 from tflq.ir.core import Module, Op, Value
 from tflq.tools.verify.c_interface import CALLED
-from tflq.tools.verify.compiled import CompiledRunner, Shown
+from tflq.tools.verify.compiled import CompiledSource, Shown
 from tflq.tools.verify.difference import Difference
-from tflq.tools.verify.runner import Compare, RunError, Step, StepRun
+from tflq.tools.verify.file_runner import Compare, Step, StepRun
+from tflq.tools.verify.runner import RunError
 
 _MOST: Final = 1 << 28
 """Multiplications of all runs, at most; one run is always evaluated."""
@@ -35,7 +36,7 @@ _RUNS: Final = 16
 """Runs, at most."""
 
 
-def steps(model: str, b: CompiledRunner, key: str, runs: Sequence[StepRun], compare: Compare) -> Iterator[Step]:
+def steps(model: str, b: CompiledSource, key: str, runs: Sequence[StepRun], compare: Compare) -> Iterator[Step]:
     """The results within runs of an entry. model: the path of what the source was written from. None where the source
     does not say how, or has results that no standard fixes. RunError if the program does not run."""
     if model not in b.again:
@@ -59,7 +60,7 @@ def steps(model: str, b: CompiledRunner, key: str, runs: Sequence[StepRun], comp
                 )
 
 
-def _module(model: str, b: CompiledRunner) -> Module | None:
+def _module(model: str, b: CompiledSource) -> Module | None:
     """The module of which a source was written; None if it was written from another file, or cannot be again."""
     source = b.interface
     if source.inexact or not source.kernels or source.digest != digest_of(model):

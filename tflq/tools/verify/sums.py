@@ -35,7 +35,7 @@ from tflq.ir.types import (
     i64,
     ui8,
 )
-from tflq.tools.verify.compiled import CompiledRunner, SumsRun
+from tflq.tools.verify.compiled import CompiledSource, SumsRun
 from tflq.tools.verify.model_file import entry_of
 from tflq.tools.verify.tflite_runner import TfliteRunner
 
@@ -56,7 +56,7 @@ _WINDOW: Final = _POINT | {"dilation_h_factor": 1, "dilation_w_factor": 1}
 
 
 def try_sums(
-    a: TfliteRunner, b: CompiledRunner, key: str, inputs: Sequence[np.ndarray], timeout: float
+    a: TfliteRunner, b: CompiledSource, key: str, inputs: Sequence[np.ndarray], timeout: float
 ) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
     """Name of each result that is tried, and what the program and the interpreter compute: [runs, loops, rows,
     channels]. inputs: arrays in the shapes of the entry's inputs. RunError if either does not run."""

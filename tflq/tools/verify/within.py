@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tflq.tools.verify.difference import Difference
+from tflq.tools.verify.file_runner import Compare, FileRunner, StepRun
 from tflq.tools.verify.inputs import Case
 from tflq.tools.verify.outcome import Divergence
-from tflq.tools.verify.runner import Compare, FileRunner, StepRun
 from tflq.tools.verify.tflite_runner import TfliteRunner
 
 
