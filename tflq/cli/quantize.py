@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -129,17 +130,20 @@ def quantize(
     import tflq
 
     with output.progress(f"quantizing {model}", silent=as_json):
-        judge = _metric_of(Path(metric)) if metric and metric.endswith(".py") else metric
+        judge = _metric_of(Path(metric), destination, options) if metric and metric.endswith(".py") else metric
         result = tflq.quantize(model, destination, metric=judge, **options)
     output.print_json(result.to_json()) if as_json else print_quantization(result, destination)
     return INTERRUPTED if result.search is not None and not result.search.reached else 0
 
 
-def _metric_of(path: Path) -> Metric:
-    """The function of a file that says how near outputs are."""
+def _metric_of(path: Path, destination: Path, options: Mapping[str, Any]) -> Metric:
+    """The function of a file that says how near outputs are. FileError if the file would be replaced."""
     from tflq.base.errors import OptionError, Reason
+    from tflq.base.files import check_outputs
     from tflq.conversion.extensions import attribute_of
 
+    outputs = [("OUT", destination), ("--save-recipe", options["save_recipe"])]
+    check_outputs(outputs, inputs=[path], force=options["force"])
     metric: Metric = attribute_of(path, "metric")
     if not callable(metric):
         raise OptionError(

@@ -117,7 +117,7 @@ def verify(a: Path, b: Path, *, as_json: bool, page: Path | None, force: bool, *
     if page is not None:
         from tflq.tools.samples.files import files_of
 
-        read = a, b, options["report"], *files_of(options["inputs"])
+        read = a, b, options["report"], options["labels"], *files_of(options["inputs"])
         check_outputs([("--html", page)], inputs=read, force=force)
     import tflq
     from tflq.formats.sources import reusable_source

@@ -125,11 +125,16 @@ def _reading(path: Path, what: str, *more: type[Exception]) -> Iterator[None]:
 
 
 def files_of(data: object) -> list[Path]:
-    """The files that samples may be read from; those of a program have none."""
+    """The files that samples may be read from, of a folder also those in folders by class; those of a program have
+    none."""
     if not isinstance(data, (str, os.PathLike)):
         return []
-    path = Path(data)
-    return [*path.iterdir()] if path.is_dir() else [path]
+    files = []
+    for folder, folders, names in os.walk(data, followlinks=True):
+        files += [Path(folder, name) for name in names]
+        if folder != os.fspath(data):
+            folders.clear()
+    return files or [Path(data)]
 
 
 # Arrays in an .npz file.
