@@ -51,8 +51,13 @@ def test_labels_are_a_file_or_an_array(tmp_path: Path) -> None:
     np.savez(tmp_path / "one.npz", classes=LABELS)
     np.savez(tmp_path / "two.npz", labels=LABELS, other=[1])
     (tmp_path / "head.csv").write_text("label\n3\n1\n\n4\n1\n")
+    (tmp_path / "marked.csv").write_text("3\n1\n4\n1\n", encoding="utf-8-sig")
     (tmp_path / "named.csv").write_text("file,label\na.png,3\nb.png,1\nc.png,4\nd.png,1\n")
-    for where in (LABELS, np.array(LABELS), *(tmp_path / n for n in ("y.npy", "one.npz", "two.npz", "head.csv"))):
+    for where in (
+        LABELS,
+        np.array(LABELS),
+        *(tmp_path / n for n in ("y.npy", "one.npz", "two.npz", "head.csv", "marked.csv")),
+    ):
         assert labels({"given": ROWS}, where) == [[label] for label in LABELS]
     assert labels(list(ROWS), tmp_path / "named.csv") == [[label] for label in LABELS]
     assert labels(list(ROWS), ROWS) == [[row] for row in ROWS.tolist()]
@@ -73,6 +78,8 @@ def test_labels_of_images_are_beside_them(tmp_path: Path) -> None:
     images(tmp_path, "b.png", "a.png")
     (tmp_path / "labels.csv").write_text("name,class\nb.png,5\na.png,2\nunused.png,9\n")
     assert labels(tmp_path, None, IMAGE, images=PIXELS) == [[2], [5]]
+    (tmp_path / "labels.csv").write_text("b.png,5\na.png,2\n", encoding="utf-8-sig")
+    assert labels(tmp_path, None, IMAGE, images=PIXELS) == [[2], [5]]
     (tmp_path / "labels.csv").write_text("b.png,0.5,1\na.png,0.25,2\n")
     assert labels(tmp_path, None, IMAGE, images=PIXELS) == [[[0.25, 2]], [[0.5, 1]]]
     (tmp_path / "labels.csv").write_text("b.png,5\n")
@@ -80,6 +87,9 @@ def test_labels_of_images_are_beside_them(tmp_path: Path) -> None:
         labels(tmp_path, None, IMAGE, images=PIXELS)
     (tmp_path / "labels.csv").write_text("b.png,5\na.png,cat\n")
     with pytest.raises(FileError, match=r"line 2.*'a.png,cat' has no label that is a number"):
+        labels(tmp_path, None, IMAGE, images=PIXELS)
+    (tmp_path / "labels.csv").write_text("b.png,5\na.png,2\nb.png,5\n")
+    with pytest.raises(FileError, match=r"line 3.*'b.png' has a label already"):
         labels(tmp_path, None, IMAGE, images=PIXELS)
 
 
@@ -91,6 +101,11 @@ def test_folders_by_class(tmp_path: Path, folders: tuple[str, str], classes: lis
     samples = samples_of(tmp_path, IMAGE, PIXELS)
     assert samples.count == len(list(samples.arrays)) == 3
     assert [each.tolist() for each in samples.labels] == classes
+    images(tmp_path, "c.png")
+    with pytest.raises(OptionError, match=r"folders of images and, beside them, c\.png"):
+        samples_of(tmp_path, IMAGE, PIXELS)
+    (tmp_path / "labels.csv").write_text("c.png,5\n")
+    assert labels(tmp_path, None, IMAGE, images=PIXELS) == [[5]]
 
 
 def test_labels_of_batches() -> None:

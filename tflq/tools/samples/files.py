@@ -129,10 +129,10 @@ def files_of(data: object) -> list[Path]:
     none."""
     if not isinstance(data, (str, os.PathLike)):
         return []
-    files = []
-    for folder, folders, names in os.walk(data, followlinks=True):
+    top, files = os.fspath(data), []
+    for folder, folders, names in os.walk(top, followlinks=True):
         files += [Path(folder, name) for name in names]
-        if folder != os.fspath(data):
+        if folder != top:
             folders.clear()
     return files or [Path(data)]
 
@@ -352,10 +352,19 @@ class _Files(Stored):
 
 def sorted_files(folder: Path) -> tuple[list[Path], list[int]]:
     """The files of a folder that hold samples, by name; or, where it has folders alone, the images in these, and the
-    class of each: the number that is the folder's name, if each has one, else the folder's place by name."""
+    class of each: the number that is the folder's name, if each has one, else the folder's place by name. OptionError
+    for files beside folders by class, unless labels of these files are there, too."""
     with file_errors(folder):
         inside = [each for each in folder.iterdir() if not each.name.startswith(".") and each.name != LABELS_FILE]
         files, folders = sorted(filter(Path.is_file, inside)), sorted(filter(Path.is_dir, inside))
+        if (
+            files
+            and not (folder / LABELS_FILE).exists()
+            and any(_is_image(file) for f in folders for file in f.iterdir())
+        ):
+            what = f"the folder holds folders of images and, beside them, {files[0].name}: samples are in one of these"
+            remedy = "move the file away, or the folders, or give labels of the files in labels.csv"
+            raise OptionError(Reason(what, str(folder), remedy=remedy))
         if files or not folders:
             return files, []
         numbered = all(re.fullmatch("[0-9]{1,9}", each.name) for each in folders)

@@ -142,7 +142,7 @@ def _of_csv(path: Path, files: Sequence[str]) -> np.ndarray:
     A first line without a number is a head. files: the names of images, in their order; empty: lines are in order."""
     import csv
 
-    with file_errors(path), path.open(encoding="utf-8", errors="replace", newline="") as stream:
+    with file_errors(path), path.open(encoding="utf-8-sig", errors="replace", newline="") as stream:
         lines = [line for line in enumerate(csv.reader(stream), 1) if any(map(str.strip, line[1]))]
     if lines and not _is_number(lines[0][1][-1]):
         del lines[0]
@@ -151,7 +151,10 @@ def _of_csv(path: Path, files: Sequence[str]) -> np.ndarray:
         numbers = fields[1:] if files or (len(fields) > 1 and not _is_number(fields[0])) else fields
         if not numbers or not all(map(_is_number, numbers)):
             raise FileError(f"{path}, line {number}", f"'{','.join(fields)}' has no label that is a number")
-        rows[fields[0].strip() if files else str(number)] = [float(each) for each in numbers]
+        name = fields[0].strip() if files else str(number)
+        if name in rows:
+            raise FileError(f"{path}, line {number}", f"'{name}' has a label already, in a line before")
+        rows[name] = [float(each) for each in numbers]
     if missing := [file for file in files if file not in rows]:
         raise FileError(str(path), f"there is no label of '{missing[0]}'")
     chosen = [rows[file] for file in files] if files else list(rows.values())
