@@ -52,6 +52,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (path / "newer.json").write_text(json.dumps(json.loads(good) | {"version": 99}))
     (path / "cut.json").write_text(good[:500])
     tflq.quantize(path / "model.tflite", path / "int8.tflite", statistics=path / "good.json")
+    few = {"op_config": {"weight_tensor_config": {"num_bits": 5, "granularity": "BLOCKWISE_x"}}}
+    first = {"regex": "second", "operation": "*", "algorithm_key": "no_quantize"}
+    (path / "peer.json").write_text(json.dumps([first, {"regex": ".*", "operation": "*"} | few]))
+    (path / "regex.json").write_text(json.dumps([first | {"regex": "("}]))
     for name, text in {
         "typo": RULE.format("secnd") + 'scheme = "float"\n',
         "key": RULE.format("second") + 'sceme = "float"\n',
@@ -100,6 +104,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (STATED.format("--recipe key.toml"), 2, ["'sceme' is not a key of a rule", "did you mean 'scheme'?"]),
         (STATED.format("--recipe table.toml"), 2, ["'rules' is not a table", "did you mean 'rule'?"]),
         (STATED.format("--recipe tanh.toml"), 2, ["tanh.toml:5", "asks for nothing"]),
+        (STATED.format("--recipe peer.json"), 2, ["peer.json: rule 1: weights='int5' is not known"]),
+        (STATED.format("--recipe regex.json"), 2, ["regex.json: rule 0: 're:.*(?:().*'"]),
+        (STATED.format("--recipe images"), 2, ["images: this is a folder; name a file"]),
+        ("calibrate merge images -o out.json", 2, ["images: this is a folder; name a file"]),
+        ("verify model.tflite int8.tflite --report images", 2, ["images: this is a folder; name a file"]),
         (STATED.format("--keep-float secnd"), 2, ["no operator makes a tensor 'secnd'", "'second'"]),
         (STATED.format("--keep-float ''"), 2, ["a pattern of what stays float is empty"]),
         (STATED.format("--target nothing.toml"), 2, ["no kernel for any operator", "list kernels"]),

@@ -13,7 +13,7 @@ import click
 from tflq.cli import output
 from tflq.cli.main import GroupOfRun, SectionedCommand
 from tflq.cli.options import DATA, image_options, json_option, labels_option, metric_options
-from tflq.cli.output import FILE
+from tflq.cli.output import DOCUMENT, FILE
 
 if TYPE_CHECKING:
     from tflq.analysis.statistics import FileFormat
@@ -77,7 +77,10 @@ class _Quantize(SectionedCommand):
 @click.option("--target", metavar="NAME|PATH.toml", help="The kernels that decide; by default those of the scheme.")
 @click.option("--keep-float", metavar="PATTERN", multiple=True, help="Operators that make such a tensor stay float.")
 @click.option(
-    "--recipe", metavar="FILE", type=FILE, help="What is asked of single operators: TOML, or JSON of litert-quantizer."
+    "--recipe",
+    metavar="FILE",
+    type=DOCUMENT,
+    help="What is asked of single operators: TOML, or JSON of litert-quantizer.",
 )
 @click.option("--weights", type=click.Choice(WEIGHTS), default="int8", show_default=True, help="Bits of weights.")
 @click.option(
@@ -92,7 +95,11 @@ class _Quantize(SectionedCommand):
 )
 @click.option("--weight-range", type=click.Choice(METHODS), hidden=True, help="The former name of --weight-method.")
 @click.option(
-    "--statistics", metavar="FILE.json", multiple=True, type=FILE, help="What `tflq calibrate` saw of each signature."
+    "--statistics",
+    metavar="FILE.json",
+    multiple=True,
+    type=DOCUMENT,
+    help="What `tflq calibrate` saw of each signature.",
 )
 @click.option("--calibration", metavar="DATA", type=DATA, help="Samples instead (docs/data.md).")
 @click.option(
@@ -261,7 +268,7 @@ def run(
     help="""Put the statistics of several runs of one model together, in this order, as if it had been one run. Of one
     file: write it in another format.""",
 )
-@click.argument("files", metavar="FILE.json...", nargs=-1, required=True, type=FILE)
+@click.argument("files", metavar="FILE.json...", nargs=-1, required=True, type=DOCUMENT)
 @click.option("-o", "--output", "destination", metavar="FILE.json", type=PLACE, required=True)
 @_FORMAT
 @_RANGE

@@ -29,7 +29,7 @@ from tflq.cli.options import (
     timeout_option,
     tolerance_options,
 )
-from tflq.cli.output import FILE
+from tflq.cli.output import DOCUMENT, FILE
 
 if TYPE_CHECKING:
     from tflq.tools.debug.bisection import Bisection, Finding
@@ -97,7 +97,7 @@ SHOWN = 10
 @tolerance_options(None, None, " Without both: 0, with a TOSA or ONNX file what these leave open.")
 @click.option(
     "--report",
-    type=FILE,
+    type=DOCUMENT,
     metavar="FILE.json",
     help="The report of the conversion: operators that it warns of as not reproduced may differ.",
 )
