@@ -179,8 +179,8 @@ def quantize(
     outputs = [("the result", destination), ("the recipe", save_recipe)]
     read_here = source, *listed, *files_of(calibration), labels, recipe, target
     check_outputs(outputs, inputs=read_here, force=force)
-    of_file = {} if peer is None else {"path": str(recipe), "numbers": peer.numbers}
-    rules = read_recipe(file, keep_float, default, **of_file)
+    numbers = () if peer is None else peer.numbers
+    rules = read_recipe(file, keep_float, default, path="" if peer is None else str(recipe), numbers=numbers)
     with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
         source = on_disk(source, folder)
         work = Work(source, default, target, io, has_statistics=bool(listed))
