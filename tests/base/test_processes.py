@@ -65,7 +65,7 @@ def test_a_process_that_is_ended_as_it_imports_says_nothing(tmp_path: Path, capf
 
 def test_an_interrupt_does_not_reach_a_process_that_starts(capfd: pytest.CaptureFixture[str]) -> None:
     answers: SimpleQueue[Any] = SimpleQueue()
-    worker = _Worker(abs, answers)
+    worker: _Worker[int, int] = _Worker(abs, answers)
     worker._process.send_signal(signal.SIGINT)
     worker.give(0, -3)
     assert answers.get(timeout=60) == (worker, 3)
