@@ -10,13 +10,14 @@ import sys
 import time
 from multiprocessing.connection import Connection
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 import pytest
 from support.finalizers import finalized
 
 import tflq
-from tflq.base.processes import Died, call, how_ended, in_processes, last_words
+from tflq.base.processes import Died, _Worker, call, how_ended, in_processes, last_words
 from tflq.tools.verify.runner import Child, RunError
 
 NAMELESS = 35
@@ -44,6 +45,33 @@ def test_a_process_that_loses_the_exception_of_a_signal_ends(tmp_path: Path) -> 
     start = time.monotonic()
     answers.close()  # type: ignore[attr-defined]
     assert time.monotonic() - start < 30, "the finalizer goes on to its end"
+
+
+def test_a_process_that_is_ended_as_it_imports_says_nothing(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """C code that imports, such as numpy's, turns the exception of a signal into one of its own."""
+    began = tmp_path / "began"
+    job = (
+        f"import pathlib, time\ntry:\n    pathlib.Path({str(began)!r}).touch()\n    time.sleep(60)\n"
+        "except SystemExit:\n    raise ImportError('the module datetime') from None"
+    )
+    answers = in_processes(exec, ["0", job], 1)
+    assert next(answers) == (0, None)
+    deadline = time.monotonic() + 30
+    while not began.exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    answers.close()  # type: ignore[attr-defined]
+    assert capfd.readouterr().err == ""
+
+
+def test_an_interrupt_does_not_reach_a_process_that_starts(capfd: pytest.CaptureFixture[str]) -> None:
+    answers: SimpleQueue[Any] = SimpleQueue()
+    worker: _Worker[int, int] = _Worker(abs, answers)
+    worker._process.send_signal(signal.SIGINT)
+    worker.give(0, -3)
+    assert answers.get(timeout=60) == (worker, 3)
+    worker.stop()
+    assert capfd.readouterr().err == ""
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
 
 
 def test_an_answer_larger_than_a_pipe() -> None:

@@ -182,12 +182,32 @@ def test_of_several_signatures_what_is_missing_is_written(
 
 
 def test_signatures_that_meet(models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Files of signatures are named when they are known; one that takes another's place is no success."""
+    """A file of a signature that would take another's place is known before one is written."""
     first = Path(shutil.copy(models / "two_signatures.tflite", tmp_path / "a.tflite"))
     second = Path(shutil.copy(models / "pad.tflite", tmp_path / "a.embed.tflite"))
     options = "--format", "mlir", "--force", "--workers", 1
     assert run(first, second, "-o", tmp_path / "out", *options) == 2
-    assert "were both written to it" in capsys.readouterr().err
+    assert f"{first} and {second} would both be this file" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+    second = tmp_path / "a.other.tflite"
+    second.write_bytes(b"")
+    assert run(first, second, "-o", tmp_path / "out", *options) == 3
+    assert {*contents(tmp_path / "out")} == {"a.classify.mlir", "a.embed.mlir"}
+
+
+def test_files_beside_that_meet(models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """NAME_data.c is a file of one model and of another, where constants have one of their own."""
+    first, second = (
+        Path(shutil.copy(models / "pad.tflite", tmp_path / name)) for name in ("a.tflite", "a_data.tflite")
+    )
+    out, options = tmp_path / "out", ("--format", "c", "--workers", 1, "--data")
+    for more in ((), ("--force",)):
+        assert run(first, second, "-o", out, *options, "separate", *more) == 2
+        err = capsys.readouterr().err
+        assert f"{out / 'a_data.c'}: {first} and {second} would both be this file; rename one" in err
+        assert not out.exists()
+    assert run(first, second, "-o", out, *options, "inline") == 0
+    assert {*contents(out)} == {"a.c", "a.h", "a_data.c", "a_data.h"}
 
 
 @pytest.mark.parametrize(

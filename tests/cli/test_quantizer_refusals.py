@@ -41,6 +41,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (path / "bad" / "1.npy").write_bytes((path / "bad" / "0.npy").read_bytes()[:140])
     (path / "images").mkdir()
     (path / "images" / "a.png").write_bytes(b"")
+    (path / "classes" / "1").mkdir(parents=True)
+    (path / "classes" / "1" / "a.png").write_bytes(b"")
+    (path / "y.csv").write_text("1\n" * 8)
+    (path / "metric.py").write_text("def metric(floats, quantized):\n    return 1.0\n")
     for name in ("model", "other"):
         found = path / ("good.json" if name == "model" else "other.json")
         tflq.calibrate(path / f"{name}.tflite", path / "data.npz", found)
@@ -48,6 +52,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (path / "newer.json").write_text(json.dumps(json.loads(good) | {"version": 99}))
     (path / "cut.json").write_text(good[:500])
     tflq.quantize(path / "model.tflite", path / "int8.tflite", statistics=path / "good.json")
+    few = {"op_config": {"weight_tensor_config": {"num_bits": 5, "granularity": "BLOCKWISE_x"}}}
+    first = {"regex": "second", "operation": "*", "algorithm_key": "no_quantize"}
+    (path / "peer.json").write_text(json.dumps([first, {"regex": ".*", "operation": "*"} | few]))
+    (path / "regex.json").write_text(json.dumps([first | {"regex": "("}]))
     for name, text in {
         "typo": RULE.format("secnd") + 'scheme = "float"\n',
         "key": RULE.format("second") + 'sceme = "float"\n',
@@ -96,6 +104,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (STATED.format("--recipe key.toml"), 2, ["'sceme' is not a key of a rule", "did you mean 'scheme'?"]),
         (STATED.format("--recipe table.toml"), 2, ["'rules' is not a table", "did you mean 'rule'?"]),
         (STATED.format("--recipe tanh.toml"), 2, ["tanh.toml:5", "asks for nothing"]),
+        (STATED.format("--recipe peer.json"), 2, ["peer.json: rule 1: weights='int5' is not known"]),
+        (STATED.format("--recipe regex.json"), 2, ["regex.json: rule 0: 're:.*(?:().*'"]),
+        (STATED.format("--recipe images"), 2, ["images: this is a folder; name a file"]),
+        ("calibrate merge images -o out.json", 2, ["images: this is a folder; name a file"]),
+        ("verify model.tflite int8.tflite --report images", 2, ["images: this is a folder; name a file"]),
         (STATED.format("--keep-float secnd"), 2, ["no operator makes a tensor 'secnd'", "'second'"]),
         (STATED.format("--keep-float ''"), 2, ["a pattern of what stays float is empty"]),
         (STATED.format("--target nothing.toml"), 2, ["no kernel for any operator", "list kernels"]),
@@ -129,6 +142,39 @@ def test_a_sentence_and_no_file(
     (line,) = capsys.readouterr().err.splitlines()
     assert [part for part in parts if part not in line] == []
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "quantize model.tflite out.tflite --save-recipe {} --calibration images",
+        "quantize model.tflite out.tflite --save-recipe {} --calibration classes",
+        "quantize model.tflite out.tflite --save-recipe {} --calibration data.npz --labels {}",
+        "quantize model.tflite {} --calibration data.npz --metric {} --max-drop 1",
+        "quantize model.tflite out.tflite --save-recipe {} --calibration data.npz --recipe {}",
+        "quantize model.tflite out.tflite --save-recipe {} --calibration data.npz --target {}",
+        "quantize model.tflite out.tflite --save-recipe {} --calibration data.npz",
+        "quantize model.tflite out.tflite --save-recipe {} --calibration data.npz --metric {} --max-drop 1",
+        "calibrate model.tflite classes -o {}",
+        "debug model.tflite int8.tflite classes --csv {}",
+        "debug model.tflite int8.tflite data.npz --labels {} --html {}",
+        "verify model.tflite int8.tflite --inputs classes --layers --html {}",
+        "verify model.tflite int8.tflite --inputs data.npz --labels {} --layers --html {}",
+        "reduce model.tflite --inputs classes -o {}",
+    ],
+)
+def test_what_is_read_is_never_replaced(
+    folder: Path, command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The output is a file that the command reads, or one in a folder that it reads."""
+    monkeypatch.chdir(folder)
+    read = {"images": "images/a.png", "classes": "classes/1/a.png", "--metric": "metric.py", "--labels": "y.csv"}
+    read |= {"--recipe": "tanh.toml", "--target": "nothing.toml", "data.npz": "data.npz"}
+    file = next(name for word, name in read.items() if word in command.split())
+    before = Path(file).read_bytes()
+    assert main.run([*command.replace("{}", file).split(), "--force"]) == 2
+    assert f"{file}: this is an input, which is never replaced" in capsys.readouterr().err
+    assert Path(file).read_bytes() == before
 
 
 def test_what_the_interpreter_does_not_run_is_no_error_of_ours(tmp_path: Path) -> None:

@@ -217,7 +217,8 @@ class _Worker(Generic[Job, Answer]):
 
     def __init__(self, work: Callable[[Job], Answer], answers: SimpleQueue[Any]) -> None:
         """answers: where the process's answers go, each with this worker."""
-        self._process = python_call("tflq.base.processes:serve")  # a fork would copy the threads of a progress display
+        with _without_interrupts():
+            self._process = python_call("tflq.base.processes:serve")  # a fork would copy threads of a progress display
         self.number = -1
         self._send(work)
         self._reader = threading.Thread(target=self._read, args=(answers,), daemon=True)
@@ -254,6 +255,19 @@ class _Worker(Generic[Job, Answer]):
         answers.put((self, Died(how_ended(self._process.wait()))))
 
 
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Blocks Ctrl-C, in processes started meanwhile for good: else one would say so until `serve` ignores it."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def serve() -> None:
     """Is the process: answers each job, until there are no more or it is told to end. The first message is the function
     that does them."""
@@ -261,6 +275,15 @@ def serve() -> None:
     for name in ("SIGTERM", "SIGHUP"):
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), _exit)
+    try:
+        _answer_jobs()
+    except Exception:
+        if not _ends:  # else C code has turned the exception of the signal into this one, as numpy's import does
+            raise
+        sys.exit(_ends[-1])
+
+
+def _answer_jobs() -> None:
     with os.fdopen(os.dup(0), "rb") as jobs, os.fdopen(os.dup(1), "wb") as answers, suppress(EOFError, OSError):
         null = os.open(os.devnull, os.O_RDONLY)
         os.dup2(null, 0)
@@ -273,8 +296,13 @@ def serve() -> None:
             answers.flush()
 
 
+_ends: Final[list[int]] = []
+"""The exit code, once the process is told to end."""
+
+
 def _exit(number: int, _: object) -> NoReturn:
     """Ends the process by an exception, so that it removes its temporary files."""
+    _ends.append(128 + number)
     sys.exit(128 + number)
 
 

@@ -9,18 +9,19 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from tflq.base.errors import FileError, OptionError, Reason
+from tflq.base.errors import FileError, OptionError, Reason, TflqError
 from tflq.base.files import check_outputs, file_errors
 from tflq.base.processes import Died, in_processes
 from tflq.base.tables import Cell
 from tflq.cli import output
 from tflq.cli.conversion_report import JSON_VERSION, document_of, print_cost
-from tflq.cli.main import BUG, INVALID, UNSUPPORTED, USAGE, Failure, Stopped
+from tflq.cli.main import BUG, INVALID, UNSUPPORTED, Failure, Stopped
 from tflq.conversion.report import verdict_lines, warnings
 from tflq.formats.backend import DEFAULT, backend
 
@@ -112,7 +113,7 @@ def convert_many(paths: Sequence[str], many: Many) -> int:
         rest = f"{len(done)} of {len(jobs)} are done; the same command with --skip-existing goes on with the rest"
         output.line(rest, err=True)
         raise
-    outcomes = _apart([done[number] for number in range(len(jobs))])
+    outcomes = [done[number] for number in range(len(jobs))]
     seconds = time.perf_counter() - start
     code = max(outcome.failure.code if outcome.failure else 0 for outcome in outcomes)
     if many.as_json:
@@ -138,11 +139,38 @@ def _jobs(paths: Sequence[str], folder: Path, many: Many) -> list[_Job]:
     places = [folder / inside.parent / f"{inside.stem}.{suffix}" for _, inside in models]
     sources = [os.fspath(source) for source, _ in models]
     inputs = *sources, many.options.get("target"), *many.options.get("rules", ())
-    check_outputs(zip(sources, places, strict=True), inputs=inputs, force=many.force or many.skip, folders=True)
-    return [
+    jobs = [
         _Job(source, _content(source), place, inputs, many, output.verbosity())
         for source, place in zip(sources, places, strict=True)
     ]
+    check_outputs(_files(jobs), inputs=inputs, force=True, folders=True)  # two jobs for a file: no --force helps
+    check_outputs(zip(sources, places, strict=True), inputs=inputs, force=many.force or many.skip, folders=True)
+    return jobs
+
+
+def _files(jobs: Sequence[_Job]) -> Iterator[tuple[str, str]]:
+    """The source and the place of each file that the jobs can write."""
+    stems = {os.path.splitext(job.destination)[0] for job in jobs}
+    begins = {stem: {stem[:at] for at, letter in enumerate(stem) if letter == "."} & stems for stem in stems}
+    near = {stem for stem, others in begins.items() if others}.union(*begins.values())
+    for job in jobs:
+        format, places = backend(job.many.format), [os.fspath(job.destination)]
+        if format.one_entry and os.path.splitext(job.destination)[0] in near:
+            with suppress(TflqError):  # of the conversion, which comes to it, too
+                places = _expected(job)
+        for place in places:
+            yield job.source, place
+            for ending in format.endings_with(job.many.options.get("choices", {}))[1:]:
+                yield job.source, os.path.splitext(place)[0] + ending
+
+
+def _expected(job: _Job) -> list[str]:
+    """The places of a conversion's files, of which each signature may have one: the model is read."""
+    from tflq.conversion.convert import expected_places
+
+    options = {**job.many.options, "format": job.many.format}
+    keywords = {name: value for name, value in options.items() if name != "rules"}  # they change no entry
+    return [place for place, _ in expected_places(job.content, job.destination, **keywords)]
 
 
 def _models(path: Path, folder: Path) -> list[tuple[Path, Path]]:
@@ -198,7 +226,7 @@ def _convert(job: _Job) -> _Outcome:
     start = time.perf_counter()
     options = {**job.many.options, "format": job.many.format}
     try:
-        if job.many.skip and (there := _there(job, options)):
+        if job.many.skip and (there := _there(job)):
             return _Outcome(job.source, job.destination, 0.0, there)
         with output.spoken(job.verbosity):
             conversion = convert(job.content, **options)
@@ -218,37 +246,18 @@ def _convert(job: _Job) -> _Outcome:
     return _Outcome(job.source, job.destination, seconds, files, conversion.report, cost)
 
 
-def _there(job: _Job, options: Mapping[str, Any]) -> tuple[str, ...]:
+def _there(job: _Job) -> tuple[str, ...]:
     """The files of a conversion if all of them are there. TOSA has one per signature if there are several: their names
     are read from the model, if there is a file that could be one."""
-    from tflq.conversion.convert import expected_places
-
     if job.destination.is_file():
         return (os.fspath(job.destination),)
     folder, (stem, suffix) = job.destination.parent, os.path.splitext(job.destination.name)
-    if not backend(options["format"]).one_entry or not folder.is_dir():
+    if not backend(job.many.format).one_entry or not folder.is_dir():
         return ()
     if not any(name.startswith(f"{stem}.") and name.endswith(suffix) for name in os.listdir(folder)):
         return ()
-    keywords = {name: value for name, value in options.items() if name != "rules"}  # they change no entry
-    files = tuple(place for place, _ in expected_places(job.content, job.destination, **keywords))
+    files = tuple(_expected(job))
     return files if all(map(os.path.isfile, files)) else ()
-
-
-def _apart(outcomes: Sequence[_Outcome]) -> list[_Outcome]:
-    """The outcomes; where two wrote the same file for a signature, the second one failed."""
-    written: dict[str, str] = {}
-    checked = []
-    for outcome in outcomes:
-        for path in outcome.files:
-            other = written.setdefault(path, outcome.source)
-            if other is not outcome.source:
-                reason = Reason(f"{other} and {outcome.source} were both written to it", path, remedy="rename one")
-                failure = Failure.because("FileError", USAGE, reason)
-                outcome = replace(outcome, files=(), report=None, failure=failure)
-                break
-        checked.append(outcome)
-    return checked
 
 
 def _print_outcomes(outcomes: Sequence[_Outcome], folder: Path, seconds: float) -> None:

@@ -100,7 +100,20 @@ class _File(_Model):
 
 
 FILE = _File(dir_okay=False)
-"""The path of a model or another file; `-` is a file of that name."""
+"""The path of a model; `-` is a file of that name."""
+
+
+class _Document(PathPlace):
+    """A file that is no model, as a `pathlib.Path`."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if os.path.isdir(value):
+            raise FileError(os.fspath(value), "this is a folder", remedy="name a file")
+        return super().convert(value, param, ctx)
+
+
+DOCUMENT = _Document(dir_okay=False)
+"""The path of a file that is no model, such as a recipe."""
 
 
 class Undelivered(BaseException):

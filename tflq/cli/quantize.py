@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -12,7 +13,7 @@ import click
 from tflq.cli import output
 from tflq.cli.main import GroupOfRun, SectionedCommand
 from tflq.cli.options import DATA, image_options, json_option, labels_option, metric_options
-from tflq.cli.output import FILE
+from tflq.cli.output import DOCUMENT, FILE
 
 if TYPE_CHECKING:
     from tflq.analysis.statistics import FileFormat
@@ -76,7 +77,10 @@ class _Quantize(SectionedCommand):
 @click.option("--target", metavar="NAME|PATH.toml", help="The kernels that decide; by default those of the scheme.")
 @click.option("--keep-float", metavar="PATTERN", multiple=True, help="Operators that make such a tensor stay float.")
 @click.option(
-    "--recipe", metavar="FILE", type=FILE, help="What is asked of single operators: TOML, or JSON of litert-quantizer."
+    "--recipe",
+    metavar="FILE",
+    type=DOCUMENT,
+    help="What is asked of single operators: TOML, or JSON of litert-quantizer.",
 )
 @click.option("--weights", type=click.Choice(WEIGHTS), default="int8", show_default=True, help="Bits of weights.")
 @click.option(
@@ -91,7 +95,11 @@ class _Quantize(SectionedCommand):
 )
 @click.option("--weight-range", type=click.Choice(METHODS), hidden=True, help="The former name of --weight-method.")
 @click.option(
-    "--statistics", metavar="FILE.json", multiple=True, type=FILE, help="What `tflq calibrate` saw of each signature."
+    "--statistics",
+    metavar="FILE.json",
+    multiple=True,
+    type=DOCUMENT,
+    help="What `tflq calibrate` saw of each signature.",
 )
 @click.option("--calibration", metavar="DATA", type=DATA, help="Samples instead (docs/data.md).")
 @click.option(
@@ -129,17 +137,20 @@ def quantize(
     import tflq
 
     with output.progress(f"quantizing {model}", silent=as_json):
-        judge = _metric_of(Path(metric)) if metric and metric.endswith(".py") else metric
+        judge = _metric_of(Path(metric), destination, options) if metric and metric.endswith(".py") else metric
         result = tflq.quantize(model, destination, metric=judge, **options)
     output.print_json(result.to_json()) if as_json else print_quantization(result, destination)
     return INTERRUPTED if result.search is not None and not result.search.reached else 0
 
 
-def _metric_of(path: Path) -> Metric:
-    """The function of a file that says how near outputs are."""
+def _metric_of(path: Path, destination: Path, options: Mapping[str, Any]) -> Metric:
+    """The function of a file that says how near outputs are. FileError if the file would be replaced."""
     from tflq.base.errors import OptionError, Reason
+    from tflq.base.files import check_outputs
     from tflq.conversion.extensions import attribute_of
 
+    outputs = [("OUT", destination), ("--save-recipe", options["save_recipe"])]
+    check_outputs(outputs, inputs=[path], force=options["force"])
     metric: Metric = attribute_of(path, "metric")
     if not callable(metric):
         raise OptionError(
@@ -257,7 +268,7 @@ def run(
     help="""Put the statistics of several runs of one model together, in this order, as if it had been one run. Of one
     file: write it in another format.""",
 )
-@click.argument("files", metavar="FILE.json...", nargs=-1, required=True, type=FILE)
+@click.argument("files", metavar="FILE.json...", nargs=-1, required=True, type=DOCUMENT)
 @click.option("-o", "--output", "destination", metavar="FILE.json", type=PLACE, required=True)
 @_FORMAT
 @_RANGE

@@ -29,7 +29,7 @@ from tflq.cli.options import (
     timeout_option,
     tolerance_options,
 )
-from tflq.cli.output import FILE
+from tflq.cli.output import DOCUMENT, FILE
 
 if TYPE_CHECKING:
     from tflq.tools.debug.bisection import Bisection, Finding
@@ -97,7 +97,7 @@ SHOWN = 10
 @tolerance_options(None, None, " Without both: 0, with a TOSA or ONNX file what these leave open.")
 @click.option(
     "--report",
-    type=FILE,
+    type=DOCUMENT,
     metavar="FILE.json",
     help="The report of the conversion: operators that it warns of as not reproduced may differ.",
 )
@@ -117,7 +117,7 @@ def verify(a: Path, b: Path, *, as_json: bool, page: Path | None, force: bool, *
     if page is not None:
         from tflq.tools.samples.files import files_of
 
-        read = a, b, options["report"], *files_of(options["inputs"])
+        read = a, b, options["report"], options["labels"], *files_of(options["inputs"])
         check_outputs([("--html", page)], inputs=read, force=force)
     import tflq
     from tflq.formats.sources import reusable_source

@@ -136,6 +136,10 @@ class Backend:
         """For the report of a result: notes on operators, and what the result requires of a device."""
         return (), None
 
+    def endings_with(self, choices: Mapping[str, Any]) -> tuple[str, ...]:
+        """The endings that files can have with these choices."""
+        return self.endings
+
     def pieces(self, module: Module, function: int, target: Any) -> Pieces:
         """The file of an entry, in pieces. function: the entry's index in the module."""
         raise NotImplementedError

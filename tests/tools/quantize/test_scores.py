@@ -56,6 +56,24 @@ def test_three_calls_measure_the_same(model: Path) -> None:
     assert drawn.scores[0].rows == 10
 
 
+def test_one_hot_labels_are_classes_to_all_three(model: Path) -> None:
+    data = samples(12)
+    labels = classes(model, data)
+    out = model.with_name("out.tflite")
+    named = {"given": data, "labels": np.eye(8)[labels]}
+    result = tflq.quantize(model, out, range="minmax", calibration=named)
+    for scores in (result.scores, tflq.debug(model, out, named).scores, tflq.verify(model, out, inputs=named).scores):
+        assert [(score.metric, round(score.original * 12)) for score in scores] == [("top-1", 10)]
+    named["labels"] = labels * np.nan
+    for call in (
+        lambda: tflq.quantize(model, calibration=named),
+        lambda: tflq.debug(model, out, named),
+        lambda: tflq.verify(model, out, inputs=named),
+    ):
+        with pytest.raises(OptionError, match="labels are 1 number a row, some of them not finite, and outputs have 8"):
+            call()
+
+
 def test_a_drop_bounds_a_search(model: Path) -> None:
     data = {"given": (rows := samples(40)), "y": classes(model, rows)}
     options: dict[str, Any] = {

@@ -68,6 +68,10 @@ class C(Backend):
 
         return Notes.of(module, real=options.semantics == "real"), None
 
+    def endings_with(self, choices: Mapping[str, Any]) -> tuple[str, ...]:
+        others = {"separate": ("_data.c",), "inline": (), "blob": (".bin",)}
+        return (".c", ".h", *others.get(choices.get("data", ""), (".bin",)))  # large constants are a blob
+
     def files(self, module: Module, function: int, target: Any, writing: Writing) -> Sequence[tuple[str, Pieces]]:
         from tflq.formats.c.names import identifier
         from tflq.formats.c.program import program_of

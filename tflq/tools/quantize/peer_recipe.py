@@ -9,6 +9,7 @@ google-ai-edge/ai-edge-quantizer.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Required, TypedDict, TypeGuard, cast
@@ -54,12 +55,15 @@ class _Rule(TypedDict, total=False):
 
 
 class PeerRecipe(NamedTuple):
-    """The rules that a recipe becomes, the scheme of the network that they are of, and a sentence for each thing that
-    has no counterpart."""
+    """The rules that a recipe becomes, and the scheme of the network that they are of.
+
+    warnings: a sentence for each thing that has no counterpart. numbers: the place in the file that each rule is from.
+    """
 
     scheme: Scheme
     rules: list[dict[str, Any]]
     warnings: list[str]
+    numbers: list[int]
 
 
 def is_peer_recipe(recipe: object) -> TypeGuard[FilePath]:
@@ -73,17 +77,22 @@ def read_peer_recipe(path: FilePath, module: Module) -> PeerRecipe:
     content: list[_Rule] = read_json(path, list[_Rule], "a list of rules")
     results = [(op.short_name, value.name) for op in module.ops() for value in op.results]
     warnings: dict[str, None] = {}
-    rules = []
-    for place in range(len(content) - 1, -1, -1):
-        at = _Place(str(path), place, warnings)
-        rules += [rule for rule in _rules(content[place], at) if any(_fits(rule, *each) for each in results)]
+    rules: list[dict[str, Any]] = []
+    numbers: list[int] = []
+    for number in range(len(content) - 1, -1, -1):
+        at = _Place(str(path), number, warnings)
+        try:
+            rules += [rule for rule in _rules(content[number], at) if any(_fits(rule, *each) for each in results)]
+        except OptionError as error:
+            raise at.error(error.reasons[0].what) from error
+        numbers += [number] * (len(rules) - len(numbers))
     schemes = [rule["scheme"] for rule in rules if rule["scheme"] != FLOAT]
     if not schemes:
         raise OptionError(Reason("no rule of the recipe quantizes an operator of the network", str(path)))
     static = [scheme for scheme in reversed(schemes) if scheme in STATIC]
-    return PeerRecipe(
-        cast("Scheme", (static or schemes[::-1])[0]), [*rules, {"name": _EVERY, "scheme": FLOAT}], list(warnings)
-    )
+    scheme = cast("Scheme", (static or schemes[::-1])[0])
+    rules.append({"name": _EVERY, "scheme": FLOAT})
+    return PeerRecipe(scheme, rules, list(warnings), [*numbers, len(content)])
 
 
 def _fits(rule: Mapping[str, Any], kind: str, name: str) -> bool:
@@ -163,8 +172,8 @@ def _scheme(config: _Config, at: _Place) -> str:
 def _granularity(weights: _Tensor, at: _Place) -> dict[str, Any]:
     """The blocks of weights."""
     granularity = str(weights.get("granularity", "CHANNELWISE" if weights.get("channel_wise", True) else "TENSORWISE"))
-    if granularity.startswith("BLOCKWISE_"):
-        return {"blocks": int(granularity.removeprefix("BLOCKWISE_"))}
+    if blocks := re.fullmatch("BLOCKWISE_([0-9]{1,9})", granularity):
+        return {"blocks": int(blocks[1])}
     if granularity != "CHANNELWISE":
         at.leave_out(f"weights of granularity {granularity}", "a channel has a scale")
     return {}

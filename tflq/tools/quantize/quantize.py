@@ -54,7 +54,7 @@ from tflq.tools.quantize.search.judging import search_rules
 from tflq.tools.quantize.search.searching import Search
 from tflq.tools.quantize.stored_edges import EDGES, Edges
 from tflq.tools.quantize.weights import Placed, moments_of
-from tflq.tools.samples.files import Images, Level
+from tflq.tools.samples.files import Images, Level, files_of
 from tflq.tools.samples.inputs import Entry
 from tflq.tools.samples.reading import Span
 from tflq.tools.verify.metrics import Score, Scoring, check_metrics, default_metrics
@@ -177,8 +177,10 @@ def quantize(
     if destination is not None:
         _check_suffix(destination)
     outputs = [("the result", destination), ("the recipe", save_recipe)]
-    check_outputs(outputs, inputs=[source, *listed, calibration], force=force)
-    rules = read_recipe(file, keep_float, default)
+    read_here = source, *listed, *files_of(calibration), labels, recipe, target
+    check_outputs(outputs, inputs=read_here, force=force)
+    numbers = () if peer is None else peer.numbers
+    rules = read_recipe(file, keep_float, default, path="" if peer is None else str(recipe), numbers=numbers)
     with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
         source = on_disk(source, folder)
         work = Work(source, default, target, io, has_statistics=bool(listed))

@@ -141,9 +141,17 @@ def opened_recipe(recipe: Recipe | None) -> RulesFile | Recipe | None:
     return RulesFile(Path(recipe)) if isinstance(recipe, (str, os.PathLike)) else recipe
 
 
-def read_recipe(recipe: RulesFile | Recipe | None, keep_float: Sequence[str], default: Settings) -> tuple[Rule, ...]:
-    """The rules of a recipe, behind those that keep operators float. default: what the call asks for. OptionError for
-    what is no rule; FileError if the file cannot be read."""
+def read_recipe(
+    recipe: RulesFile | Recipe | None,
+    keep_float: Sequence[str],
+    default: Settings,
+    *,
+    path: str = "",
+    numbers: Sequence[int] = (),
+) -> tuple[Rule, ...]:
+    """The rules of a recipe, behind those that keep operators float. default: what the call asks for. path, numbers:
+    for errors, the file that a list comes from, and the number of each rule there. OptionError for what is no rule;
+    FileError if the file cannot be read."""
     if not all(keep_float):
         remedy = "give names of tensors, or leave it out"
         raise OptionError(Reason("a pattern of what stays float is empty", value=list(keep_float), remedy=remedy))
@@ -153,7 +161,8 @@ def read_recipe(recipe: RulesFile | Recipe | None, keep_float: Sequence[str], de
     if not isinstance(recipe, (str, os.PathLike, list, tuple, RulesFile)):
         raise not_expected("recipe", recipe, "a file, or a list of its rules")
     if isinstance(recipe, (list, tuple)):
-        return float_rules + tuple(_rule(table, f"rule {place}", Rule(), default) for place, table in enumerate(recipe))
+        pairs = zip(numbers or range(len(recipe)), recipe, strict=True)
+        return float_rules + tuple(_rule(table, f"rule {number}", Rule(path=path), default) for number, table in pairs)
     file = recipe if isinstance(recipe, RulesFile) else RulesFile(Path(recipe))
     for name in file.content:
         if name not in (_TABLE, *METHODS):

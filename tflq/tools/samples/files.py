@@ -125,11 +125,16 @@ def _reading(path: Path, what: str, *more: type[Exception]) -> Iterator[None]:
 
 
 def files_of(data: object) -> list[Path]:
-    """The files that samples may be read from; those of a program have none."""
+    """The files that samples may be read from, of a folder also those in folders by class; those of a program have
+    none."""
     if not isinstance(data, (str, os.PathLike)):
         return []
-    path = Path(data)
-    return [*path.iterdir()] if path.is_dir() else [path]
+    top, files = os.fspath(data), []
+    for folder, folders, names in os.walk(top, followlinks=True):
+        files += [Path(folder, name) for name in names]
+        if folder != top:
+            folders.clear()
+    return files or [Path(data)]
 
 
 # Arrays in an .npz file.
@@ -347,10 +352,19 @@ class _Files(Stored):
 
 def sorted_files(folder: Path) -> tuple[list[Path], list[int]]:
     """The files of a folder that hold samples, by name; or, where it has folders alone, the images in these, and the
-    class of each: the number that is the folder's name, if each has one, else the folder's place by name."""
+    class of each: the number that is the folder's name, if each has one, else the folder's place by name. OptionError
+    for files beside folders by class, unless labels of these files are there, too."""
     with file_errors(folder):
         inside = [each for each in folder.iterdir() if not each.name.startswith(".") and each.name != LABELS_FILE]
         files, folders = sorted(filter(Path.is_file, inside)), sorted(filter(Path.is_dir, inside))
+        if (
+            files
+            and not (folder / LABELS_FILE).exists()
+            and any(_is_image(file) for f in folders for file in f.iterdir())
+        ):
+            what = f"the folder holds folders of images and, beside them, {files[0].name}: samples are in one of these"
+            remedy = "move the file away, or the folders, or give labels of the files in labels.csv"
+            raise OptionError(Reason(what, str(folder), remedy=remedy))
         if files or not folders:
             return files, []
         numbered = all(re.fullmatch("[0-9]{1,9}", each.name) for each in folders)

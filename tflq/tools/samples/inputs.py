@@ -118,6 +118,7 @@ class Entry:
         inputs: Its inputs, in the order of the function.
         signatures: The keys of all signatures of the model.
         labels: The name of an array beside the inputs' that holds labels.
+        outputs: The shapes of its outputs; empty if they are not known.
     """
 
     key: str
@@ -125,6 +126,7 @@ class Entry:
     inputs: tuple[Input, ...]
     signatures: tuple[str, ...] = ()
     labels: str = "labels"
+    outputs: tuple[tuple[int | None, ...], ...] = ()
 
     @classmethod
     def of(cls, module: Module, signature: str | None = None) -> Entry:
@@ -141,12 +143,14 @@ class Entry:
         elif len(signatures) != 1:
             return cls.first(module)
         entry = signatures[0]
-        return cls(entry.key or "", entry.function, _inputs(module, entry.function, entry.inputs or ()), keys)
+        inputs = _inputs(module, entry.function, entry.inputs or ())
+        return cls(entry.key or "", entry.function, inputs, keys, outputs=_outputs(module, entry.function))
 
     @classmethod
     def first(cls, module: Module) -> Entry:
         """The first subgraph, whose inputs have the names of their tensors."""
-        return cls("", 0, _inputs(module, 0, ()), tuple(s.key for s in module.signatures or [] if s.key))
+        keys = tuple(s.key for s in module.signatures or [] if s.key)
+        return cls("", 0, _inputs(module, 0, ()), keys, outputs=_outputs(module, 0))
 
     def places(self, module: Module) -> dict[Value, tuple[int, int]]:
         """Of each tensor of its function the number of the function, and the tensor's own."""
@@ -195,6 +199,10 @@ def _inputs(module: Module, function: int, names: Iterable[tuple[str | None, Val
     """names: the signature's names for the inputs; empty: the tensors' own."""
     names_in_signature = {value: name for name, value in names}
     return tuple(_input(names_in_signature.get(v) or v.name, v) for v in module.functions[function].inputs)
+
+
+def _outputs(module: Module, function: int) -> tuple[tuple[int | None, ...], ...]:
+    return tuple(value.type.dims for value in module.functions[function].outputs)
 
 
 def _input(name: str, value: Value) -> Input:

@@ -6,6 +6,7 @@ folder of images the file `labels.csv` in it (name of the file, label), or folde
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -19,6 +20,8 @@ from tflq.tools.samples.files import IMAGES, LABELS_FILE, loaded, sorted_files
 
 KEY: Final = "labels"
 """The name of an array of labels beside the inputs'."""
+_MOST: Final = 2**53
+"""The number of a class is below."""
 
 
 def key_of(data: Any, labels: Any) -> str:
@@ -56,6 +59,38 @@ def by_sample(labels: np.ndarray, count: int, batch: int) -> tuple[np.ndarray, .
     rows = f", of {batch} rows each" if batch > 1 else ""
     what = f"there are {len(labels)} labels, and {count} samples{rows}"
     raise OptionError(Reason(what, value=len(labels), remedy="give one for each sample, in the same order"))
+
+
+def settled(labels: tuple[np.ndarray, ...], outputs: Sequence[tuple[int | None, ...]]) -> tuple[np.ndarray, ...]:
+    """Labels of samples by what they are: int64 of one dim for classes, int64 rows that are one-hot, or float64 for the
+    numbers that an output should have. OptionError for labels that are none of these.
+
+    outputs: the shapes of the model's outputs; empty if they are not known.
+    """
+    if not labels:
+        return labels
+    rows = np.concatenate([each.reshape(len(each), -1) for each in labels]).astype(np.float64)
+    width = rows.shape[1]
+    sizes = [_numbers(shape) for shape in outputs] or [None]
+    classes = next((size for size in sizes if size != 1), 1)
+    if classes != 1 and width == 1 and bool(((rows == np.rint(rows)) & (abs(rows) < _MOST)).all()):
+        return tuple(each.reshape(len(each)).astype(np.int64) for each in labels)
+    if width > 1 and classes in (None, width) and bool(((rows == 0) | (rows == 1)).all() and (rows.sum(1) == 1).all()):
+        return tuple(each.astype(np.int64) for each in labels)
+    if bool(np.isfinite(rows).all()) and (None in sizes or width in sizes):
+        return tuple(each.astype(np.float64) for each in labels)
+    shown = f"{width} number{'s' * (width > 1)} a row" + (
+        "" if np.isfinite(rows).all() else ", some of them not finite"
+    )
+    what = f"labels are {shown}, and outputs have {' and '.join(str(size or 'any') for size in dict.fromkeys(sizes))}"
+    remedy = "give the number of the class of each sample, rows that are one-hot, or as many numbers as an output has"
+    raise OptionError(Reason(what, value=width, remedy=remedy))
+
+
+def _numbers(shape: tuple[int | None, ...]) -> int | None:
+    """The numbers of a row of an output; None if they are not known."""
+    dims = shape[1:] if len(shape) > 1 else shape
+    return None if None in dims else math.prod(dim or 0 for dim in dims)
 
 
 def _names(data: Any) -> Sequence[str]:
@@ -107,7 +142,7 @@ def _of_csv(path: Path, files: Sequence[str]) -> np.ndarray:
     A first line without a number is a head. files: the names of images, in their order; empty: lines are in order."""
     import csv
 
-    with file_errors(path), path.open(encoding="utf-8", errors="replace", newline="") as stream:
+    with file_errors(path), path.open(encoding="utf-8-sig", errors="replace", newline="") as stream:
         lines = [line for line in enumerate(csv.reader(stream), 1) if any(map(str.strip, line[1]))]
     if lines and not _is_number(lines[0][1][-1]):
         del lines[0]
@@ -116,7 +151,10 @@ def _of_csv(path: Path, files: Sequence[str]) -> np.ndarray:
         numbers = fields[1:] if files or (len(fields) > 1 and not _is_number(fields[0])) else fields
         if not numbers or not all(map(_is_number, numbers)):
             raise FileError(f"{path}, line {number}", f"'{','.join(fields)}' has no label that is a number")
-        rows[fields[0].strip() if files else str(number)] = [float(each) for each in numbers]
+        name = fields[0].strip() if files else str(number)
+        if name in rows:
+            raise FileError(f"{path}, line {number}", f"'{name}' has a label already, in a line before")
+        rows[name] = [float(each) for each in numbers]
     if missing := [file for file in files if file not in rows]:
         raise FileError(str(path), f"there is no label of '{missing[0]}'")
     chosen = [rows[file] for file in files] if files else list(rows.values())

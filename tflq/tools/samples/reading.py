@@ -21,7 +21,7 @@ from tflq.base.arguments import not_expected
 from tflq.base.errors import FileError, OptionError, Reason
 from tflq.tools.samples.files import Batch, Images, Samples, Stored, of_folder, of_npy, of_npz
 from tflq.tools.samples.inputs import Arrangement, Entry, Input, Sample, fitted, stacked
-from tflq.tools.samples.labels import by_sample, key_of, labels_of
+from tflq.tools.samples.labels import by_sample, key_of, labels_of, settled
 
 BATCH: Final = 16
 """Samples that a process runs at once."""
@@ -73,7 +73,8 @@ def samples_of(data: Any, entry: Entry, images: Images | None = None, labels: An
     count = samples.count
     if count is None:
         raise OptionError(Reason("labels need a known number of samples", remedy="give a list, arrays, or a path"))
-    return replace(samples, labels=by_sample(array, count, max((input_.batch for input_ in entry.inputs), default=1)))
+    rows = by_sample(array, count, max((input_.batch for input_ in entry.inputs), default=1))
+    return replace(samples, labels=settled(rows, entry.outputs))
 
 
 def _samples_of(data: Any, entry: Entry, images: Images | None) -> Samples:

@@ -220,6 +220,8 @@ class Cases:
                 for name, description in side
             ]
         entry = entry_for(side, key, a.file if isinstance(a, TfliteRunner) else None)
+        outputs = (_input(name, description).shape for name, description in a.entries[key]["outputs"])
+        entry = replace(entry, outputs=tuple(outputs))
         return samples_of(self._data, entry, options.images, options.labels)
 
     def misfit(self, a: AnyRunner, b: AnyRunner, key: str) -> OptionError | None:

@@ -78,10 +78,10 @@ def check_metrics(metric: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def default_metrics(names: Sequence[str], labels: Sequence[np.ndarray]) -> tuple[str, ...]:
-    """The metrics of a call: those that it names, or `top-1` where labels are classes."""
+    """The metrics of a call: those that it names, or `top-1` where labels are classes or one-hot: integers."""
     if names or not labels:
         return tuple(names)
-    return ("top-1",) if labels[0].dtype.kind in "iu" and labels[0].ndim == 1 else ("mae",)
+    return ("top-1",) if labels[0].dtype.kind in "iu" else ("mae",)
 
 
 class Scoring:

@@ -39,7 +39,7 @@ from tflq.ir.types import CalibratedQuantizedType, ElementType, f32
 from tflq.tools.quantize.calibration.collecting import Place, Seen, Watched, in_order, observe
 from tflq.tools.quantize.calibration.inside import watch_inside
 from tflq.tools.quantize.regions.ranges import same_value
-from tflq.tools.samples.files import Images, Level, Samples
+from tflq.tools.samples.files import Images, Level, Samples, files_of
 from tflq.tools.samples.inputs import Entry
 from tflq.tools.samples.reading import Batches, drawn, samples_of
 
@@ -142,7 +142,7 @@ def calibrate(
     check_number("workers", workers, 1, whole=True)
     check_form(format, range, histogram=histogram)
     if destination is not None:
-        check_outputs([("the statistics", destination)], inputs=[source, data], force=force or resume)
+        check_outputs([("the statistics", destination)], inputs=[source, *files_of(data)], force=force or resume)
     with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
         model = _Model(os.fspath(source), signature, folder, bins=histogram)
         if not model.digests:

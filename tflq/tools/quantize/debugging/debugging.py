@@ -51,7 +51,7 @@ from tflq.tools.quantize.debugging.measuring import (
 from tflq.tools.quantize.debugging.outcome import Advice, Debugging, DebugRow, TensorError, debug_page
 from tflq.tools.quantize.debugging.pairing import Pair, Pairing, Side, alone, fits, paired
 from tflq.tools.quantize.fidelity import FloatNetwork
-from tflq.tools.samples.files import Batch, Images, Level, Samples
+from tflq.tools.samples.files import Batch, Images, Level, Samples, files_of
 from tflq.tools.samples.inputs import Entry
 from tflq.tools.samples.reading import Batches, drawn, samples_of
 from tflq.tools.verify.difference import in_decibels
@@ -123,7 +123,9 @@ def debug(
     check_number("samples", samples, 1, whole=True, optional=True)
     check_number("workers", workers, 1, whole=True)
     metrics = check_metrics(metric)
-    check_outputs([("the CSV", csv), ("the page", html)], inputs=[floats, quantized, data], force=force)
+    check_outputs(
+        [("the CSV", csv), ("the page", html)], inputs=[floats, quantized, *files_of(data), labels], force=force
+    )
     with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
         networks = _Networks(on_disk(floats, folder), on_disk(quantized, folder), signature)
         data = list(data) if isinstance(data, Iterator) and metrics else data
