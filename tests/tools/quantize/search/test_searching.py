@@ -94,6 +94,34 @@ def test_what_is_over_a_bound_comes_within_it_first() -> None:
     assert result.after.milliseconds <= 4
 
 
+def test_a_move_that_is_enough_is_made_at_any_price() -> None:
+    """What is missing is worth less than the bytes that it costs."""
+
+    def figures(state: Mapping[str, str]) -> Figures:
+        return Figures(40 if state else 30, 40 if state else 30, 1000 + 500 * len(state))
+
+    _, result, _ = search(chain(KINDS), figures, Bounds(decibels=30.1))
+    assert result.after.decibels == 40
+
+
+def test_small_gains_at_a_high_price_add_up() -> None:
+    def figures(state: Mapping[str, str]) -> Figures:
+        return Figures(30 + 0.1 * len(state), 30 + 0.1 * len(state), 1000 + 100 * len(state) ** 2)
+
+    _, result, _ = search(chain(KINDS), figures, Bounds(decibels=30.4))
+    assert result.after.decibels >= 30.4
+
+
+def test_what_is_hardly_over_a_bound_comes_within_it_at_any_price() -> None:
+    """The time is a ten-thousandth too long, and what is enough costs more bytes than that is worth."""
+
+    def figures(state: Mapping[str, str]) -> Figures:
+        return Figures(30, 30, 1000 + 1000 * len(state), 1.0 if state else 1.0001)
+
+    _, result, _ = search(chain(KINDS), figures, Bounds(milliseconds=1.0))
+    assert result.after.milliseconds <= 1
+
+
 def test_a_network_in_float_is_no_result() -> None:
     with pytest.raises(OptionError, match="no network with an operator quantized has at least 300 dB"):
         search(chain(KINDS), by_noise(NOISE), Bounds(decibels=300))

@@ -224,10 +224,8 @@ class _Searching:
         """Makes the best move that the round has tried. Returns whether one gains enough."""
         if self._best is None:
             return False
-        score, move, after = self._best
+        _, move, after = self._best
         self._best = None
-        if score <= (0 if self.bounds.of_fidelity or self._excess() else LEAST_GAIN):
-            return False
         self._moved.append(move)
         self.state = move.on(self.state)
         self._enter(Step(move.name, move.alternative, move.tensors, after.decibels - self.figures.decibels, after))
@@ -241,10 +239,19 @@ class _Searching:
                 continue
             score = self._score(after)
             is_enough = self.bounds.of_fidelity and self.bounds.hold(after)
-            if is_enough or self._best is None or score > self._best[0]:
+            is_better = self._gains_enough(after, score) and (self._best is None or score > self._best[0])
+            if is_enough or is_better:
                 self._best = score, move, after
             if is_enough or self.networks.exhausted:
                 break
+
+    def _gains_enough(self, after: Figures, score: float) -> bool:
+        """Whether a move is worth making: outside the bounds all that comes nearer to them, at any price."""
+        if self._excess():
+            return True
+        if self.bounds.of_fidelity:
+            return score > 0 or self.bounds.gain(self.figures, after) > 0
+        return score > LEAST_GAIN
 
     def _moves(self) -> Iterator[Move]:
         """The moves of a round, those first that gained most before: kinds, and the best parts with their halves."""
