@@ -85,6 +85,20 @@ def test_without_a_bound_of_fidelity_the_nearest_within_the_others_is_taken() ->
     assert result.after.bytes <= 1200
 
 
+@pytest.mark.parametrize("bounds", [Bounds(milliseconds=100), Bounds(bytes=10**6)], ids=str)
+def test_what_is_far_within_its_bound_has_no_price(bounds: Bounds) -> None:
+    """Each operator that gets 16 bits is worth 1 dB, for as many bytes and as much time as all had before. In float
+    it is faster, for nothing."""
+
+    def figures(state: Mapping[str, str]) -> Figures:
+        wide = sum(scheme == "int16x8" for scheme in state.values())
+        return Figures(30 + wide, 30 + wide, 1000 * (1 + wide), 0.01 * (1 + wide) - 0.001 * len(state))
+
+    _, result, _ = search(chain(KINDS), figures, bounds)
+    assert result.after.decibels == 38
+    assert "float" not in [step.scheme for step in result.steps]
+
+
 def test_what_is_over_a_bound_comes_within_it_first() -> None:
     def figures(state: Mapping[str, str]) -> Figures:
         return Figures(30 - len(state), 30 - len(state), 1000, 5.0 - 0.5 * len(state))

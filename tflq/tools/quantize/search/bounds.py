@@ -89,6 +89,13 @@ class Bounds:
         low, high = (max(min(each.decibels, most), -FLOAT) for each in (before, after))
         return high - low
 
+    def growth(self, before: Figures, after: Figures) -> float:
+        """By how much a network is larger and slower than another: as shares of the bounds, so that what is far within
+        them counts for little. Where outputs only have to be near enough, bytes count as a share of the other's."""
+        most = before.bytes if self.of_fidelity else _or(self.bytes, math.inf)
+        slower = after.milliseconds - before.milliseconds
+        return (after.bytes - before.bytes) / most + slower / _or(self.milliseconds, math.inf)
+
     def texts(self) -> list[str]:
         """The bounds, as text."""
         pairs = [

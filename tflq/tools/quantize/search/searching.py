@@ -24,7 +24,7 @@ from tflq.tools.quantize.search.bounds import FLOAT, Bounds, Figures, shown
 from tflq.tools.quantize.search.moves import Move, Operators, Overrides, State
 
 PRICE: Final = 10.0
-"""Decibels that have to be gained for twice the bytes, or twice the time where it is bounded."""
+"""Decibels that have to be gained for a growth of 1 (`Bounds.growth`)."""
 LEAST_GAIN: Final = 0.1
 """Decibels, less the price, for which operators are changed where outputs only have to be as near as possible."""
 _PARTS: Final = 8
@@ -292,9 +292,7 @@ class _Searching:
 
     def _score(self, after: Figures) -> float:
         """Decibels that are gained, less the price; what is over a bound of size or time counts before all."""
-        price = PRICE * (after.bytes / self.figures.bytes - 1)
-        if self.bounds.milliseconds is not None and self.figures.milliseconds:
-            price += PRICE * (after.milliseconds / self.figures.milliseconds - 1)
+        price = PRICE * self.bounds.growth(self.figures, after)
         less = self._excess() - self.bounds.excess(after)
         return self.bounds.gain(self.figures, after) - price + 10 * FLOAT * less
 
