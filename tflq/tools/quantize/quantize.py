@@ -49,15 +49,15 @@ from tflq.tools.quantize.recipe import (
     rounds_by_products,
 )
 from tflq.tools.quantize.report import Quantization, Trial
-from tflq.tools.quantize.search.bounds import DECIBELS, Bounds
-from tflq.tools.quantize.search.judging import search_rules
+from tflq.tools.quantize.search.bounds import DECIBELS, Bounds, Figures, shown
+from tflq.tools.quantize.search.judging import Complete, search_network
 from tflq.tools.quantize.search.searching import Search
 from tflq.tools.quantize.stored_edges import EDGES, Edges
 from tflq.tools.quantize.weights import Placed, moments_of
 from tflq.tools.samples.files import Images, Level
 from tflq.tools.samples.inputs import Entry
 from tflq.tools.samples.reading import Span
-from tflq.tools.verify.metrics import Score, Scoring, check_metrics, default_metrics
+from tflq.tools.verify.metrics import Score, Scoring, check_metrics, default_metrics, nearness_of
 
 WeightMethod = Literal["minmax", "mse", "octav", "gptq", "reconstruct"]
 OneStatistics = FilePath | Statistics | Calibration
@@ -270,19 +270,23 @@ def _quantized(
     if span is not None and is_static:
         choice = chosen_methods(work, rules, span, biases=not bounds)
         methods, trials = replace(choice.methods, equalize=methods.equalize), trials + choice.trials
-    if bounds:
-        rules, search = _searched(work, rules, evidence, bounds, metric, methods, choice)
-        if choice is not None and span is not None and not search.interrupted:
-            choice = choice._replace(methods=methods)
-            methods, more = corrected_methods(work, rules, span, choice, search.after.decibels)
-            trials += more
-    if is_static and (span is not None or methods.headroom or methods.correct_biases):
-        network = network_by(work, rules, evidence.samples if span is None else span, methods, moments)
+    if not bounds:
+        network = _completed(work, rules, evidence, span, methods, moments)
     else:
-        by = by_range(work, methods.range)
-        network = by.build(rules, lambda bins: evidence.seen(work.source, bins), moments)
-    if fits_weights(rules, work.default):
-        network = fitted_network(work, rules, network, evidence.samples)
+
+        def complete(found: tuple[Rule, ...], search: Search) -> Network:
+            nonlocal methods, trials
+            if choice is not None and span is not None and not search.interrupted:
+                chosen = choice._replace(methods=methods)
+                methods, more = corrected_methods(work, found, span, chosen, search.after.decibels)
+                trials += more
+            return _completed(work, found, evidence, span, methods, moments)
+
+        before = trials
+        network, rules, search = _searched(work, rules, evidence, bounds, metric, methods, choice, complete)
+        if search.refused is not None:
+            methods = replace(methods, correct_biases=False)
+            trials = (*before, *(replace(trial, chosen=False) for trial in trials[len(before) :]))
     network = noted_network(network, tensors)
     near, scores = evidence.nearness(source, network)
     return network.data, Quantization(
@@ -294,11 +298,40 @@ def _quantized(
         near.decibels,
         search,
         near.agreement,
-        (*network.warnings, *(search.warnings() if search else near.warnings())),
+        (*network.warnings, *(_warnings(search, bounds, near, scores, evidence) if search else near.warnings())),
         trials,
         recipe_text(rules, methods),
         scores,
     )
+
+
+def _completed(
+    work: Work, rules: tuple[Rule, ...], evidence: _Evidence, span: Span | None, methods: Methods, moments: Placed
+) -> Network:
+    """The network of all samples. span: these, if methods are chosen by them."""
+    if work.default.scheme in STATIC and (span is not None or methods.headroom or methods.correct_biases):
+        network = network_by(work, rules, evidence.samples if span is None else span, methods, moments)
+    else:
+        by = by_range(work, methods.range)
+        network = by.build(rules, lambda bins: evidence.seen(work.source, bins), moments)
+    return fitted_network(work, rules, network, evidence.samples) if fits_weights(rules, work.default) else network
+
+
+def _warnings(
+    search: Search, bounds: Bounds, near: Nearness, scores: Sequence[Score], evidence: _Evidence
+) -> Sequence[str]:
+    """The warnings of a search, and one if outputs are less near on all samples than they have to be."""
+    warnings = search.warnings()
+    if not search.reached or near.decibels is None or bounds.metric not in (DECIBELS, *evidence.metrics):
+        return warnings
+    figures = Figures(near.decibels, near.decibels, search.after.bytes)
+    if bounds.metric != DECIBELS:
+        bounds = bounds.below(nearness_of(replace(scores[0], value=scores[0].original)))
+        figures = replace(figures, value=nearness_of(scores[0]))
+    if bounds.near_enough(figures):
+        return warnings
+    what = f"on all samples it has {shown(figures, bounds.metric)}, less near than it has to be"
+    return [*warnings, f"{what}, and is on the {search.judged} that judge: give more samples, or another --range"]
 
 
 def _searched(
@@ -309,8 +342,9 @@ def _searched(
     metric: str | Metric | None,
     methods: Methods,
     choice: Choice | None,
-) -> tuple[tuple[Rule, ...], Search]:
-    """The rules of the network within bounds, and the search for it. choice: of the methods, if samples chose them."""
+    complete: Complete,
+) -> tuple[Network, tuple[Rule, ...], Search]:
+    """The network within bounds, its rules, and the search for it. choice: of the methods, if samples chose them."""
     samples = _samples(
         work.source, evidence.samples, evidence.images, "how near the outputs are is measured on samples"
     )
@@ -321,8 +355,9 @@ def _searched(
     listed = _statistics(work.source, evidence.statistics, None, None, True) if evidence.statistics else None
     by = by_range(work, methods.range)
     bounded = metric if bounds.metric != DECIBELS else None
-    is_chosen = choice is not None
-    return search_rules(by, rules, samples, bounds, seen=listed or seen, metric=bounded, is_chosen=is_chosen)
+    return search_network(
+        by, rules, samples, bounds, complete, seen=listed or seen, metric=bounded, is_chosen=choice is not None
+    )
 
 
 def _check_suffix(destination: FilePath) -> None:

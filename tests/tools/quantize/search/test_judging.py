@@ -231,3 +231,29 @@ def test_the_command_writes_a_recipe(model: Path, tmp_path: Path, capsys: pytest
     metric.write_text("")
     assert run(words) == 2
     assert "has no function metric" in capsys.readouterr().err
+
+
+def test_a_network_of_all_samples_beyond_the_bounds_is_not_the_result(tmp_path: Path) -> None:
+    """Made of 15 of 20 samples it has 38.8 dB on the others, made of all 38.6."""
+    model, data = written(tmp_path, net()), list(samples(20))
+    out = model.with_name("quantized.tflite")
+    near = quantized(model, calibration=data, min_snr=38.5)
+    assert near.search is not None
+    assert near.search.refused is None
+    assert signal_to_noise(model, out, data[15:]) >= 38.5
+    result = quantized(model, calibration=data, min_snr=38.7)
+    assert result.search is not None
+    assert result.search.refused is not None
+    assert result.search.refused.decibels < 38.7 < signal_to_noise(model, out, data[15:])
+    assert "made of all samples it has 38.61 dB" in result.warnings[0]
+    assert "of the first 15 alone" in result.warnings[0]
+
+
+def test_outputs_on_all_samples_beyond_the_bounds_are_warned_of(tmp_path: Path) -> None:
+    """What is cut off is far in the samples that are calibrated with."""
+    model, data = written(tmp_path, net()), [*samples(15), *samples(5) / 4]
+    result = quantized(model, calibration=data, range="percentile:97", min_snr=20)
+    assert result.search is not None
+    assert result.decibels is not None
+    assert result.decibels < 20 <= result.search.after.decibels
+    assert "less near than it has to be, and is on the 5 that judge" in result.warnings[0]

@@ -75,6 +75,8 @@ class Search:
         steps: Operators that were changed, in order.
         reached: Whether all bounds hold.
         interrupted: Whether the search was interrupted.
+        refused: The figures of the result made of all samples, without its time, if that is not within the bounds: then
+            it is the one that was judged, made of the calibrated samples alone. None if it is within.
     """
 
     metric: str
@@ -87,6 +89,7 @@ class Search:
     steps: tuple[Step, ...] = ()
     reached: bool = True
     interrupted: bool = False
+    refused: Figures | None = None
 
     def lines(self) -> list[str]:
         """The steps of the search, as text."""
@@ -102,12 +105,15 @@ class Search:
         ]
 
     def warnings(self) -> list[str]:
-        """The warning of a search that did not come to its end."""
-        if self.reached:
+        """The warning of a search that did not come to its end, or whose result was made of some samples alone."""
+        bounds = ", ".join(self.bounds)
+        if not self.reached:
+            return [f"the search was interrupted before its bounds held ({bounds}): this is the best so far"]
+        if self.refused is None:
             return []
-        return [
-            f"the search was interrupted before its bounds held ({', '.join(self.bounds)}): this is the best so far"
-        ]
+        some = f"of the first {self.calibrated} alone" if self.calibrated else "without weights fitted to them"
+        figures = shown(self.refused, self.metric)
+        return [f"made of all samples it has {figures}, beyond its bounds ({bounds}): it is made {some}"]
 
 
 Build = Callable[[Sequence[Rule]], Network]
