@@ -274,13 +274,13 @@ def _quantized(
         network = _completed(work, rules, evidence, span, methods, moments)
     else:
 
-        def complete(found: tuple[Rule, ...], search: Search) -> Network:
+        def complete(changed: tuple[Rule, ...], search: Search) -> Network:
             nonlocal methods, trials
             if choice is not None and span is not None and not search.interrupted:
                 chosen = choice._replace(methods=methods)
-                methods, more = corrected_methods(work, found, span, chosen, search.after.decibels)
+                methods, more = corrected_methods(work, changed, span, chosen, search.after.decibels)
                 trials += more
-            return _completed(work, found, evidence, span, methods, moments)
+            return _completed(work, changed, evidence, span, methods, moments)
 
         before = trials
         network, rules, search = _searched(work, rules, evidence, bounds, metric, methods, choice, complete)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -180,6 +181,10 @@ def test_what_cannot_be_reached_or_judged_is_an_error(model: Path) -> None:
         ({"metric": max, "calibration": list(samples(2))}, "a metric needs the number"),
         ({"max_drop": 0.1, "calibration": list(samples(2))}, "a drop is of a metric"),
         ({"max_bytes": 0, "calibration": list(samples(2))}, "max_bytes=0 makes no sense"),
+        ({"max_time": 0, "calibration": list(samples(2))}, "max_time=0 makes no sense; give more than 0"),
+        ({"max_time": math.inf, "calibration": list(samples(2))}, "max_time=inf makes no sense"),
+        ({"min_snr": math.inf, "calibration": list(samples(2))}, "min_snr=inf makes no sense"),
+        ({"min_snr": math.nan, "calibration": list(samples(2))}, "min_snr=nan makes no sense"),
         ({"min_snr": 300, "max_bytes": 100, "calibration": list(samples(8))}, "300 dB, at most 100 bytes; the nearest"),
     ):
         with pytest.raises(OptionError, match=what):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from tflq.base.arguments import check_number
+from tflq.base.errors import OptionError, Reason
 from tflq.tools.verify.metrics import LEAST_IS_BEST
 from tflq.tools.verify.metrics import shown as metric_text
 
@@ -57,9 +58,16 @@ class Bounds:
         return self if self.drop is None else replace(self, value=max(least, value - self.drop), drop=None)
 
     def check(self) -> None:
-        """OptionError for numbers that no network can have."""
+        """OptionError for numbers that no network can have, or that are no bound."""
         check_number("max_bytes", self.bytes, 1, optional=True)
         check_number("max_time", self.milliseconds, 0, optional=True)
+        if self.milliseconds == 0:
+            raise OptionError(Reason("max_time=0 makes no sense", value=0, remedy="give more than 0"))
+        pairs = [("max_bytes", self.bytes), ("max_time", self.milliseconds), ("max_drop", self.drop)]
+        pairs.append(("min_snr", self.value if self.decibels is None else self.decibels))
+        for name, bound in pairs:
+            if bound is not None and math.isinf(bound):
+                raise OptionError(Reason(f"{name}={bound:g} makes no sense", value=bound, remedy="leave it out"))
 
     def __bool__(self) -> bool:
         return any(bound is not None for bound in (self.decibels, self.value, self.bytes, self.milliseconds, self.drop))
