@@ -19,6 +19,7 @@ from tflq.ir.types import TensorType, f32
 from tflq.tools.quantize import choosing
 from tflq.tools.quantize.calibration.calibrate import Calibration, calibrate
 from tflq.tools.quantize.fidelity import FloatNetwork, signal_to_noise
+from tflq.tools.quantize.search import judging
 from tflq.tools.samples.reading import Span
 from tflq.tools.verify.outcome import RunTime
 from tflq.tools.verify.tflite_runner import TfliteRunner
@@ -143,6 +144,42 @@ def test_a_metric_decides(model: Path) -> None:
     assert result.search is not None
     assert result.search.after.value == 1
     assert result.search.bounds == ("agreement() at least 1",)
+
+
+def leave(*_: object) -> float:
+    raise SystemExit(0)
+
+
+@pytest.mark.parametrize(
+    ("metric", "what"),
+    [
+        (leave, "the metric 'leave' raises SystemExit: 0"),
+        (lambda _: 1, "raises TypeError: .* takes 1 positional argument but 2 were given"),
+        (lambda *_: 1 / 0, r"test_judging.py:\d+: .*raises ZeroDivisionError: division by zero; mend"),
+        (lambda *_: None, r"test_judging.py:\d+: the metric '<lambda>' returns None, not a number; mend"),
+        (lambda *_: np.zeros(2), "returns array.* not a number"),
+        (lambda *_: "0.5", "returns '0.5', not a number"),
+        (lambda *_: math.nan, "returns nan, not a number"),
+    ],
+    ids=["leaves", "parameters", "raises", "nothing", "several", "text", "nan"],
+)
+def test_a_metric_with_faults_is_an_error_that_names_it(metric: Any, what: str) -> None:
+    with pytest.raises(OptionError, match=what):
+        judging._value(metric, [[np.zeros(1)]], [[np.zeros(1)]])
+    assert judging._value(lambda *_: np.float32(0.5), [], []) == 0.5
+
+
+def test_a_fault_of_a_metric_ends_the_search(model: Path) -> None:
+    """Also where only outputs of the quantized network make it."""
+
+    def metric(floats: list[list[np.ndarray]], others: list[list[np.ndarray]]) -> float:
+        calls.append(1)
+        return math.nan if len(calls) > 3 else 0.0
+
+    calls: list[int] = []
+    with pytest.raises(OptionError, match="returns nan"):
+        quantized(model, scheme="weight-only", calibration=list(samples(2)), metric=metric, min_snr=0.5)
+    assert len(calls) == 4
 
 
 def test_time_is_that_of_the_first_network_times_the_ratio(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:

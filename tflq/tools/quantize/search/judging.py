@@ -9,9 +9,13 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import replace
 from hashlib import sha256
+from typing import Any
+
+import numpy as np
 
 from tflq.analysis.statistics import Statistics
 from tflq.base.errors import InvalidModelError, OptionError, Reason
+from tflq.base.faults import fault_of_metric, no_number_of_metric
 from tflq.base.files import replace_file
 from tflq.formats.sources import read
 from tflq.tools.quantize.building import Network, Work
@@ -80,6 +84,21 @@ def search_network(
     return network, inserted(changes), search
 
 
+def _value(metric: Metric, floats: list[Outputs], others: list[Outputs]) -> float:
+    """The number that a user's metric returns. OptionError if it raises, or returns something else."""
+    result: Any
+    try:
+        result = metric(floats, others)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # also SystemExit, which would end the search without a word
+        raise fault_of_metric(error, metric) from error
+    value = float(result) if np.ndim(result) == 0 and hasattr(result, "__float__") else math.nan
+    if math.isnan(value):
+        raise no_number_of_metric(result, metric)
+    return value
+
+
 class _Judge:
     """Figures of networks on samples. is_timed: whether runs are timed: the ratio to the first network, in turns with
     it, times what this took."""
@@ -111,7 +130,7 @@ class _Judge:
             return ratio, ratio
         pairs = list(outputs)
         floats, others = (list(each) for each in zip(*pairs, strict=True))
-        return decibels(pairs), float(self._metric(floats, others))
+        return decibels(pairs), _value(self._metric, floats, others)
 
     def __call__(self, network: Network) -> Figures:
         figures = self.untimed(network)

@@ -152,8 +152,11 @@ class _Networks:
     def _figures(self, state: State) -> Figures | None:
         try:
             network = self.build(self.operators.rules(state, self.choices))
-            return self.measure(network) if any(row.quantized for row in network.rows) else None
         except (OptionError, InvalidModelError):
+            return None
+        try:
+            return self.measure(network) if any(row.quantized for row in network.rows) else None
+        except InvalidModelError:
             return None
 
 
