@@ -105,7 +105,10 @@ class _Quantize(SectionedCommand):
 @image_options
 @click.option("--min-snr", type=float, metavar="DB", help="The least signal to noise of the outputs.")
 @click.option(
-    "--max-drop", type=float, metavar="N", help="By how much the metric may be less than the float network's."
+    "--max-drop",
+    type=float,
+    metavar="N",
+    help="By how much the metric, top-1 where labels are, may be less than the float network's.",
 )
 @click.option("--max-bytes", type=click.IntRange(1), metavar="N", help="The most bytes of the file.")
 @click.option("--max-time", type=float, metavar="MS", help="The longest time of a run here, on one thread.")

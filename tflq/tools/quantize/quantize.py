@@ -134,7 +134,8 @@ def quantize(
         metric: "top-1" or "top-5" of labels, "agreement", "cosine", "kl" or "mae": it is measured, too. Or a function
             of the float and of the quantized outputs, a list each with the list of arrays of each sample, which is
             measured in place of decibels: what it returns is to be at least `min_snr`.
-        max_drop: By how much the metric may be worse than that of the float network.
+        max_drop: By how much the metric may be worse than that of the float network. Without a metric it is "top-1" of
+            labels that are classes, "mae" of others.
         max_bytes: The most bytes of the file. Without a bound of fidelity the outputs are as near as possible within.
         max_time: The longest time of a run, in milliseconds, on one thread of this machine.
         save_recipe: Where the recipe goes that repeats the result, TOML; none is written if the destination cannot be.
@@ -172,8 +173,7 @@ def quantize(
     images = Images.of(mean, scale)
     listed = _listed(statistics)
     is_automatic = range == AUTO and recipe is None and not listed
-    bounds = _bounds(min_snr, metric, max_drop, max_bytes, max_time)
-    names = (metric,) if isinstance(metric, str) else ()
+    needs_metric = metric is None and max_drop is not None
     if destination is not None:
         _check_suffix(destination)
     outputs = [("the result", destination), ("the recipe", save_recipe)]
@@ -182,9 +182,14 @@ def quantize(
     with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
         source = on_disk(source, folder)
         work = Work(source, default, target, io, has_statistics=bool(listed))
-        if calibration is not None and (labels is not None or names):
+        names = (metric,) if isinstance(metric, str) else ()
+        check_metrics(names)
+        if calibration is not None and (labels is not None or names or needs_metric):
             calibration = Span.of(calibration, Entry.of(read(source)), images, labels)
+            names = default_metrics(names, calibration.labels) if needs_metric else names
             Scoring(names, calibration.labels)
+        metric = names[0] if names else metric
+        bounds = _bounds(min_snr, metric, max_drop, max_bytes, max_time)
         evidence = _Evidence(listed, calibration, images, names, methods, is_automatic, bool(bounds))
         data, result = _quantized(work, rules, evidence, folder, bounds, metric)
         files = [(destination, data), (save_recipe, result.recipe.encode())]
@@ -204,14 +209,17 @@ def _bounds(
     check_number("min_snr", min_snr, -math.inf, optional=True)
     check_number("max_drop", max_drop, 0, optional=True)
     if metric is None and max_drop is not None:
-        raise OptionError(Reason("a drop is of a metric", value=max_drop, remedy="give a metric, or min_snr"))
+        raise OptionError(
+            Reason("a drop is of a metric", value=max_drop, remedy="give --metric, or samples with labels")
+        )
     if isinstance(metric, str):
-        check_metrics([metric])
         bounds = Bounds(min_snr, None, max_bytes, max_time, metric if max_drop is not None else DECIBELS, max_drop)
     elif metric is None:
         bounds = Bounds(min_snr, None, max_bytes, max_time)
     elif min_snr is None and max_drop is None:
-        raise OptionError(Reason("a metric needs the number that it is to reach", remedy="give max_drop, or min_snr"))
+        raise OptionError(
+            Reason("a metric needs the number that it is to reach", remedy="give --max-drop, or --min-snr")
+        )
     else:
         name = f"{getattr(metric, '__name__', 'metric')}()"
         bounds = Bounds(None, min_snr, max_bytes, max_time, name, max_drop)

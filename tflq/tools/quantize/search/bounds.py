@@ -56,7 +56,7 @@ class Bounds:
         """The bounds where the float network's metric has a value. OptionError for a drop from one that is infinite."""
         if self.drop is not None and math.isinf(value):
             what = f"{self.metric} of the float network itself is {value:g}, and no network is less by max_drop"
-            raise OptionError(Reason(what, value=value, remedy="give min_snr, the least that it may return"))
+            raise OptionError(Reason(what, value=value, remedy="give --min-snr, the least that it may return"))
         least = -math.inf if self.value is None else self.value
         return self if self.drop is None else replace(self, value=max(least, value - self.drop), drop=None)
 
