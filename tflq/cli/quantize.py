@@ -73,7 +73,11 @@ class _Quantize(SectionedCommand):
     help="What is quantized, and to how many bits.",
 )
 @click.option("--io", type=click.Choice(EDGES), default="float", show_default=True, help="What inputs and outputs are.")
-@click.option("--target", metavar="NAME|PATH.toml", help="The kernels that decide; by default those of the scheme.")
+@click.option(
+    "--target",
+    metavar="NAME|PATH.toml",
+    help="The kernels that decide: int8, int16x8, uint8 or a device's; by default those of the scheme.",
+)
 @click.option("--keep-float", metavar="PATTERN", multiple=True, help="Operators that make such a tensor stay float.")
 @click.option(
     "--recipe", metavar="FILE", type=FILE, help="What is asked of single operators: TOML, or JSON of litert-quantizer."

@@ -16,6 +16,7 @@ from tflq.base.errors import OptionError, Reason
 from tflq.base.files import FilePath, check_outputs, replace_files
 from tflq.formats.backend import DEFAULT, named_by
 from tflq.formats.sources import on_disk, read
+from tflq.targets.load import check_kernel_target
 from tflq.targets.target import RulesFile
 from tflq.tools.quantize.building import Network, Work
 from tflq.tools.quantize.calibration.calibrate import Calibration, calibrate
@@ -112,7 +113,8 @@ def quantize(
             one that is nearest on the last quarter of `calibration`; channels are equalized and biases corrected where
             that is nearer. It is "minmax" alone with `statistics`, a `recipe`, an iterator, or less than 8 samples.
         io: What inputs and outputs are: floats, with casts behind and before them, or stored integers.
-        target: A target's file, whose kernels decide what is quantized; by default those of the scheme.
+        target: A target's file, or "int8", "int16x8" or "uint8", whose kernels decide what is quantized; by default
+            those of the scheme.
         keep_float: Patterns of tensors' names (`*`, `?`, `re:`): an operator that makes one of them stays float. Rules
             of a recipe, before its own.
         recipe: What is asked of single operators: a file, or a list of its rules as mappings (docs/quantize.md); or a
@@ -170,6 +172,7 @@ def quantize(
     default.check()
     check_choice("io", io, EDGES)
     check_flags(force=force)
+    check_kernel_target(target)
     images = Images.of(mean, scale)
     listed = _listed(statistics)
     is_automatic = range == AUTO and recipe is None and not listed
