@@ -122,7 +122,12 @@ class _Quantize(SectionedCommand):
     help="top-1 or top-5 of labels, agreement, cosine, kl, mae; or `metric` of a file, in place of decibels.",
 )
 @labels_option()
-@click.option("--save-recipe", metavar="FILE.toml", type=PLACE, help="Write the recipe that repeats the result.")
+@click.option(
+    "--save-recipe",
+    metavar="FILE.toml",
+    type=PLACE,
+    help="Write the recipe that repeats the result with the same samples, --io and --target.",
+)
 @_FORCE
 @json_option()
 def quantize(

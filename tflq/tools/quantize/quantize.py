@@ -48,6 +48,7 @@ from tflq.tools.quantize.recipe import (
     opened_recipe,
     read_recipe,
     rounds_by_products,
+    whole_settings,
 )
 from tflq.tools.quantize.report import Quantization, Trial
 from tflq.tools.quantize.search.bounds import DECIBELS, Bounds, Figures, shown
@@ -140,7 +141,8 @@ def quantize(
             labels that are classes, "mae" of others.
         max_bytes: The most bytes of the file. Without a bound of fidelity the outputs are as near as possible within.
         max_time: The longest time of a run, in milliseconds, on one thread of this machine.
-        save_recipe: Where the recipe goes that repeats the result, TOML; none is written if the destination cannot be.
+        save_recipe: Where the recipe goes, TOML, that repeats the result with the same samples, io and target; none is
+            written if the destination cannot be.
         force: Replaces the destination and the recipe if they are there.
 
     Returns:
@@ -167,8 +169,9 @@ def quantize(
     peer = read_peer_recipe(recipe, read(source)) if is_peer_recipe(recipe) else None
     file = opened_recipe(recipe if peer is None else peer.rules)
     scheme = scheme if peer is None else peer.scheme
-    methods = methods_of(file if isinstance(file, RulesFile) else None, "minmax" if range == AUTO else range)
-    default = Settings(scheme, methods.range, weights, blocks, method)
+    top = file if isinstance(file, RulesFile) else None
+    methods = methods_of(top, "minmax" if range == AUTO else range)
+    default = whole_settings(top, Settings(scheme, methods.range, weights, blocks, method))
     default.check()
     check_choice("io", io, EDGES)
     check_flags(force=force)
@@ -311,7 +314,7 @@ def _quantized(
         near.agreement,
         (*network.warnings, *(_warnings(search, bounds, near, scores, evidence) if search else near.warnings())),
         trials,
-        recipe_text(rules, methods),
+        recipe_text(rules, methods, work.default),
         scores,
     )
 
