@@ -249,6 +249,18 @@ def signatures() -> Module:
     return Module(functions, entries)
 
 
+def test_samples_of_several_signatures(tmp_path: Path) -> None:
+    """Samples run the first subgraph alone: arrays of other signatures are refused, and a warning names these."""
+    model, data = written(tmp_path, signatures()), samples(4)
+    keys = [each.key for each in signatures().signatures or []]
+    result = tflq.quantize(model, calibration=list(data), range="minmax")
+    assert any(f"there are no samples of signature '{keys[1]}'" in text for text in result.warnings)
+    with pytest.raises(OptionError, match=rf"has arrays of signature '{keys[1]}', .*; run each .*--signature KEY"):
+        tflq.quantize(model, calibration={f"{keys[1]}/given": data})
+    seen = [tflq.calibrate(model, {f"{key}/given": data for key in keys}, signature=key).statistics for key in keys]
+    assert not tflq.quantize(model, statistics=seen, range="minmax").kept
+
+
 def test_each_signature_has_ranges_of_its_own(tmp_path: Path) -> None:
     model = written(tmp_path, signatures())
     seen = [

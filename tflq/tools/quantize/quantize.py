@@ -200,7 +200,8 @@ def quantize(
         data, result = _quantized(work, rules, evidence, folder, bounds, metric)
         files = [(destination, data), (save_recipe, result.recipe.encode())]
         replace_files([(place, [content]) for place, content in files if place is not None], force=force)
-        more = [*_renamed(weight_range), *(peer.warnings if peer else ())]
+        seen = default.scheme in STATIC and calibration is not None and not listed
+        more = [*_renamed(weight_range), *(peer.warnings if peer else ()), *(_not_run(source) if seen else ())]
         return replace(result, warnings=(*more, *result.warnings))
 
 
@@ -396,6 +397,18 @@ def _for_weights(work: Work, rules: tuple[Rule, ...], evidence: _Evidence) -> tu
         data = _samples(work.source, data, images, "weights are fitted to samples")
         _check_enough(data)
     return evidence._replace(samples=data), moments
+
+
+def _not_run(source: FilePath) -> list[str]:
+    """The warning for signatures that samples did not run."""
+    module = read(source)
+    entry = Entry.of(module)
+    keys = [f"'{each.key}'" for each in module.signatures or [] if each.function != entry.function]
+    if not keys:
+        return []
+    which = f"signature{'s' * (len(keys) > 1)} {', '.join(keys)}"
+    remedy = "run each: tflq calibrate --signature KEY, and give all files as --statistics"
+    return [f"there are no samples of {which}, and what only they compute stays float: {remedy}"]
 
 
 def _renamed(weight_range: str | None) -> list[str]:
