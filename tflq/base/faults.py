@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import reprlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,18 @@ def fault_of_rule(error: Exception, rule: Callable[..., Any], at: Location | Non
 def fault_of_pass(error: BaseException, name: str, run: Callable[..., Any]) -> OptionError:
     """The error for what a pass raised, or for the invalid IR that it left."""
     return OptionError(_raised(error, *_place(run), f"the pass '{name}'"))
+
+
+def fault_of_metric(error: BaseException, metric: Callable[..., Any]) -> OptionError:
+    """The error for what a metric raised."""
+    return OptionError(_raised(error, *_place(metric), f"the metric '{name_of(metric)}'"))
+
+
+def no_number_of_metric(result: object, metric: Callable[..., Any]) -> OptionError:
+    """The error for what a metric returned in place of a number."""
+    path, line = _place(metric)
+    what = f"the metric '{name_of(metric)}' returns {reprlib.repr(result)}, not a number"
+    return OptionError(Reason(what, path, place=str(line), remedy=_MEND))
 
 
 def name_of(rule: Callable[..., Any]) -> str:

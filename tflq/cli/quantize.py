@@ -74,7 +74,11 @@ class _Quantize(SectionedCommand):
     help="What is quantized, and to how many bits.",
 )
 @click.option("--io", type=click.Choice(EDGES), default="float", show_default=True, help="What inputs and outputs are.")
-@click.option("--target", metavar="NAME|PATH.toml", help="The kernels that decide; by default those of the scheme.")
+@click.option(
+    "--target",
+    metavar="NAME|PATH.toml",
+    help="The kernels that decide: int8, int16x8, uint8 or a device's; by default those of the scheme.",
+)
 @click.option("--keep-float", metavar="PATTERN", multiple=True, help="Operators that make such a tensor stay float.")
 @click.option(
     "--recipe",
@@ -113,7 +117,10 @@ class _Quantize(SectionedCommand):
 @image_options
 @click.option("--min-snr", type=float, metavar="DB", help="The least signal to noise of the outputs.")
 @click.option(
-    "--max-drop", type=float, metavar="N", help="By how much the metric may be less than the float network's."
+    "--max-drop",
+    type=float,
+    metavar="N",
+    help="By how much the metric, top-1 where labels are, may be less than the float network's.",
 )
 @click.option("--max-bytes", type=click.IntRange(1), metavar="N", help="The most bytes of the file.")
 @click.option("--max-time", type=float, metavar="MS", help="The longest time of a run here, on one thread.")
@@ -123,7 +130,12 @@ class _Quantize(SectionedCommand):
     help="top-1 or top-5 of labels, agreement, cosine, kl, mae; or `metric` of a file, in place of decibels.",
 )
 @labels_option()
-@click.option("--save-recipe", metavar="FILE.toml", type=PLACE, help="Write the recipe that repeats the result.")
+@click.option(
+    "--save-recipe",
+    metavar="FILE.toml",
+    type=PLACE,
+    help="Write the recipe that repeats the result with the same samples, --io and --target.",
+)
 @_FORCE
 @json_option()
 def quantize(

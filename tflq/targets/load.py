@@ -103,6 +103,19 @@ def load_kernels(target: FilePath) -> Kernels:
     return _File(path).kernels()
 
 
+def check_kernel_target(target: FilePath | None) -> None:
+    """OptionError for a target by whose kernels no float network is quantized: all but `SCHEMES`, several of them
+    joined, and files."""
+    name = str(target)
+    if target is None or name.endswith(".toml") or os.path.exists(name) or set(name.split(JOINED)) <= {*SCHEMES}:
+        return
+    if name not in (*_BASES, *RUNTIMES, "tosa", *DEVICES):
+        raise unknown_target(target, SCHEMES)
+    remedy = f"leave it out, give {', '.join(SCHEMES)} or a target file (.toml), and convert the result to '{name}'"
+    what = f"target '{name}' is what a quantized network is converted to, and says nothing of floats"
+    raise OptionError(Reason(what, value=target, remedy=remedy))
+
+
 def is_of_tosa(target: FilePath | None) -> bool:
     """Whether a target is of TOSA files: "tosa", one of `DEVICES`, or a file that says so. OptionError if the file has
     faults."""

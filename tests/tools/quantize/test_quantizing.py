@@ -205,6 +205,17 @@ def test_outputs_are_measured_on_samples_by_the_names_of_a_signature(tmp_path: P
     assert result.decibels > 30
 
 
+@pytest.mark.parametrize("target", ["kernels", "tflm", "tosa", "portable", "integer", "ethos-u55"])
+def test_a_target_of_conversions_is_refused(tmp_path: Path, target: str) -> None:
+    with pytest.raises(OptionError, match=r"is what a quantized network is converted to.* int8, int16x8, uint8 or a"):
+        tflq.quantize(written(tmp_path, net()), calibration=list(samples(4)), target=target)
+
+
+def test_an_unknown_target_is_refused_with_those_of_schemes(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match=r"did you mean 'uint8'\? known: int8, int16x8, uint8, and target files"):
+        tflq.quantize(written(tmp_path, net()), calibration=list(samples(4)), target="uint")
+
+
 def test_a_target_without_a_kernel_is_said_so(tmp_path: Path) -> None:
     target = tmp_path / "none.toml"
     target.write_text('[target]\nname = "none"\n[kernels]\nrelu6 = []\n')
@@ -236,6 +247,18 @@ def signatures() -> Module:
         functions.append(Function(names, [given], [made], [dense(weights, given, made, f"{names}/product")]))
         entries.append(Signature(names, place, [("given", given)], [("made", made)]))
     return Module(functions, entries)
+
+
+def test_samples_of_several_signatures(tmp_path: Path) -> None:
+    """Samples run the first subgraph alone: arrays of other signatures are refused, and a warning names these."""
+    model, data = written(tmp_path, signatures()), samples(4)
+    keys = [each.key for each in signatures().signatures or []]
+    result = tflq.quantize(model, calibration=list(data), range="minmax")
+    assert any(f"there are no samples of signature '{keys[1]}'" in text for text in result.warnings)
+    with pytest.raises(OptionError, match=rf"has arrays of signature '{keys[1]}', .*; run each .*--signature KEY"):
+        tflq.quantize(model, calibration={f"{keys[1]}/given": data})
+    seen = [tflq.calibrate(model, {f"{key}/given": data for key in keys}, signature=key).statistics for key in keys]
+    assert not tflq.quantize(model, statistics=seen, range="minmax").kept
 
 
 def test_each_signature_has_ranges_of_its_own(tmp_path: Path) -> None:

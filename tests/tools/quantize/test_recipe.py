@@ -206,6 +206,33 @@ def test_tables_that_a_recipe_does_not_have(tmp_path: Path) -> None:
         read_recipe(recipe(tmp_path, '[rule]\nname = "x"\n'), (), DEFAULT)
 
 
+def test_a_recipe_has_the_scheme_and_the_weights(tmp_path: Path) -> None:
+    """The call that repeats the result gives neither."""
+    model, path = written(tmp_path, net()), tmp_path / "recipe.toml"
+    result = tflq.quantize(model, scheme="weight-only", weights="int4", weight_method="mse", save_recipe=path)
+    assert path.read_text().startswith('scheme = "weight-only"\nweights = "int4"\nweight_method = "mse"\n')
+    again = tflq.quantize(model, recipe=path, blocks=32)
+    assert tflq.write(again.module) == tflq.write(result.module)
+    assert (again.scheme, again.recipe) == ("weight-only", result.recipe)
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ('scheme = "int9"', "scheme='int9' is not known"),
+        ('scheme = "float"', "scheme='float' is not known"),
+        ("scheme = 8", "scheme is 8, not a text"),
+        ('range = "mse"\nweights = "int2"', "weights of 4 bits at least, not int2; take int4"),
+        ('scheme = "dynamic"\nblocks = 7', "blocks=7 is not known"),
+    ],
+)
+def test_settings_of_the_whole_network_are_checked(tmp_path: Path, text: str, what: str) -> None:
+    path = recipe(tmp_path, text)
+    with pytest.raises(OptionError, match=what) as error:
+        tflq.quantize(written(tmp_path, net()), recipe=path, calibration=list(samples(2)))
+    assert f"{path}:{text.count(chr(10)) + 1}" in str(error.value)
+
+
 def test_the_result_and_its_recipe_are_both_written_or_neither(tmp_path: Path) -> None:
     model, out, recipe = written(tmp_path, net()), tmp_path / "out.tflite", tmp_path / "recipe.toml"
 

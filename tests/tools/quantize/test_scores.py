@@ -91,6 +91,7 @@ def test_a_drop_bounds_a_search(model: Path) -> None:
     assert result.search.bounds == ("top-1 at least 95.0%",)
     assert result.search.after.value >= 0.95
     assert result.scores[0].value >= 0.95
+    assert tflq.quantize(model, **options, max_drop=0).search == result.search
     near = tflq.quantize(model, **options, metric="kl", max_drop=1e-4, min_snr=30)
     assert near.search is not None
     assert near.search.bounds == ("kl at most 0.0001", "at least 30 dB")

@@ -17,7 +17,7 @@ from typing import Any, Final
 from tflq.analysis.statistics import Method
 from tflq.base.errors import OptionError
 from tflq.targets.target import RulesFile
-from tflq.tools.quantize.recipe import METHODS, WHERE, Rule
+from tflq.tools.quantize.recipe import METHODS, WHERE, WHOLE, Rule, Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +51,11 @@ def methods_of(recipe: RulesFile | None, range: str) -> Methods:
 _SPARE: Final = Methods()
 
 
-def recipe_text(rules: Sequence[Rule], methods: Methods) -> str:
-    """A recipe of rules and methods, as TOML."""
-    top = {key: getattr(methods, key) for key in METHODS if getattr(methods, key) != getattr(_SPARE, key)}
+def recipe_text(rules: Sequence[Rule], methods: Methods, whole: Settings) -> str:
+    """A recipe of rules, methods and the settings of the whole network, as TOML."""
+    spare = Settings("")
+    top = {key: getattr(whole, key) for key in WHOLE if getattr(whole, key) != getattr(spare, key)}
+    top |= {key: getattr(methods, key) for key in METHODS if getattr(methods, key) != getattr(_SPARE, key)}
     lines = [f"{key} = {_value(value)}" for key, value in top.items()]
     for rule in rules:
         where = {key: getattr(rule, name) for key, name in WHERE.items() if getattr(rule, name)}

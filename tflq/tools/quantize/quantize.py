@@ -16,6 +16,7 @@ from tflq.base.errors import OptionError, Reason
 from tflq.base.files import FilePath, check_outputs, replace_files
 from tflq.formats.backend import DEFAULT, named_by
 from tflq.formats.sources import on_disk, read
+from tflq.targets.load import check_kernel_target
 from tflq.targets.target import RulesFile
 from tflq.tools.quantize.building import Network, Work
 from tflq.tools.quantize.calibration.calibrate import Calibration, calibrate
@@ -47,17 +48,18 @@ from tflq.tools.quantize.recipe import (
     opened_recipe,
     read_recipe,
     rounds_by_products,
+    whole_settings,
 )
 from tflq.tools.quantize.report import Quantization, Trial
-from tflq.tools.quantize.search.bounds import DECIBELS, Bounds
-from tflq.tools.quantize.search.judging import search_rules
+from tflq.tools.quantize.search.bounds import DECIBELS, Bounds, Figures, shown
+from tflq.tools.quantize.search.judging import Complete, search_network
 from tflq.tools.quantize.search.searching import Search
 from tflq.tools.quantize.stored_edges import EDGES, Edges
 from tflq.tools.quantize.weights import Placed, moments_of
 from tflq.tools.samples.files import Images, Level, files_of
 from tflq.tools.samples.inputs import Entry
 from tflq.tools.samples.reading import Span
-from tflq.tools.verify.metrics import Score, Scoring, check_metrics, default_metrics
+from tflq.tools.verify.metrics import Score, Scoring, check_metrics, default_metrics, nearness_of
 
 WeightMethod = Literal["minmax", "mse", "octav", "gptq", "reconstruct"]
 OneStatistics = FilePath | Statistics | Calibration
@@ -112,7 +114,8 @@ def quantize(
             one that is nearest on the last quarter of `calibration`; channels are equalized and biases corrected where
             that is nearer. It is "minmax" alone with `statistics`, a `recipe`, an iterator, or less than 8 samples.
         io: What inputs and outputs are: floats, with casts behind and before them, or stored integers.
-        target: A target's file, whose kernels decide what is quantized; by default those of the scheme.
+        target: A target's file, or "int8", "int16x8" or "uint8", whose kernels decide what is quantized; by default
+            those of the scheme.
         keep_float: Patterns of tensors' names (`*`, `?`, `re:`): an operator that makes one of them stays float. Rules
             of a recipe, before its own.
         recipe: What is asked of single operators: a file, or a list of its rules as mappings (docs/quantize.md); or a
@@ -134,10 +137,12 @@ def quantize(
         metric: "top-1" or "top-5" of labels, "agreement", "cosine", "kl" or "mae": it is measured, too. Or a function
             of the float and of the quantized outputs, a list each with the list of arrays of each sample, which is
             measured in place of decibels: what it returns is to be at least `min_snr`.
-        max_drop: By how much the metric may be worse than that of the float network.
+        max_drop: By how much the metric may be worse than that of the float network. Without a metric it is "top-1" of
+            labels that are classes, "mae" of others.
         max_bytes: The most bytes of the file. Without a bound of fidelity the outputs are as near as possible within.
         max_time: The longest time of a run, in milliseconds, on one thread of this machine.
-        save_recipe: Where the recipe goes that repeats the result, TOML; none is written if the destination cannot be.
+        save_recipe: Where the recipe goes, TOML, that repeats the result with the same samples, io and target; none is
+            written if the destination cannot be.
         force: Replaces the destination and the recipe if they are there.
 
     Returns:
@@ -164,16 +169,17 @@ def quantize(
     peer = read_peer_recipe(recipe, read(source)) if is_peer_recipe(recipe) else None
     file = opened_recipe(recipe if peer is None else peer.rules)
     scheme = scheme if peer is None else peer.scheme
-    methods = methods_of(file if isinstance(file, RulesFile) else None, "minmax" if range == AUTO else range)
-    default = Settings(scheme, methods.range, weights, blocks, method)
+    top = file if isinstance(file, RulesFile) else None
+    methods = methods_of(top, "minmax" if range == AUTO else range)
+    default = whole_settings(top, Settings(scheme, methods.range, weights, blocks, method))
     default.check()
     check_choice("io", io, EDGES)
     check_flags(force=force)
+    check_kernel_target(target)
     images = Images.of(mean, scale)
     listed = _listed(statistics)
     is_automatic = range == AUTO and recipe is None and not listed
-    bounds = _bounds(min_snr, metric, max_drop, max_bytes, max_time)
-    names = (metric,) if isinstance(metric, str) else ()
+    needs_metric = metric is None and max_drop is not None
     if destination is not None:
         _check_suffix(destination)
     outputs = [("the result", destination), ("the recipe", save_recipe)]
@@ -184,14 +190,20 @@ def quantize(
     with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
         source = on_disk(source, folder)
         work = Work(source, default, target, io, has_statistics=bool(listed))
-        if calibration is not None and (labels is not None or names):
+        names = (metric,) if isinstance(metric, str) else ()
+        check_metrics(names)
+        if calibration is not None and (labels is not None or names or needs_metric):
             calibration = Span.of(calibration, Entry.of(read(source)), images, labels)
+            names = default_metrics(names, calibration.labels) if needs_metric else names
             Scoring(names, calibration.labels)
+        metric = names[0] if names else metric
+        bounds = _bounds(min_snr, metric, max_drop, max_bytes, max_time)
         evidence = _Evidence(listed, calibration, images, names, methods, is_automatic, bool(bounds))
         data, result = _quantized(work, rules, evidence, folder, bounds, metric)
         files = [(destination, data), (save_recipe, result.recipe.encode())]
         replace_files([(place, [content]) for place, content in files if place is not None], force=force)
-        more = [*_renamed(weight_range), *(peer.warnings if peer else ())]
+        seen = default.scheme in STATIC and calibration is not None and not listed
+        more = [*_renamed(weight_range), *(peer.warnings if peer else ()), *(_not_run(source) if seen else ())]
         return replace(result, warnings=(*more, *result.warnings))
 
 
@@ -206,14 +218,17 @@ def _bounds(
     check_number("min_snr", min_snr, -math.inf, optional=True)
     check_number("max_drop", max_drop, 0, optional=True)
     if metric is None and max_drop is not None:
-        raise OptionError(Reason("a drop is of a metric", value=max_drop, remedy="give a metric, or min_snr"))
+        raise OptionError(
+            Reason("a drop is of a metric", value=max_drop, remedy="give --metric, or samples with labels")
+        )
     if isinstance(metric, str):
-        check_metrics([metric])
         bounds = Bounds(min_snr, None, max_bytes, max_time, metric if max_drop is not None else DECIBELS, max_drop)
     elif metric is None:
         bounds = Bounds(min_snr, None, max_bytes, max_time)
     elif min_snr is None and max_drop is None:
-        raise OptionError(Reason("a metric needs the number that it is to reach", remedy="give max_drop, or min_snr"))
+        raise OptionError(
+            Reason("a metric needs the number that it is to reach", remedy="give --max-drop, or --min-snr")
+        )
     else:
         name = f"{getattr(metric, '__name__', 'metric')}()"
         bounds = Bounds(None, min_snr, max_bytes, max_time, name, max_drop)
@@ -272,19 +287,23 @@ def _quantized(
     if span is not None and is_static:
         choice = chosen_methods(work, rules, span, biases=not bounds)
         methods, trials = replace(choice.methods, equalize=methods.equalize), trials + choice.trials
-    if bounds:
-        rules, search = _searched(work, rules, evidence, bounds, metric, methods, choice)
-        if choice is not None and span is not None and not search.interrupted:
-            choice = choice._replace(methods=methods)
-            methods, more = corrected_methods(work, rules, span, choice, search.after.decibels)
-            trials += more
-    if is_static and (span is not None or methods.headroom or methods.correct_biases):
-        network = network_by(work, rules, evidence.samples if span is None else span, methods, moments)
+    if not bounds:
+        network = _completed(work, rules, evidence, span, methods, moments)
     else:
-        by = by_range(work, methods.range)
-        network = by.build(rules, lambda bins: evidence.seen(work.source, bins), moments)
-    if fits_weights(rules, work.default):
-        network = fitted_network(work, rules, network, evidence.samples)
+
+        def complete(changed: tuple[Rule, ...], search: Search) -> Network:
+            nonlocal methods, trials
+            if choice is not None and span is not None and not search.interrupted:
+                chosen = choice._replace(methods=methods)
+                methods, more = corrected_methods(work, changed, span, chosen, search.after.decibels)
+                trials += more
+            return _completed(work, changed, evidence, span, methods, moments)
+
+        before = trials
+        network, rules, search = _searched(work, rules, evidence, bounds, metric, methods, choice, complete)
+        if search.refused is not None:
+            methods = replace(methods, correct_biases=False)
+            trials = (*before, *(replace(trial, chosen=False) for trial in trials[len(before) :]))
     network = noted_network(network, tensors)
     near, scores = evidence.nearness(source, network)
     return network.data, Quantization(
@@ -296,11 +315,40 @@ def _quantized(
         near.decibels,
         search,
         near.agreement,
-        (*network.warnings, *(search.warnings() if search else near.warnings())),
+        (*network.warnings, *(_warnings(search, bounds, near, scores, evidence) if search else near.warnings())),
         trials,
-        recipe_text(rules, methods),
+        recipe_text(rules, methods, work.default),
         scores,
     )
+
+
+def _completed(
+    work: Work, rules: tuple[Rule, ...], evidence: _Evidence, span: Span | None, methods: Methods, moments: Placed
+) -> Network:
+    """The network of all samples. span: these, if methods are chosen by them."""
+    if work.default.scheme in STATIC and (span is not None or methods.headroom or methods.correct_biases):
+        network = network_by(work, rules, evidence.samples if span is None else span, methods, moments)
+    else:
+        by = by_range(work, methods.range)
+        network = by.build(rules, lambda bins: evidence.seen(work.source, bins), moments)
+    return fitted_network(work, rules, network, evidence.samples) if fits_weights(rules, work.default) else network
+
+
+def _warnings(
+    search: Search, bounds: Bounds, near: Nearness, scores: Sequence[Score], evidence: _Evidence
+) -> Sequence[str]:
+    """The warnings of a search, and one if outputs are less near on all samples than they have to be."""
+    warnings = search.warnings()
+    if not search.reached or near.decibels is None or bounds.metric not in (DECIBELS, *evidence.metrics):
+        return warnings
+    figures = Figures(near.decibels, near.decibels, search.after.bytes)
+    if bounds.metric != DECIBELS:
+        bounds = bounds.below(nearness_of(replace(scores[0], value=scores[0].original)))
+        figures = replace(figures, value=nearness_of(scores[0]))
+    if bounds.near_enough(figures):
+        return warnings
+    what = f"on all samples it has {shown(figures, bounds.metric)}, less near than it has to be"
+    return [*warnings, f"{what}, and is on the {search.judged} that judge: give more samples, or another --range"]
 
 
 def _searched(
@@ -311,8 +359,9 @@ def _searched(
     metric: str | Metric | None,
     methods: Methods,
     choice: Choice | None,
-) -> tuple[tuple[Rule, ...], Search]:
-    """The rules of the network within bounds, and the search for it. choice: of the methods, if samples chose them."""
+    complete: Complete,
+) -> tuple[Network, tuple[Rule, ...], Search]:
+    """The network within bounds, its rules, and the search for it. choice: of the methods, if samples chose them."""
     samples = _samples(
         work.source, evidence.samples, evidence.images, "how near the outputs are is measured on samples"
     )
@@ -323,8 +372,9 @@ def _searched(
     listed = _statistics(work.source, evidence.statistics, None, None, True) if evidence.statistics else None
     by = by_range(work, methods.range)
     bounded = metric if bounds.metric != DECIBELS else None
-    is_chosen = choice is not None
-    return search_rules(by, rules, samples, bounds, seen=listed or seen, metric=bounded, is_chosen=is_chosen)
+    return search_network(
+        by, rules, samples, bounds, complete, seen=listed or seen, metric=bounded, is_chosen=choice is not None
+    )
 
 
 def _check_suffix(destination: FilePath) -> None:
@@ -349,6 +399,18 @@ def _for_weights(work: Work, rules: tuple[Rule, ...], evidence: _Evidence) -> tu
         data = _samples(work.source, data, images, "weights are fitted to samples")
         _check_enough(data)
     return evidence._replace(samples=data), moments
+
+
+def _not_run(source: FilePath) -> list[str]:
+    """The warning for signatures that samples did not run."""
+    module = read(source)
+    entry = Entry.of(module)
+    keys = [f"'{each.key}'" for each in module.signatures or [] if each.function != entry.function]
+    if not keys:
+        return []
+    which = f"signature{'s' * (len(keys) > 1)} {', '.join(keys)}"
+    remedy = "run each: tflq calibrate --signature KEY, and give all files as --statistics"
+    return [f"there are no samples of {which}, and what only they compute stays float: {remedy}"]
 
 
 def _renamed(weight_range: str | None) -> list[str]:

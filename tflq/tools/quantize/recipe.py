@@ -66,6 +66,8 @@ BLOCKS: Final = (32, 64, 128, 256)
 _TABLE: Final = "rule"
 METHODS: Final = ("range", "equalize", "headroom", "correct_biases")
 """The keys at the top, of the whole network (`methods`)."""
+WHOLE: Final = ("scheme", "weights", "blocks", "weight_method")
+"""Further ones, in place of the call's options (`whole_settings`)."""
 WHERE: Final = {"name": "name", "operator": "operator", "from": "start", "to": "end"}
 """The keys that say which operators a rule is of, and their fields."""
 
@@ -165,8 +167,8 @@ def read_recipe(
         return float_rules + tuple(_rule(table, f"rule {number}", Rule(path=path), default) for number, table in pairs)
     file = recipe if isinstance(recipe, RulesFile) else RulesFile(Path(recipe))
     for name in file.content:
-        if name not in (_TABLE, *METHODS):
-            file.fail(f"'{name}' is not a table of a recipe", "", name, known=(_TABLE, *METHODS))
+        if name not in (_TABLE, *WHOLE, *METHODS):
+            file.fail(f"'{name}' is not a table of a recipe", "", name, known=(_TABLE, *WHOLE, *METHODS))
     tables = file.content.get(_TABLE, [])
     if not isinstance(tables, list):
         file.fail(f"'{_TABLE}' is one table, and a recipe has a list of them", "", _TABLE, known=(f"[[{_TABLE}]]",))
@@ -174,6 +176,28 @@ def read_recipe(
     return float_rules + tuple(
         _rule(table, f"[[{_TABLE}]]", at, default) for table, at in zip(tables, places, strict=True)
     )
+
+
+def whole_settings(recipe: RulesFile | None, default: Settings) -> Settings:
+    """The settings of the whole network: those of the call, and what the top of a recipe's file says. With a scheme
+    there all are the recipe's, but for the range. OptionError for values that they cannot have."""
+    chosen = {} if recipe is None else {key: recipe.content[key] for key in WHOLE if key in recipe.content}
+    if recipe is None or not chosen:
+        return default
+    for key, value in chosen.items():
+        if key != "blocks" and not isinstance(value, str):
+            recipe.fail(f"{key} is {value!r}, not a text", "", key, known=(f'{key} = "..."',))
+    base = Settings(chosen["scheme"], default.range) if "scheme" in chosen else default
+    settings = replace(base, **chosen)
+    try:
+        check_choice("scheme", settings.scheme, SCHEMES)
+        settings.check()
+    except OptionError as error:
+        reason = error.reasons[0]
+        key = next((key for key in chosen if chosen[key] == reason.value), next(iter(chosen)))
+        recipe.fault(reason.what, "", key, remedy=reason.remedy)
+        recipe.check_faults()
+    return settings
 
 
 def _rule(table: Any, where: str, at: Rule, default: Settings) -> Rule:

@@ -165,6 +165,15 @@ class Entry:
         """Whether a sample for a signature is one for this entry."""
         return key == self.key or (not self.key and self.signatures in ((), (key,)))
 
+    def _check_not_of_signatures(self, names: Sequence[str], where: str) -> None:
+        """OptionError if arrays are of signatures, KEY/NAME, where the first subgraph of a model with several runs."""
+        several = self.signatures if not self.key and len(self.signatures) > 1 else ()
+        if keys := [key for key in several if any(name.startswith(f"{key}/") for name in names)]:
+            which = ", ".join(f"'{key}'" for key in keys)
+            what = f"{where} has arrays of signature{'s' * (len(keys) > 1)} {which}, and the first subgraph runs"
+            remedy = "run each by itself: tflq calibrate --signature KEY; tflq quantize takes all as --statistics"
+            raise OptionError(Reason(what, value=keys[0], remedy=remedy))
+
     def names(self, names: Sequence[str], where: str) -> dict[Input, str]:
         """The name of each input's array: SIGNATURE/NAME, the name of the input or of its tensor, or arr_0, arr_1 ...
         in the order of the inputs; one array for one input may have any name. OptionError for one that is missing,
@@ -180,6 +189,7 @@ class Entry:
             )
             name = next((name for name in (*known, f"arr_{place}") if name in names), None)
             if name is None:
+                self._check_not_of_signatures(names, where)
                 if len(self.inputs) == len(names) == 1:
                     return {input_: names[0]}
                 what = f"{where} has no array '{input_.name}', which is an input"

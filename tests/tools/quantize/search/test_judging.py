@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from tflq.ir.types import TensorType, f32
 from tflq.tools.quantize import choosing
 from tflq.tools.quantize.calibration.calibrate import Calibration, calibrate
 from tflq.tools.quantize.fidelity import FloatNetwork, signal_to_noise
+from tflq.tools.quantize.search import judging
 from tflq.tools.samples.reading import Span
 from tflq.tools.verify.outcome import RunTime
 from tflq.tools.verify.tflite_runner import TfliteRunner
@@ -144,6 +146,42 @@ def test_a_metric_decides(model: Path) -> None:
     assert result.search.bounds == ("agreement() at least 1",)
 
 
+def leave(*_: object) -> float:
+    raise SystemExit(0)
+
+
+@pytest.mark.parametrize(
+    ("metric", "what"),
+    [
+        (leave, "the metric 'leave' raises SystemExit: 0"),
+        (lambda _: 1, "raises TypeError: .* takes 1 positional argument but 2 were given"),
+        (lambda *_: 1 / 0, r"test_judging.py:\d+: .*raises ZeroDivisionError: division by zero; mend"),
+        (lambda *_: None, r"test_judging.py:\d+: the metric '<lambda>' returns None, not a number; mend"),
+        (lambda *_: np.zeros(2), "returns array.* not a number"),
+        (lambda *_: "0.5", "returns '0.5', not a number"),
+        (lambda *_: math.nan, "returns nan, not a number"),
+    ],
+    ids=["leaves", "parameters", "raises", "nothing", "several", "text", "nan"],
+)
+def test_a_metric_with_faults_is_an_error_that_names_it(metric: Any, what: str) -> None:
+    with pytest.raises(OptionError, match=what):
+        judging._value(metric, [[np.zeros(1)]], [[np.zeros(1)]])
+    assert judging._value(lambda *_: np.float32(0.5), [], []) == 0.5
+
+
+def test_a_fault_of_a_metric_ends_the_search(model: Path) -> None:
+    """Also where only outputs of the quantized network make it."""
+
+    def metric(floats: list[list[np.ndarray]], others: list[list[np.ndarray]]) -> float:
+        calls.append(1)
+        return math.nan if len(calls) > 3 else 0.0
+
+    calls: list[int] = []
+    with pytest.raises(OptionError, match="returns nan"):
+        quantized(model, scheme="weight-only", calibration=list(samples(2)), metric=metric, min_snr=0.5)
+    assert len(calls) == 4
+
+
 def test_time_is_that_of_the_first_network_times_the_ratio(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each further network is timed as half as long."""
     ratios = iter([1.0, *(0.5 for _ in range(100))])
@@ -180,6 +218,10 @@ def test_what_cannot_be_reached_or_judged_is_an_error(model: Path) -> None:
         ({"metric": max, "calibration": list(samples(2))}, "a metric needs the number"),
         ({"max_drop": 0.1, "calibration": list(samples(2))}, "a drop is of a metric"),
         ({"max_bytes": 0, "calibration": list(samples(2))}, "max_bytes=0 makes no sense"),
+        ({"max_time": 0, "calibration": list(samples(2))}, "max_time=0 makes no sense; give more than 0"),
+        ({"max_time": math.inf, "calibration": list(samples(2))}, "max_time=inf makes no sense"),
+        ({"min_snr": math.inf, "calibration": list(samples(2))}, "min_snr=inf makes no sense"),
+        ({"min_snr": math.nan, "calibration": list(samples(2))}, "min_snr=nan makes no sense"),
         ({"min_snr": 300, "max_bytes": 100, "calibration": list(samples(8))}, "300 dB, at most 100 bytes; the nearest"),
     ):
         with pytest.raises(OptionError, match=what):
@@ -231,3 +273,29 @@ def test_the_command_writes_a_recipe(model: Path, tmp_path: Path, capsys: pytest
     metric.write_text("")
     assert run(words) == 2
     assert "has no function metric" in capsys.readouterr().err
+
+
+def test_a_network_of_all_samples_beyond_the_bounds_is_not_the_result(tmp_path: Path) -> None:
+    """Made of 15 of 20 samples it has 38.8 dB on the others, made of all 38.6."""
+    model, data = written(tmp_path, net()), list(samples(20))
+    out = model.with_name("quantized.tflite")
+    near = quantized(model, calibration=data, min_snr=38.5)
+    assert near.search is not None
+    assert near.search.refused is None
+    assert signal_to_noise(model, out, data[15:]) >= 38.5
+    result = quantized(model, calibration=data, min_snr=38.7)
+    assert result.search is not None
+    assert result.search.refused is not None
+    assert result.search.refused.decibels < 38.7 < signal_to_noise(model, out, data[15:])
+    assert "made of all samples it has 38.61 dB" in result.warnings[0]
+    assert "of the first 15 alone" in result.warnings[0]
+
+
+def test_outputs_on_all_samples_beyond_the_bounds_are_warned_of(tmp_path: Path) -> None:
+    """What is cut off is far in the samples that are calibrated with."""
+    model, data = written(tmp_path, net()), [*samples(15), *samples(5) / 4]
+    result = quantized(model, calibration=data, range="percentile:97", min_snr=20)
+    assert result.search is not None
+    assert result.decibels is not None
+    assert result.decibels < 20 <= result.search.after.decibels
+    assert "less near than it has to be, and is on the 5 that judge" in result.warnings[0]

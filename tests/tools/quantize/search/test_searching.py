@@ -85,6 +85,20 @@ def test_without_a_bound_of_fidelity_the_nearest_within_the_others_is_taken() ->
     assert result.after.bytes <= 1200
 
 
+@pytest.mark.parametrize("bounds", [Bounds(milliseconds=100), Bounds(bytes=10**6)], ids=str)
+def test_what_is_far_within_its_bound_has_no_price(bounds: Bounds) -> None:
+    """Each operator that gets 16 bits is worth 1 dB, for as many bytes and as much time as all had before. In float
+    it is faster, for nothing."""
+
+    def figures(state: Mapping[str, str]) -> Figures:
+        wide = sum(scheme == "int16x8" for scheme in state.values())
+        return Figures(30 + wide, 30 + wide, 1000 * (1 + wide), 0.01 * (1 + wide) - 0.001 * len(state))
+
+    _, result, _ = search(chain(KINDS), figures, bounds)
+    assert result.after.decibels == 38
+    assert "float" not in [step.scheme for step in result.steps]
+
+
 def test_what_is_over_a_bound_comes_within_it_first() -> None:
     def figures(state: Mapping[str, str]) -> Figures:
         return Figures(30 - len(state), 30 - len(state), 1000, 5.0 - 0.5 * len(state))
@@ -92,6 +106,34 @@ def test_what_is_over_a_bound_comes_within_it_first() -> None:
     _, result, _ = search(chain(KINDS), figures, Bounds(milliseconds=4.0))
     assert result.before.milliseconds == 5
     assert result.after.milliseconds <= 4
+
+
+def test_a_move_that_is_enough_is_made_at_any_price() -> None:
+    """What is missing is worth less than the bytes that it costs."""
+
+    def figures(state: Mapping[str, str]) -> Figures:
+        return Figures(40 if state else 30, 40 if state else 30, 1000 + 500 * len(state))
+
+    _, result, _ = search(chain(KINDS), figures, Bounds(decibels=30.1))
+    assert result.after.decibels == 40
+
+
+def test_small_gains_at_a_high_price_add_up() -> None:
+    def figures(state: Mapping[str, str]) -> Figures:
+        return Figures(30 + 0.1 * len(state), 30 + 0.1 * len(state), 1000 + 100 * len(state) ** 2)
+
+    _, result, _ = search(chain(KINDS), figures, Bounds(decibels=30.4))
+    assert result.after.decibels >= 30.4
+
+
+def test_what_is_hardly_over_a_bound_comes_within_it_at_any_price() -> None:
+    """The time is a ten-thousandth too long, and what is enough costs more bytes than that is worth."""
+
+    def figures(state: Mapping[str, str]) -> Figures:
+        return Figures(30, 30, 1000 + 1000 * len(state), 1.0 if state else 1.0001)
+
+    _, result, _ = search(chain(KINDS), figures, Bounds(milliseconds=1.0))
+    assert result.after.milliseconds <= 1
 
 
 def test_a_network_in_float_is_no_result() -> None:

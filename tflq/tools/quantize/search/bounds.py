@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from tflq.base.arguments import check_number
+from tflq.base.errors import OptionError, Reason
 from tflq.tools.verify.metrics import LEAST_IS_BEST
 from tflq.tools.verify.metrics import shown as metric_text
 
@@ -52,14 +53,24 @@ class Bounds:
     drop: float | None = None
 
     def below(self, value: float) -> Bounds:
-        """The bounds where the float network's metric has a value."""
+        """The bounds where the float network's metric has a value. OptionError for a drop from one that is infinite."""
+        if self.drop is not None and math.isinf(value):
+            what = f"{self.metric} of the float network itself is {value:g}, and no network is less by max_drop"
+            raise OptionError(Reason(what, value=value, remedy="give --min-snr, the least that it may return"))
         least = -math.inf if self.value is None else self.value
         return self if self.drop is None else replace(self, value=max(least, value - self.drop), drop=None)
 
     def check(self) -> None:
-        """OptionError for numbers that no network can have."""
+        """OptionError for numbers that no network can have, or that are no bound."""
         check_number("max_bytes", self.bytes, 1, optional=True)
         check_number("max_time", self.milliseconds, 0, optional=True)
+        if self.milliseconds == 0:
+            raise OptionError(Reason("max_time=0 makes no sense", value=0, remedy="give more than 0"))
+        pairs = [("max_bytes", self.bytes), ("max_time", self.milliseconds), ("max_drop", self.drop)]
+        pairs.append(("min_snr", self.value if self.decibels is None else self.decibels))
+        for name, bound in pairs:
+            if bound is not None and math.isinf(bound):
+                raise OptionError(Reason(f"{name}={bound:g} makes no sense", value=bound, remedy="leave it out"))
 
     def __bool__(self) -> bool:
         return any(bound is not None for bound in (self.decibels, self.value, self.bytes, self.milliseconds, self.drop))
@@ -88,6 +99,13 @@ class Bounds:
         most = _or(self.decibels if self.value is None else None, FLOAT)
         low, high = (max(min(each.decibels, most), -FLOAT) for each in (before, after))
         return high - low
+
+    def growth(self, before: Figures, after: Figures) -> float:
+        """By how much a network is larger and slower than another: as shares of the bounds, so that what is far within
+        them counts for little. Where outputs only have to be near enough, bytes count as a share of the other's."""
+        most = before.bytes if self.of_fidelity else _or(self.bytes, math.inf)
+        slower = after.milliseconds - before.milliseconds
+        return (after.bytes - before.bytes) / most + slower / _or(self.milliseconds, math.inf)
 
     def texts(self) -> list[str]:
         """The bounds, as text."""

@@ -8,9 +8,14 @@ import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import replace
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
 
 from tflq.analysis.statistics import Statistics
 from tflq.base.errors import InvalidModelError, OptionError, Reason
+from tflq.base.faults import fault_of_metric, no_number_of_metric
 from tflq.base.files import replace_file
 from tflq.formats.sources import read
 from tflq.tools.quantize.building import Network, Work
@@ -27,18 +32,24 @@ Seen = Callable[[Span], list[Statistics]]
 """Statistics of samples."""
 
 
-def search_rules(
+Complete = Callable[[tuple[Rule, ...], Search], Network]
+"""The network of all samples, by the rules that a search ends with."""
+
+
+def search_network(
     work: Work,
     rules: tuple[Rule, ...],
     samples: Span,
     bounds: Bounds,
+    complete: Complete,
     *,
     seen: Seen | Sequence[Statistics],
     metric: str | Metric | None,
     is_chosen: bool,
-) -> tuple[tuple[Rule, ...], Search]:
-    """The rules of the network that a search ends with, those of the call among them, and the search.
+) -> tuple[Network, tuple[Rule, ...], Search]:
+    """The network that a search ends with, its rules, those of the call among them, and the search.
 
+    The network of all samples is measured as well. If it is not within the bounds, the result is the one that was.
     seen: statistics, or how they are made of the samples that networks are made by. metric: what is bounded besides
     decibels, by name or a function. is_chosen: whether the method of ranges is chosen by samples. Operators to which
     the call gives a scheme keep it. Errors as of `searched`; OptionError for too few samples.
@@ -63,8 +74,29 @@ def search_rules(
     choices = alternatives(work.default, is_chosen=is_chosen)
     operators = Operators(read(work.source), build(()).rows, tuple(choices))
     with closing(_Judge(work, judge, metric, is_timed=bounds.milliseconds is not None)) as measure:
-        changes, search = searched(operators, choices, build, measure, bounds.below(measure.of_floats()))
-    return inserted(changes), replace(search, calibrated=split, judged=min(len(judge), MOST))
+        bounds = bounds.below(measure.of_floats())
+        changes, search = searched(operators, choices, build, measure, bounds)
+        search = replace(search, calibrated=split, judged=min(len(judge), MOST))
+        network = complete(inserted(changes), search)
+        after = measure.untimed(network)
+        if search.reached and not bounds.hold(after):
+            network, search = build(changes), replace(search, refused=after)
+    return network, inserted(changes), search
+
+
+def _value(metric: Metric, floats: list[Outputs], others: list[Outputs]) -> float:
+    """The number that a user's metric returns. OptionError if it raises, or returns something else."""
+    result: Any
+    try:
+        result = metric(floats, others)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # also SystemExit, which would end the search without a word
+        raise fault_of_metric(error, metric) from error
+    value = float(result) if np.ndim(result) == 0 and hasattr(result, "__float__") else math.nan
+    if math.isnan(value):
+        raise no_number_of_metric(result, metric)
+    return value
 
 
 class _Judge:
@@ -78,6 +110,7 @@ class _Judge:
         self._is_timed = is_timed
         self._folder = tempfile.TemporaryDirectory(prefix="tflq-")
         self._seconds: float | None = None
+        self._known: dict[bytes, Figures] = {}
 
     def of_floats(self) -> float:
         """The metric of the float network's outputs; infinite without one."""
@@ -97,17 +130,25 @@ class _Judge:
             return ratio, ratio
         pairs = list(outputs)
         floats, others = (list(each) for each in zip(*pairs, strict=True))
-        return decibels(pairs), float(self._metric(floats, others))
+        return decibels(pairs), _value(self._metric, floats, others)
 
     def __call__(self, network: Network) -> Figures:
-        path = os.path.join(self._folder.name, "tried.tflite")
-        replace_file(path, [network.data], force=True)
-        ratio, value = self._fidelity(self._floats.beside(path, self._samples, called="the quantized network"))
-        milliseconds = self._milliseconds(path, network) if self._is_timed else 0.0
-        return Figures(ratio, value, len(network.data), milliseconds)
+        figures = self.untimed(network)
+        return replace(figures, milliseconds=self._milliseconds(network)) if self._is_timed else figures
 
-    def _milliseconds(self, path: str, network: Network) -> float:
-        first = os.path.join(self._folder.name, "first.tflite")
+    def untimed(self, network: Network) -> Figures:
+        """The figures without the time."""
+        key = sha256(network.data).digest()
+        if key not in self._known:
+            path = os.path.join(self._folder.name, "tried.tflite")
+            replace_file(path, [network.data], force=True)
+            outputs = self._floats.beside(path, self._samples, called="the quantized network")
+            self._known[key] = Figures(*self._fidelity(outputs), len(network.data))
+        return self._known[key]
+
+    def _milliseconds(self, network: Network) -> float:
+        first, path = (os.path.join(self._folder.name, name) for name in ("first.tflite", "timed.tflite"))
+        replace_file(path, [network.data], force=True)
         if self._seconds is None:
             replace_file(first, [network.data])
         time = self._floats.run_time(first, path, next(iter(self._samples)))

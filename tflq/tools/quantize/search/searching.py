@@ -24,7 +24,7 @@ from tflq.tools.quantize.search.bounds import FLOAT, Bounds, Figures, shown
 from tflq.tools.quantize.search.moves import Move, Operators, Overrides, State
 
 PRICE: Final = 10.0
-"""Decibels that have to be gained for twice the bytes, or twice the time where it is bounded."""
+"""Decibels that have to be gained for a growth of 1 (`Bounds.growth`)."""
 LEAST_GAIN: Final = 0.1
 """Decibels, less the price, for which operators are changed where outputs only have to be as near as possible."""
 _PARTS: Final = 8
@@ -75,6 +75,8 @@ class Search:
         steps: Operators that were changed, in order.
         reached: Whether all bounds hold.
         interrupted: Whether the search was interrupted.
+        refused: The figures of the result made of all samples, without its time, if that is not within the bounds: then
+            it is the one that was judged, made of the calibrated samples alone. None if it is within.
     """
 
     metric: str
@@ -87,6 +89,7 @@ class Search:
     steps: tuple[Step, ...] = ()
     reached: bool = True
     interrupted: bool = False
+    refused: Figures | None = None
 
     def lines(self) -> list[str]:
         """The steps of the search, as text."""
@@ -102,12 +105,15 @@ class Search:
         ]
 
     def warnings(self) -> list[str]:
-        """The warning of a search that did not come to its end."""
-        if self.reached:
+        """The warning of a search that did not come to its end, or whose result was made of some samples alone."""
+        bounds = ", ".join(self.bounds)
+        if not self.reached:
+            return [f"the search was interrupted before its bounds held ({bounds}): this is the best so far"]
+        if self.refused is None:
             return []
-        return [
-            f"the search was interrupted before its bounds held ({', '.join(self.bounds)}): this is the best so far"
-        ]
+        some = f"of the first {self.calibrated} alone" if self.calibrated else "without weights fitted to them"
+        figures = shown(self.refused, self.metric)
+        return [f"made of all samples it has {figures}, beyond its bounds ({bounds}): it is made {some}"]
 
 
 Build = Callable[[Sequence[Rule]], Network]
@@ -146,8 +152,11 @@ class _Networks:
     def _figures(self, state: State) -> Figures | None:
         try:
             network = self.build(self.operators.rules(state, self.choices))
-            return self.measure(network) if any(row.quantized for row in network.rows) else None
         except (OptionError, InvalidModelError):
+            return None
+        try:
+            return self.measure(network) if any(row.quantized for row in network.rows) else None
+        except InvalidModelError:
             return None
 
 
@@ -224,10 +233,8 @@ class _Searching:
         """Makes the best move that the round has tried. Returns whether one gains enough."""
         if self._best is None:
             return False
-        score, move, after = self._best
+        _, move, after = self._best
         self._best = None
-        if score <= (0 if self.bounds.of_fidelity or self._excess() else LEAST_GAIN):
-            return False
         self._moved.append(move)
         self.state = move.on(self.state)
         self._enter(Step(move.name, move.alternative, move.tensors, after.decibels - self.figures.decibels, after))
@@ -241,10 +248,19 @@ class _Searching:
                 continue
             score = self._score(after)
             is_enough = self.bounds.of_fidelity and self.bounds.hold(after)
-            if is_enough or self._best is None or score > self._best[0]:
+            is_better = self._gains_enough(after, score) and (self._best is None or score > self._best[0])
+            if is_enough or is_better:
                 self._best = score, move, after
             if is_enough or self.networks.exhausted:
                 break
+
+    def _gains_enough(self, after: Figures, score: float) -> bool:
+        """Whether a move is worth making: outside the bounds all that comes nearer to them, at any price."""
+        if self._excess():
+            return True
+        if self.bounds.of_fidelity:
+            return score > 0 or self.bounds.gain(self.figures, after) > 0
+        return score > LEAST_GAIN
 
     def _moves(self) -> Iterator[Move]:
         """The moves of a round, those first that gained most before: kinds, and the best parts with their halves."""
@@ -285,9 +301,7 @@ class _Searching:
 
     def _score(self, after: Figures) -> float:
         """Decibels that are gained, less the price; what is over a bound of size or time counts before all."""
-        price = PRICE * (after.bytes / self.figures.bytes - 1)
-        if self.bounds.milliseconds is not None and self.figures.milliseconds:
-            price += PRICE * (after.milliseconds / self.figures.milliseconds - 1)
+        price = PRICE * self.bounds.growth(self.figures, after)
         less = self._excess() - self.bounds.excess(after)
         return self.bounds.gain(self.figures, after) - price + 10 * FLOAT * less
 
