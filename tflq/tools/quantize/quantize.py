@@ -53,7 +53,7 @@ from tflq.tools.quantize.recipe import (
 from tflq.tools.quantize.report import Quantization, Trial
 from tflq.tools.quantize.search.bounds import DECIBELS, Bounds, Figures, shown
 from tflq.tools.quantize.search.judging import Complete, search_network
-from tflq.tools.quantize.search.searching import Search
+from tflq.tools.quantize.search.outcome import Search
 from tflq.tools.quantize.stored_edges import EDGES, Edges
 from tflq.tools.quantize.weights import Placed, moments_of
 from tflq.tools.samples.files import Images, Level, files_of
@@ -190,7 +190,7 @@ def quantize(
     with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
         source = on_disk(source, folder)
         work = Work(source, default, target, io, has_statistics=bool(listed))
-        names = (metric,) if isinstance(metric, str) else ()
+        names: tuple[str, ...] = (metric,) if isinstance(metric, str) else ()
         check_metrics(names)
         if calibration is not None and (labels is not None or names or needs_metric):
             calibration = Span.of(calibration, Entry.of(read(source)), images, labels)

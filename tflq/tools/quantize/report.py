@@ -16,7 +16,7 @@ from tflq.tools.quantize.regions.lookup import computes_with_reals, is_real, lac
 from tflq.tools.quantize.regions.ranges import is_statement
 
 if TYPE_CHECKING:
-    from tflq.tools.quantize.search.searching import Search
+    from tflq.tools.quantize.search.outcome import Search
     from tflq.tools.verify.metrics import Score
 
 JSON_VERSION: Final = 1

@@ -16,7 +16,8 @@ from tflq.tools.quantize.recipe import Choices, Rule, Settings
 from tflq.tools.quantize.report import QuantizedRow
 from tflq.tools.quantize.search.bounds import Bounds, Figures
 from tflq.tools.quantize.search.moves import Operators
-from tflq.tools.quantize.search.searching import BACK, Search, searched, trials_of
+from tflq.tools.quantize.search.outcome import BACK, Search
+from tflq.tools.quantize.search.searching import searched, trials_of
 
 
 def search(

@@ -23,7 +23,8 @@ from tflq.tools.quantize.fidelity import CALIBRATED, MOST, FloatNetwork, Metric,
 from tflq.tools.quantize.recipe import Choices, Rule, rounds_by_products
 from tflq.tools.quantize.search.bounds import Bounds, Figures
 from tflq.tools.quantize.search.moves import Operators, alternatives
-from tflq.tools.quantize.search.searching import Search, searched
+from tflq.tools.quantize.search.outcome import Search
+from tflq.tools.quantize.search.searching import searched
 from tflq.tools.quantize.weights import moments_of
 from tflq.tools.samples.reading import Span
 from tflq.tools.verify.metrics import Scoring, nearness_of
