@@ -20,7 +20,8 @@ from convert_speed import fully_connected
 from measure import status
 
 import tflq
-from tflq.ir.core import Buffer, Module, Op, Value
+from tflq.ir.module import Module
+from tflq.ir.ops import Buffer, Op, Value
 
 GIGABYTES: Final = 10
 MEGABYTES: Final = 400

@@ -20,7 +20,8 @@ import numpy as np
 from measure import Figure, in_process, whole_process
 
 from tflq import write
-from tflq.ir.core import Function, Module, Op, Value, constant
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value, constant
 from tflq.ir.types import TensorType, UniformQuantizedType, i8, i32
 
 

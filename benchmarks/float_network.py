@@ -15,7 +15,8 @@ import numpy as np
 import tflq
 from tflq.dialects.tfl.casts import Cast, Dequantize, Quantize
 from tflq.dialects.tfl.state import state_version
-from tflq.ir.core import Buffer, Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Buffer, Op, Value
 from tflq.ir.types import TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, f32
 
 __all__ = ["float_network"]

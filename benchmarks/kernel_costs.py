@@ -27,7 +27,8 @@ from tflq.dialects.quant import RescaleF64, RoundingDivideByPot, Table2D
 from tflq.formats.options import Options
 from tflq.formats.tflite.backend import to_kernels
 from tflq.formats.tflite.lowering.cost import Costs, costs, load_costs
-from tflq.ir.core import Function, Module, Op, Value, constant
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value, constant
 from tflq.ir.types import ScalarType, TensorType, i1, i8, i32
 from tflq.numerics.fixed_point import Multiplier
 from tflq.transforms.pass_manager import Pipeline

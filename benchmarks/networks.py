@@ -16,7 +16,8 @@ from typing import Any, Final
 import numpy as np
 
 import tflq
-from tflq.ir.core import Buffer, Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Buffer, Op, Value
 from tflq.ir.types import ElementType, TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, i8, i32
 
 __all__ = ["KINDS", "network"]

@@ -38,7 +38,8 @@ from quantizers import drawn, with_signature
 import tflq
 from tflq.analysis.statistics import Statistics
 from tflq.dialects.tfl.casts import Dequantize, Quantize
-from tflq.ir.core import Module, Value
+from tflq.ir.module import Module
+from tflq.ir.ops import Value
 from tflq.ir.types import CalibratedQuantizedType, is_quantized
 from tflq.tools.quantize.debugging.outcome import decibels as shown
 from tflq.tools.quantize.fidelity import signal_to_noise

@@ -29,7 +29,7 @@ import numpy as np
 
 import tflq
 from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D, FullyConnected
-from tflq.ir.core import Module, Signature
+from tflq.ir.module import Module, Signature
 from tflq.tools.quantize.correction.layers import stored_weights_of
 from tflq.tools.quantize.fidelity import FloatNetwork
 

@@ -30,7 +30,8 @@ import tflq
 from tflq.formats.tflite.lowering import rescale as requantize
 from tflq.formats.tflite.lowering import shifts as highword
 from tflq.formats.tflite.lowering.lowering import Tflite
-from tflq.ir.core import Module, Value
+from tflq.ir.module import Module
+from tflq.ir.ops import Value
 from tflq.transforms.canonicalize import CommonSubexpressionElimination
 from tflq.transforms.pass_manager import PassResult
 from tflq.transforms.tabulate import Tabulate

@@ -23,7 +23,8 @@ from tflq.base.errors import TflqError
 from tflq.dialects.declare import trait_of
 from tflq.dialects.parameters import SameScale
 from tflq.dialects.tfl.casts import Dequantize, Quantize
-from tflq.ir.core import Module, Op, Value, constant
+from tflq.ir.module import Module
+from tflq.ir.ops import Op, Value, constant
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedType
 
 WAYS = ("weights", "range", "zero point")

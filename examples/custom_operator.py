@@ -9,7 +9,7 @@ import numpy as np
 import tflq
 from tflq import NotApplicable, RuleBuilder
 from tflq.dialects.tfl.state import Custom
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import UniformQuantizedType, i32
 
 

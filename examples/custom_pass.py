@@ -9,7 +9,8 @@ import numpy as np
 
 import tflq
 from tflq.dialects.tfl.movement import Transpose
-from tflq.ir.core import Function, Module, Value, constant
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Value, constant
 from tflq.ir.rewriting import remove_unneeded, replace_values
 from tflq.ir.types import i32
 from tflq.transforms.pass_manager import Pass, PassResult

@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 import tflq
-from tflq.ir.core import Buffer, Function, Op, Signature, Value, constant
+from tflq.ir.module import Function, Signature
+from tflq.ir.ops import Buffer, Op, Value, constant
 from tflq.ir.types import (
     ElementType,
     Shape,

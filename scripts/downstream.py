@@ -38,7 +38,7 @@ from scripts.target_running import (  # noqa: E402
     outcomes,
     words,
 )
-from tflq.ir.core import Value  # noqa: E402
+from tflq.ir.ops import Value  # noqa: E402
 from tflq.ir.types import parameters  # noqa: E402
 from tflq.tools.verify.inputs import generated_inputs  # noqa: E402
 

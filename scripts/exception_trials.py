@@ -15,7 +15,8 @@ from support.stablehlo_real import REAL
 
 import tflq
 from tflq.conversion.report import Row, short_type
-from tflq.ir.core import Module, Op, Value
+from tflq.ir.module import Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import UniformQuantizedType
 
 __all__ = ["Trial", "measure", "misread_types", "settled_words"]

@@ -41,7 +41,7 @@ from tflq.formats.tflite.reader import read  # noqa: E402
 from tflq.formats.tflite.writer import write  # noqa: E402
 from tflq.formats.tosa.read import read_tosa  # noqa: E402
 from tflq.formats.tosa.write import tosa_bytes  # noqa: E402
-from tflq.ir.core import Module  # noqa: E402
+from tflq.ir.module import Module  # noqa: E402
 
 SECONDS = 5
 SPARE_MEMORY = 200 << 20

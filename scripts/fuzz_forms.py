@@ -26,7 +26,7 @@ sys.path[:0] = [path for path in (str(ROOT),) if path not in sys.path]
 import tflq  # noqa: E402
 from scripts.c_matrix import WARNINGS  # noqa: E402
 from tflq.formats.sources import is_text, read_any_form  # noqa: E402
-from tflq.ir.core import Module  # noqa: E402
+from tflq.ir.module import Module  # noqa: E402
 from tflq.tools.opt import parse_pipeline  # noqa: E402
 
 SECONDS: Final = 10

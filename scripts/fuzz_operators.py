@@ -19,8 +19,8 @@ sys.path[:0] = [path for path in (str(ROOT),) if path not in sys.path]
 
 from tflq.dialects.declare import Attribute, Operator, Slot  # noqa: E402
 from tflq.formats.flatbuffer.layout import TFLITE  # noqa: E402
-from tflq.ir.core import op_class  # noqa: E402
 from tflq.ir.index import DIALECTS  # noqa: E402
+from tflq.ir.ops import op_class  # noqa: E402
 
 QUANTIZED: Final = tuple(
     f"!quant.uniform<{parts}>"

@@ -14,7 +14,8 @@ from tflq.dialects.declare import Operator, Trait, trait_of
 from tflq.dialects.parameters import Unbounded
 from tflq.formats.options import Options
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Module, Op, Value, op_names
+from tflq.ir.module import Module
+from tflq.ir.ops import Op, Value, op_names
 from tflq.ir.types import UniformQuantizedPerAxisType, parameters
 from tflq.legalize import fallback
 from tflq.targets.signature import parse_signature

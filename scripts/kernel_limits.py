@@ -26,7 +26,7 @@ from scripts.kernel_ideal import agrees, run
 from scripts.kernel_trials import SAMPLES, WEIGHTS, Trial, bias_of, quantized_op, trials
 from tflq.dialects.declare import Operator, Slot
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import ElementType, UniformQuantizedPerAxisType, UniformQuantizedType, i16
 from tflq.targets.signature import Signature, parse_signature
 

@@ -16,7 +16,8 @@ from tflq.dialects.declare import Operator
 from tflq.dialects.effects import is_hybrid
 from tflq.formats.options import Options
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Module, Op, Value
+from tflq.ir.module import Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedType, parameters, ui8
 from tflq.targets.target import Target, Verdict
 

@@ -16,7 +16,7 @@ from scripts.kernel_trials import WEIGHTS
 from tflq.dialects.declare import Operator, Slot
 from tflq.dialects.parameters import FixedScale
 from tflq.dialects.tfl import UNIT
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedSubChannelType, parameters
 from tflq.targets.signature import parse_signature
 

@@ -19,7 +19,8 @@ import tflq
 from tflq.dialects.declare import Operator
 from tflq.dialects.forms import stays_quantized_reason
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Buffer, Module, Value
+from tflq.ir.module import Module
+from tflq.ir.ops import Buffer, Value
 from tflq.ir.types import (
     ElementType,
     TensorType,

@@ -73,7 +73,7 @@ def import_everything() -> None:
 
 def dialects() -> tuple[dict[str, dict[str, str]], dict[str, str]]:
     """By dialect and module, the names of the ops in the order in which they are declared; the package of each."""
-    from tflq.ir.core import declared
+    from tflq.ir.ops import declared
 
     found: dict[str, dict[str, list[str]]] = {name: {} for name in ORDER}
     packages: dict[str, str] = dict.fromkeys(ORDER, "")
@@ -96,8 +96,8 @@ def _joined(by_module: Mapping[str, Iterable[str]]) -> dict[str, str]:
 def stages() -> dict[str, dict[str, str]]:
     """By package and module, the ops that it has a function for, its own or that of a trait."""
     from tflq.dialects.registry import REGISTRIES
-    from tflq.ir.core import declared
     from tflq.ir.index import ANY
+    from tflq.ir.ops import declared
 
     found: dict[str, dict[str, set[str]]] = {}
     for registry in REGISTRIES:

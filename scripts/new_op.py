@@ -18,8 +18,8 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from tflq.formats.flatbuffer.layout import Field, enum, options_of, table  # noqa: E402
-from tflq.ir.core import dialect  # noqa: E402
-from tflq.ir.core import family as family_of  # noqa: E402
+from tflq.ir.ops import dialect  # noqa: E402
+from tflq.ir.ops import family as family_of  # noqa: E402
 
 HINTS = {"bool": "bool", "float32": "float", "float64": "float"}
 

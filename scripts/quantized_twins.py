@@ -24,7 +24,8 @@ import tflq
 from tflq.dialects.regions import Region
 from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Function, Module, Op, Signature, Value
+from tflq.ir.module import Function, Module, Signature
+from tflq.ir.ops import Op, Value
 from tflq.ir.text.print_types import type_text
 from tflq.ir.types import BareType, UniformQuantizedPerAxisType
 from tflq.tools.quantize.regions.fusion import KernelFusion

@@ -118,7 +118,7 @@ class Suite:
 
 
 def module(path: str, below: str = "") -> str:
-    """The name by which the module of a file is imported: `tflq/ir/core.py` → `tflq.ir.core`."""
+    """The name by which the module of a file is imported: `tflq/ir/ops.py` → `tflq.ir.ops`."""
     parts = PurePosixPath(path.removeprefix(below)).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 

@@ -14,7 +14,7 @@ from tflq.formats.tflite.lowering import portable_movement as moved
 from tflq.formats.tflite.lowering.form_ops import KernelOps
 from tflq.formats.tflite.lowering.lowering import KernelBuilder
 from tflq.formats.tflite.lowering.portable_edges import levels
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import TensorType, UniformQuantizedType, f32, i8, i32, ui8
 from tflq.numerics.fixed_point import quantize_multipliers
 from tflq.numerics.requantize.climb import Climb

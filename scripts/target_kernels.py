@@ -27,7 +27,7 @@ from tflq.dialects.effects import is_hybrid
 from tflq.dialects.tfl import activation, arithmetic, convolution, movement, pooling
 from tflq.formats.tflite.lowering.lowering import KernelBuilder
 from tflq.formats.tflite.reader import read
-from tflq.ir.core import Buffer, Value
+from tflq.ir.ops import Buffer, Value
 from tflq.ir.types import (
     ElementType,
     ScalarType,

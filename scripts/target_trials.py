@@ -20,7 +20,8 @@ from tflq.dialects.declare import Operator
 from tflq.dialects.tfl import activation, arithmetic, casts, comparison, convolution, movement, pooling
 from tflq.dialects.tfl.state import AssignVariable, Call, CallOnce, If, ReadVariable, VarHandle, While, state_version
 from tflq.formats.tflite.lowering.lowering import KernelBuilder
-from tflq.ir.core import Buffer, Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Buffer, Op, Value
 from tflq.ir.types import ScalarType, TensorType, f32, i1, i8, i16, i32, i64, ui8, ui32
 
 SHAPE: Final = (1, 6, 5, 12)

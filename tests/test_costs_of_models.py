@@ -13,7 +13,7 @@ from support.growing import GROWING
 from support.hostile import in_child
 
 import tflq
-from tflq.ir.core import Module
+from tflq.ir.module import Module
 from tflq.transforms.pass_manager import Searches
 
 SMALL = 40

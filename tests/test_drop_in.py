@@ -19,7 +19,8 @@ import tflq
 from tflq.dialects.tfl.state import state_version
 from tflq.formats.tflite.lowering.lowering import KernelBuilder
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Buffer, Function, Metadata, Module, Op, Value
+from tflq.ir.module import Function, Metadata, Module
+from tflq.ir.ops import Buffer, Op, Value
 from tflq.ir.types import TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, f32, i8, i16, i32, i64, ui8
 
 MODELS = Path(__file__).parent.parent / "models"

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.import_graph import all_imports, circle
 
 ROOT = Path(__file__).resolve().parents[1]
 NOT_NEEDED = (
@@ -35,6 +36,11 @@ def test_a_conversion_does_without(of_a_conversion: set[str], name: str) -> None
 
 def test_a_conversion_imports_no_more_than_a_few_modules(of_a_conversion: set[str]) -> None:
     assert sum(name.startswith("tflq") for name in of_a_conversion) < 260
+
+
+def test_no_files_import_each_other() -> None:
+    """In functions and for the type checker neither: what two need of each other belongs in a third."""
+    assert circle(all_imports()) == []
 
 
 def test_a_conversion_defines_no_dataclasses_but_those_of_public_results() -> None:

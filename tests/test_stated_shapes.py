@@ -15,7 +15,8 @@ from support.harness import argument, const, convert_and_compare
 import tflq
 from scripts import stated_shapes as drawing
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import ElementType, Shape, TensorType, UniformQuantizedType, f32, i1, i8, i16, i32, i64, ui8
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -18,8 +18,8 @@ from scripts.make_index import import_everything
 from scripts.threads import THREADS, answer, differences, jobs
 from tflq.dialects.registry import REGISTRIES, Registry, modules_of
 from tflq.dialects.tfl.arithmetic import Add
-from tflq.ir.core import dialect, dialects
 from tflq.ir.index import ROOMS
+from tflq.ir.ops import dialect, dialects
 
 SMALL = ("add_per_axis", "cnn_int8", "split")
 

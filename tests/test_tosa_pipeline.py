@@ -6,7 +6,7 @@ import pytest
 
 from tflq.base.errors import InvalidModelError, UnsupportedError
 from tflq.dialects.quant import verify_casts
-from tflq.ir.core import Module
+from tflq.ir.module import Module
 from tflq.ir.text.parser import parse_module
 from tflq.ir.text.printer import print_module
 from tflq.ir.verifier import verify

@@ -13,9 +13,8 @@ from support.harness import interpret
 import tflq
 from tflq.conversion.extensions import extension_of
 from tflq.dialects.quant import Scast
-from tflq.ir.core import Module
 from tflq.ir.facts import walk
-from tflq.ir.rewriting import difference
+from tflq.ir.module import Module, difference
 from tflq.ir.text.parser import parse_module
 from tflq.ir.text.printer import print_module
 from tflq.numerics.fixed_point import Rounding, round_float

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from tflq.conversion.extensions import Extension
     from tflq.conversion.report import Report, Row
     from tflq.formats.sources import read, write
-    from tflq.ir.core import Module
+    from tflq.ir.module import Module
     from tflq.legalize.rule import NotApplicable, RuleBuilder
     from tflq.tools.debug.bisection import Bisection, bisect
     from tflq.tools.debug.reduction import Reduction, reduce
@@ -74,7 +74,7 @@ _HOME = {
     "Inspection": "tflq.tools.inspect",
     "InvalidModelError": "tflq.base.errors",
     "MissingPackageError": "tflq.base.errors",
-    "Module": "tflq.ir.core",
+    "Module": "tflq.ir.module",
     "NotApplicable": "tflq.legalize.rule",
     "OptionError": "tflq.base.errors",
     "Quantization": "tflq.tools.quantize.report",

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from tflq.base.files import resource
 from tflq.dialects.tfl import op_name
-from tflq.ir.core import op_class
+from tflq.ir.ops import op_class
 from tflq.targets.slots import split
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -9,7 +9,7 @@ from importlib import import_module
 
 from tflq.dialects.constraints import FIXED, SIGNLESS, WORD
 from tflq.dialects.declare import ANY, FLOAT, INTEGER, QUANTIZED, Attribute, Operator, Slot, Trait, Types
-from tflq.ir.core import dialect, dialects
+from tflq.ir.ops import dialect, dialects
 
 HEAD = """# Operators
 

@@ -13,7 +13,8 @@ from tflq.analysis.evaluate.registry import evaluate_function
 from tflq.conversion.convert import convert_with_dump
 from tflq.formats.sources import read_any_form
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import TensorType, UniformQuantizedType, i8
 
 HEAD = """# A tour: one ADD from bytes to bytes

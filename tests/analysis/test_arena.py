@@ -13,7 +13,8 @@ from support.memory import addresses
 import tflq
 from tflq.analysis.arena import Arena, arena_of, arenas, offsets
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import f16, f32, i8, i32
 
 MODELS = Path(__file__).resolve().parents[2] / "models"

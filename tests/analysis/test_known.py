@@ -10,7 +10,8 @@ import pytest
 from support.harness import argument, const
 
 from tflq.analysis.known import Known, weight_sums
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, f32, i8, i32, i64
 from tflq.transforms.shape_inference import Inference
 

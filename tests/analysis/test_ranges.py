@@ -11,7 +11,8 @@ from support.lowered import draw
 from tflq.analysis.evaluate.registry import evaluate_function
 from tflq.analysis.known import Ranges, value_range
 from tflq.dialects.builder import Builder
-from tflq.ir.core import Function, Value
+from tflq.ir.module import Function
+from tflq.ir.ops import Value
 from tflq.ir.types import f32, i8, i16, i32
 from tflq.numerics.fixed_point import Multiplier
 

@@ -8,7 +8,8 @@ from support.harness import argument, const, interpret
 
 import tflq
 from tflq.analysis.known import known_elements
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, i8, i32, ui8
 
 MASKS = {f"{name}_mask": 0 for name in ("begin", "end", "ellipsis", "new_axis")} | {"offset": False}

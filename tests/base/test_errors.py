@@ -13,7 +13,7 @@ from support.harness import argument, one_op
 
 import tflq
 from tflq.base.errors import InvalidModelError, ParseError, Reason, Refused, TflqError, VerificationError
-from tflq.ir.core import Location
+from tflq.ir.ops import Location
 from tflq.ir.text.parser import parse_module
 from tflq.ir.types import UniformQuantizedType, i16
 from tflq.tools.verify.runner import RunError

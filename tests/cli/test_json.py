@@ -15,7 +15,8 @@ from tflq.base.errors import Reason, plain_numbers
 from tflq.cli import main
 from tflq.cli.output import size
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Function, Module, Op
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedSubChannelType, f64, i8
 from tflq.tools.inspect import Summary
 

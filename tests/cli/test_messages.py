@@ -15,7 +15,8 @@ import tflq
 from tflq.base.errors import Reason, UnsupportedError
 from tflq.cli.main import run
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import TensorType, UniformQuantizedType, f32, i8
 
 MODELS = Path(__file__).resolve().parents[2] / "models"

@@ -11,7 +11,8 @@ from support.float_nets import dense, net, samples, written
 
 import tflq
 from tflq.cli import main
-from tflq.ir.core import Function, Module, Op, Signature, Value
+from tflq.ir.module import Function, Module, Signature
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import TensorType, f32
 
 pytest.importorskip("ai_edge_litert", reason="needs the interpreter")

@@ -15,7 +15,8 @@ from tflq.cli.conversion_report import print_cost, types
 from tflq.conversion.cost import Cost
 from tflq.conversion.report import Report, Row, details, verdict, warnings
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Function, Module, Op
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op
 from tflq.ir.types import UniformQuantizedType, f32, i8
 
 Q = UniformQuantizedType(i8, f32, 0.5, 0, -128, 127)

@@ -10,7 +10,7 @@ import pytest
 
 import tflq
 from tflq.cli import main
-from tflq.ir.core import Buffer
+from tflq.ir.ops import Buffer
 
 pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
 

@@ -11,7 +11,8 @@ import pytest
 from support.harness import argument, edge_inputs, interpret, one_op
 
 import tflq
-from tflq.ir.core import Function, Module, Op
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op
 from tflq.ir.types import UniformQuantizedType, i8, i16
 
 MODELS = Path(__file__).parents[2] / "models"

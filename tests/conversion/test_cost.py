@@ -17,7 +17,8 @@ from tflq.cli.main import run
 from tflq.conversion.cost import Cost, total
 from tflq.dialects.tfl.comparison import Where
 from tflq.formats.tflite.backend import Tflite
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import TensorType, UniformQuantizedType, i1, i8, i16, i32, i64
 
 ALL = sorted(path.name for path in (Path(__file__).parents[2] / "models").glob("*.tflite"))

@@ -15,7 +15,8 @@ from tflq.base.errors import Refused
 from tflq.cli import main
 from tflq.dialects.tfl.activation import Relu
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import UniformQuantizedType, f32, i8
 from tflq.legalize.rule import NotApplicable, RuleBuilder
 

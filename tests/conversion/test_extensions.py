@@ -14,7 +14,8 @@ from tflq.cli import main
 from tflq.conversion.extensions import extension_of
 from tflq.dialects.tfl.movement import Transpose
 from tflq.formats.mlir.lower_quant import LowerQuantOps
-from tflq.ir.core import Module, dialect, op_class
+from tflq.ir.module import Module
+from tflq.ir.ops import dialect, op_class
 from tflq.ir.text.parser import parse_module
 from tflq.tools.opt import named_passes
 from tflq.tools.quantize.quant_types import StripFuncQuantTypes
@@ -105,7 +106,7 @@ def convert(monkeypatch: pytest.MonkeyPatch) -> object:
     assert isinstance(extension, Extension)
     declared = import_module("ml_dialect").DIALECT
     if known is None:  # the package is not installed
-        monkeypatch.setattr("tflq.ir.core.dialect", lambda name: declared if name == "ml" else dialect(name))
+        monkeypatch.setattr("tflq.ir.ops.dialect", lambda name: declared if name == "ml" else dialect(name))
     yield extension.passes[0]
     for name in [name for name in sys.modules if known is None and name.startswith("ml_dialect")]:
         sys.modules.pop(name)

@@ -15,7 +15,7 @@ from tflq.dialects.tfl.movement import Concatenation
 from tflq.dialects.tosa.movement import VariableRead
 from tflq.formats.flatbuffer.layout import enum, options_of, table
 from tflq.formats.tflite.lowering.lowering import lowering
-from tflq.ir.core import Op, Value, dialect, op_class, op_names
+from tflq.ir.ops import Op, Value, dialect, op_class, op_names
 from tflq.ir.types import TensorType, i8
 
 INTEGER_FORM = op_names("tosa") | op_names("ext")

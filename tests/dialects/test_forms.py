@@ -11,7 +11,8 @@ import pytest
 from tflq.base.errors import VerificationError
 from tflq.dialects.builder import Builder
 from tflq.dialects.forms import ModuleForm, stays_quantized_reason, verify_form
-from tflq.ir.core import Function, Location, Module, Op, Value, constant, op_names
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Location, Op, Value, constant, op_names
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, f32, i1, i8, i16, i32, i64, ui8
 from tflq.numerics.fixed_point import Multiplier
 from tflq.transforms.pass_manager import Pass, PassResult, Pipeline

@@ -50,7 +50,8 @@ from tflq.dialects.tosa.movement import (
     Scatter,
     WhileLoop,
 )
-from tflq.ir.core import Function, Module, Op, Value, dialect
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value, dialect
 from tflq.ir.types import ScalarType, Shape, TensorType, f32, i1, i8, i32
 
 Sizes = tuple[int, ...]

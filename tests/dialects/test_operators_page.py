@@ -9,7 +9,7 @@ from tflq.dialects.parameters import MultiplyAccumulate
 from tflq.dialects.tfl.arithmetic import AddN
 from tflq.dialects.tfl.convolution import Conv2D
 from tflq.dialects.traits import Elementwise
-from tflq.ir.core import op_names
+from tflq.ir.ops import op_names
 
 
 def test_the_page_has_every_operator_of_tflite_and_tosa() -> None:

@@ -7,7 +7,7 @@ from support.reductions import reduction
 
 from tflq.base.errors import InvalidModelError
 from tflq.formats.sources import read_text
-from tflq.ir.core import Module
+from tflq.ir.module import Module
 from tflq.ir.text.printer import print_module
 from tflq.tools.opt import parse_pipeline
 

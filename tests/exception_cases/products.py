@@ -9,7 +9,7 @@ import numpy as np
 from support.harness import argument, const, edge_inputs, one_op, packed
 
 from exception_cases.case import Case, cases, per_layer
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import (
     ElementType,
     ScalarType,

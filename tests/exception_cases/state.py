@@ -12,7 +12,8 @@ from support.recurrent import lstm_model, svdf_model
 from exception_cases.case import Case, cases, per_layer
 from tflq.formats.tflite.reader import read
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import TensorType, UniformQuantizedPerAxisType, i1, i8, i16, resource
 
 __all__: list[str] = []

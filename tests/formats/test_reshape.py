@@ -9,7 +9,8 @@ import pytest
 
 import tflq
 from tflq.analysis.evaluate.registry import evaluate_op
-from tflq.ir.core import Function, Module, Op, Value, constant
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value, constant
 from tflq.ir.types import TensorType, UniformQuantizedType, i8, i32
 
 UNREAD = {"int8": constant(np.asarray([0, 2], np.int8), i8), "scalar": constant(np.asarray(4, np.int32), i32)}

@@ -9,8 +9,7 @@ import pytest
 
 from tflq.base.errors import ParseError
 from tflq.ir.attributes import AffineMap, TypedArray, TypedFloat, TypedInt
-from tflq.ir.core import Module
-from tflq.ir.rewriting import attribute_key, difference
+from tflq.ir.module import Module, attribute_key, difference
 from tflq.ir.text.parser import parse_module
 from tflq.ir.text.printer import print_module
 from tflq.ir.types import f32, i32

@@ -6,7 +6,7 @@ import pytest
 from support.mlir_oracle import needs_mlir, run
 
 from tflq.base.errors import ParseError
-from tflq.ir.rewriting import difference
+from tflq.ir.module import difference
 from tflq.ir.text.parser import parse_module
 from tflq.ir.text.printer import print_module
 from tflq.ir.verifier import verify

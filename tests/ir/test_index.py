@@ -12,7 +12,7 @@ from tflq.dialects.declare import Operator, operand, result
 from tflq.dialects.registry import REGISTRIES, modules_of
 from tflq.dialects.tfl.arithmetic import Add
 from tflq.dialects.traits import Broadcasts
-from tflq.ir.core import Value, dialect, dialects
+from tflq.ir.ops import Value, dialect, dialects
 from tflq.legalize.rule import DECLARED, rule, rules_of
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tflq.ir.core import Buffer, Value, constant
+from tflq.ir.ops import Buffer, Value, constant
 from tflq.ir.types import ScalarType, TensorType, bf16, i2, i4, string, ui4
 
 

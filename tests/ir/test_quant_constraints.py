@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tflq.base.errors import ParseError, VerificationError
-from tflq.ir.core import op_class
+from tflq.ir.ops import op_class
 from tflq.ir.text.parser import parse_module
 from tflq.ir.text.printer import print_module
 from tflq.ir.verifier import verify

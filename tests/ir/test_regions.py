@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tflq.base.errors import ParseError, VerificationError
-from tflq.ir.core import Module
-from tflq.ir.rewriting import difference
+from tflq.ir.module import Module, difference
 from tflq.ir.text.parser import parse_module
 from tflq.ir.text.printer import print_module
 from tflq.ir.verifier import verify

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tflq.ir.core import Module
+from tflq.ir.module import Module
 from tflq.ir.text.parser import parse_module
 
 T, C, S, N = "tensor<2x3xf32>", "tensor<2x3xcomplex<f32>>", "tensor<2x2xf32>", "tensor<3xi64>"

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from tflq.base.errors import ParseError
-from tflq.ir.core import Buffer, Function, Location, Metadata, Module, Op, Signature, Value, constant
-from tflq.ir.rewriting import difference
+from tflq.ir.module import Function, Metadata, Module, Signature, difference
+from tflq.ir.ops import Buffer, Location, Op, Value, constant
 from tflq.ir.text.parse_types import TypeParser
 from tflq.ir.text.parser import parse_module
 from tflq.ir.text.print_types import type_text

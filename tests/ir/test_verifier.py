@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from tflq.base.errors import VerificationError
-from tflq.ir.core import Function, Location, Module, Op, Value, constant
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Location, Op, Value, constant
 from tflq.ir.types import TensorType, UniformQuantizedType, f32, i8
 from tflq.ir.verifier import verify
 

@@ -16,7 +16,7 @@ from tflq.formats.backend import backend
 from tflq.formats.options import Options
 from tflq.formats.tflite.writer import write
 from tflq.formats.tosa.rules import load_target as tosa_target
-from tflq.ir.core import Module
+from tflq.ir.module import Module
 from tflq.ir.text.parser import parse_module
 from tflq.ir.types import ScalarType, f32
 from tflq.ir.verifier import verify

@@ -15,7 +15,8 @@ from tflq.conversion.convert import Conversion, convert
 from tflq.dialects.effects import callees, entry_functions
 from tflq.formats.tflite.reader import read
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Function, Module, Op, Signature, Value
+from tflq.ir.module import Function, Module, Signature
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import ElementType, i1, i8, i16, i32, ui8
 
 SHAPE = (2, 3)

@@ -10,7 +10,8 @@ import tflq
 from tflq.base.errors import UnsupportedError
 from tflq.conversion.convert import lower
 from tflq.formats.options import Options
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import ElementType, TensorType, UniformQuantizedType, f32, f64, i8, i32
 from tflq.legalize.deciding import Policy
 from tflq.legalize.engine import legalize

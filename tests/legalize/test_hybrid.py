@@ -10,7 +10,8 @@ from support.harness import argument, const, convert_and_compare, edge_inputs, i
 import tflq
 from tflq.analysis.hybrid import as_read, table_as_read
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Buffer, Function, Module, Op, Value, constant
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Buffer, Op, Value, constant
 from tflq.ir.types import (
     ElementType,
     ScalarType,

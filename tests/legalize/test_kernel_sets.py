@@ -11,7 +11,7 @@ from tflq.base.errors import UnsupportedError
 from tflq.dialects.quant import RescaleF64
 from tflq.dialects.tosa.movement import Rescale
 from tflq.formats.tflite.reader import read
-from tflq.ir.core import Module
+from tflq.ir.module import Module
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedType, i8, i32
 from tflq.legalize.deciding import Policy
 from tflq.legalize.engine import legalize

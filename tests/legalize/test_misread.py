@@ -8,7 +8,8 @@ from support.harness import argument, const, convert_and_compare, edge_inputs, i
 
 import tflq
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import SCALARS, UniformQuantizedPerAxisType, UniformQuantizedType, f32, i4, i8, i16, i32
 
 Q8, Q16, Q4 = (UniformQuantizedType.of(storage, 0.5) for storage in (i8, i16, i4))

@@ -13,7 +13,8 @@ from support.recurrent import svdf_model
 
 import tflq
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Function, Module, Op
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op
 from tflq.ir.types import UniformQuantizedType, f32, i8, i16
 from tflq.ir.verifier import Notes
 from tflq.legalize.caveats import EXCEPTIONS, remedies

@@ -11,7 +11,8 @@ from support.running import reference
 from tflq.base.errors import UnsupportedError
 from tflq.conversion.convert import convert
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import (
     ElementType,
     ScalarType,

@@ -9,7 +9,8 @@ from support.harness import argument, const, edge_inputs
 
 from matrix.draw import Case, Draw, describe, generator, ints, model_of
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Function, Module, Op, Signature, Value
+from tflq.ir.module import Function, Module, Signature
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import ScalarType, UniformQuantizedPerAxisType, UniformQuantizedType, f32, i8, i16, i32, i64, ui8
 
 _FUSED = "fused_activation_function"

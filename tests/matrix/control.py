@@ -15,7 +15,8 @@ from support.harness import argument, const, edge_inputs
 from matrix.chains import Graph, renamed
 from matrix.draw import Case, Draw, describe, generator
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Function, Module, Op, Signature, Value
+from tflq.ir.module import Function, Module, Signature
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, i1, i8, i16, i32, ui8
 
 TARGETS: tuple[dict[str, Any], ...] = (

@@ -11,7 +11,8 @@ import numpy as np
 from support.harness import argument, const, edge_inputs, one_op
 
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, i8, i16, i32, ui8
 
 T = TypeVar("T")

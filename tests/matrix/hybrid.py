@@ -15,7 +15,7 @@ from support.harness import argument, const, edge_inputs, one_op
 from matrix.draw import Case, Draw, describe, generator, ints, out_size
 from matrix.exact_sums import convolved, depthwise, transposed
 from matrix.weighted import int4
-from tflq.ir.core import Value, constant
+from tflq.ir.ops import Value, constant
 from tflq.ir.types import (
     ElementType,
     ScalarType,

@@ -9,7 +9,7 @@ import numpy as np
 from support.harness import argument, const
 
 from matrix.draw import Case, Draw, generator, ints, single
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import ElementType, UniformQuantizedType, i8, i16, i32, i64, ui8
 
 

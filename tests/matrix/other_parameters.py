@@ -13,7 +13,8 @@ import tflq
 from matrix import movement, pooling, rows, stored
 from matrix.draw import GENERATORS, Case, Draw, generator, single
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Buffer, Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Buffer, Op, Value
 from tflq.ir.types import (
     QuantizedType,
     ScalarType,

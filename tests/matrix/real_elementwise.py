@@ -14,7 +14,7 @@ from support.harness import argument, const, edge_inputs, one_op, real_of
 
 from matrix.draw import Case, Draw, describe, generator, ints, known
 from matrix.elementwise import broadcast_shapes
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import (
     ElementType,
     ScalarType,

@@ -12,7 +12,7 @@ from support.harness import argument, const, edge_inputs, one_op
 from matrix.draw import Case, Draw, describe, generator, ints, known, out_size
 from matrix.exact_sums import convolved, depthwise, requantized, transposed
 from matrix.weighted import int4
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import (
     ElementType,
     TensorType,

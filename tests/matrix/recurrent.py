@@ -11,7 +11,8 @@ from support.recurrent import state
 
 from matrix.draw import Case, Draw, describe, generator
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import ScalarType, UniformQuantizedType, i8, i16, i32, ui8
 
 

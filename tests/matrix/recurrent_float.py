@@ -10,7 +10,8 @@ from support.harness import argument, const, edge_inputs
 
 from matrix.draw import Case, Draw, describe, generator
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import (
     ElementType,
     ScalarType,

@@ -13,7 +13,8 @@ from matrix.draw import GENERATORS, Case, Draw
 from tflq.dialects.effects import callees, entry_functions
 from tflq.dialects.tfl.casts import Dequantize
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Module, Value
+from tflq.ir.module import Module
+from tflq.ir.ops import Value
 from tflq.ir.types import parameters
 from tflq.transforms.source import extract
 

@@ -17,7 +17,7 @@ from matrix.draw import Case
 from matrix.run import Outcome, alone, results_of
 from tflq.conversion.convert import Conversion
 from tflq.dialects.effects import entry_functions
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.legalize.deciding import Semantics
 
 INTEGER = '[target]\nprofiles = ["pro_int"]\nextensions = ["int16", "controlflow", "variable"]\n'

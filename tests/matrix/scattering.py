@@ -7,7 +7,7 @@ from support.harness import argument, const, edge_inputs, one_op
 
 from matrix.draw import Case, Draw, describe, generator
 from matrix.segments import stored_real
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import UniformQuantizedType, i8, i16, i32, i64, ui8
 
 __all__: list[str] = []

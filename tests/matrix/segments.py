@@ -9,7 +9,7 @@ import numpy as np
 from support.harness import argument, const, edge_inputs, one_op
 
 from matrix.draw import Case, Draw, describe, generator, ints
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import UniformQuantizedType, i32
 
 Reduce = Callable[[np.ndarray, np.ndarray], np.ndarray]

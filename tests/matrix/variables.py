@@ -14,7 +14,8 @@ from support.harness import argument, const, edge_inputs
 from matrix.chains import Graph
 from matrix.control import TARGETS, Program, signature, static, written
 from matrix.draw import Case, Draw, generator
-from tflq.ir.core import Op, Signature, Value
+from tflq.ir.module import Signature
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import ScalarType, TensorType, i8, i16, resource, ui8
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from support.harness import argument, const
 
 from matrix.draw import Case, Draw, generator, ints, out_size, single
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import (
     ElementType,
     ScalarType,
@@ -52,7 +52,7 @@ def _weights(draw: Draw, shape: tuple[int, ...], element: ElementType, *, consta
 
 
 def int4(data: np.ndarray, element: ElementType) -> Value:
-    from tflq.ir.core import Buffer
+    from tflq.ir.ops import Buffer
     from tflq.ir.types import TensorType
 
     flat = data.reshape(-1).view(np.uint8) & 15

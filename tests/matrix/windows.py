@@ -6,7 +6,7 @@ import numpy as np
 from support.harness import argument, const
 
 from matrix.draw import Case, Draw, generator, single
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import i64
 
 __all__: list[str] = []

@@ -11,7 +11,7 @@ from support.harness import argument, const, edge_inputs, one_op
 
 from matrix.draw import Case, Draw, describe, generator, out_size
 from matrix.elementwise import broadcast_shapes
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import UniformQuantizedPerAxisType, f32, i8, i16, i32, parameters, ui8
 
 __all__: list[str] = []

@@ -10,7 +10,8 @@ from support.running import reference
 
 import tflq
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Function, Module, Op, Signature
+from tflq.ir.module import Function, Module, Signature
+from tflq.ir.ops import Op
 from tflq.ir.types import ScalarType, UniformQuantizedType, i1, i8, i16, i32, ui8
 
 

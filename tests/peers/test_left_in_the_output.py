@@ -12,7 +12,7 @@ from support.recurrent import assert_same_states, lstm_model, svdf_model
 
 from tflq.base.errors import UnsupportedError
 from tflq.conversion.convert import convert
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import ScalarType, UniformQuantizedPerAxisType, UniformQuantizedType, i1, i8, i16, i32, ui8
 
 

@@ -9,7 +9,8 @@ from support.peer import STORAGES, assert_exact, image, parameters, q, weights
 
 import tflq
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Buffer, Function, Metadata, Module, Op, Signature, Value
+from tflq.ir.module import Function, Metadata, Module, Signature
+from tflq.ir.ops import Buffer, Op, Value
 from tflq.ir.types import ScalarType, UniformQuantizedPerAxisType, UniformQuantizedType, f32, i8, i16, i32, i64, ui8
 
 CONV = {

@@ -10,7 +10,7 @@ import pytest
 from support.harness import argument, const, one_op
 from support.peer import STORAGES, assert_exact, image, q, weights
 
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import (
     ScalarType,
     TensorType,

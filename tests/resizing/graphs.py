@@ -14,7 +14,8 @@ from resizing.heads import HEADS
 from resizing.layers import LAYERS, activation
 from resizing.sketch import NONE, Sketch
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Function, Module, Op, Signature, Value
+from tflq.ir.module import Function, Module, Signature
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import TensorType, i1, i8, i16, i32, resource, ui8
 from tflq.transforms.shape_inference import Inference
 

@@ -9,7 +9,7 @@ from support.harness import const
 
 from resizing.layers import activation
 from resizing.sketch import NONE, Sketch
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import i32
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from support.harness import const
 
 from resizing.sketch import NONE, Sketch
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import UniformQuantizedType, i1, i8, i16, i32, ui8
 
 

@@ -9,7 +9,8 @@ import numpy as np
 from matrix.draw import Draw
 from support.harness import const
 
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import ElementType, ScalarType, Shape, TensorType, UniformQuantizedType, i8, i16, i32, i64, ui8
 from tflq.transforms.shape_inference import Inference
 

@@ -11,7 +11,8 @@ from support.memory import memory
 
 import tflq
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Function, Module, Op, Signature, Value
+from tflq.ir.module import Function, Module, Signature
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import Shape, TensorType, UniformQuantizedType, i8, i32, resource
 from tflq.transforms.shape_settling import settle
 

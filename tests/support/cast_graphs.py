@@ -21,7 +21,8 @@ import numpy as np
 from support.harness import argument, const
 from tflq.dialects.quant import Dcast, Qcast
 from tflq.dialects.tfl.casts import Dequantize, Quantize
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import ElementType, TensorType, UniformQuantizedType, f32, i8, i32
 
 GRIDS: Final = (

@@ -9,7 +9,8 @@ import numpy as np
 
 from support.harness import argument, const
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import f32
 
 Step = tuple[str, Sequence[Value], Value, Mapping[str, Any], int]

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from tflq.analysis.evaluate.registry import Run, array_of, evaluate_function
-from tflq.ir.core import Module, Op, Value
+from tflq.ir.module import Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.text.parser import parse_module
 from tflq.ir.types import TensorType, named_scalar
 from tflq.ir.verifier import verify

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from support.harness import edge_inputs
-from tflq.ir.core import Module, Value
+from tflq.ir.module import Module
+from tflq.ir.ops import Value
 from tflq.ir.types import i1
 
 _DIVISIONS = ("div", "floor_div", "floor_mod", "stablehlo_divide")

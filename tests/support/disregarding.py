@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from support.harness import argument, const, edge_inputs, one_op
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import ScalarType, UniformQuantizedType, f32, i1, i8, i16, i32, ui8
 
 Real = Callable[..., Sequence[np.ndarray]]

@@ -8,7 +8,8 @@ from typing import Final
 import numpy as np
 
 import tflq
-from tflq.ir.core import Function, Module, Op, Signature, Value, constant
+from tflq.ir.module import Function, Module, Signature
+from tflq.ir.ops import Op, Value, constant
 from tflq.ir.types import TensorType, f32
 
 SIZE: Final = 8

@@ -19,7 +19,8 @@ from tflq.base.errors import UnsupportedError
 from tflq.conversion.convert import integer_form
 from tflq.formats.options import options_from_arguments
 from tflq.formats.pipeline import narrowing, passes_of
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.text.printer import print_module
 from tflq.ir.types import (
     ElementType,

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from tflq.formats.flatbuffer.codec import encode
-from tflq.ir.core import Function, Module, Op, Value, constant
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value, constant
 from tflq.ir.types import TensorType, f32
 
 Fields = dict[str, Any]

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Buffer, Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Buffer, Op, Value
 from tflq.ir.types import ElementType, ScalarType, TensorType, UniformQuantizedType, element_storage, parameters
 
 _CONTEXT = multiprocessing.get_context("spawn")

@@ -25,7 +25,8 @@ import numpy as np
 
 import tflq
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Buffer, Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Buffer, Op, Value
 from tflq.ir.types import (
     ScalarType,
     TensorType,

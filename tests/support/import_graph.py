@@ -45,6 +45,21 @@ def imports_at_once() -> dict[str, set[str]]:
     return {name: {other for other, at_once in _imports(name) if at_once} for name in modules()}
 
 
+def all_imports() -> dict[str, set[str]]:
+    """For each module all those that it imports: in functions and for the type checker, too."""
+    known = modules()
+    graph: dict[str, set[str]] = {}
+    for name, path in known.items():
+        found = graph[name] = set()
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.module in known:
+                inner = [f"{node.module}.{alias.name}" for alias in node.names]
+                found |= {each if each in known else node.module for each in inner}
+            elif isinstance(node, ast.Import):
+                found |= {alias.name for alias in node.names if alias.name in known}
+    return graph
+
+
 def reached(graph: Mapping[str, set[str]], *names: str) -> set[str]:
     """The modules that a graph leads to, those it starts from among them."""
     found: set[str] = set()

@@ -11,7 +11,8 @@ from tflq.analysis.evaluate.registry import evaluate_function
 from tflq.dialects.builder import Builder
 from tflq.formats.tflite.lowering.engine import select
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Function, Module, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Value
 from tflq.ir.types import ScalarType
 
 RESOLVERS = ("BUILTIN_REF", "BUILTIN_WITHOUT_DEFAULT_DELEGATES", "AUTO")

@@ -10,7 +10,8 @@ import numpy as np
 from tflq.analysis.evaluate.registry import evaluate_function
 from tflq.formats.tosa.lowering.engine import lower
 from tflq.formats.tosa.rules import Target
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import ui8
 
 

@@ -13,7 +13,8 @@ import pytest
 
 from tflq.base.files import Pieces
 from tflq.formats.backend import Writing, backend
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value
 
 COMPILER = os.environ.get("CC", "cc")
 WARNINGS = (

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from tflq.analysis.evaluate.registry import array_of, evaluate_function
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value
 
 LEVELS: Final = ("ORT_DISABLE_ALL", "ORT_ENABLE_BASIC", "ORT_ENABLE_ALL")
 """Optimizations of ONNX Runtime: none, those that every runtime has, all."""

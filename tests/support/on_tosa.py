@@ -14,7 +14,8 @@ from tflq.formats.tflite.reader import read
 from tflq.formats.tosa.check import check
 from tflq.formats.tosa.lowering.engine import lower
 from tflq.formats.tosa.rules import Target
-from tflq.ir.core import Function, Module, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Value
 from tflq.ir.types import ElementType, Shape
 from tflq.legalize.deciding import Policy
 from tflq.legalize.engine import legalize

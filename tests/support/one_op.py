@@ -9,7 +9,8 @@ import numpy as np
 
 from tflq.dialects.tosa.elementwise import IntDiv
 from tflq.formats.tosa.lowering.context import TosaBuilder
-from tflq.ir.core import Function, Module, Op, Value, constant, op_class
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value, constant, op_class
 from tflq.ir.types import SCALARS, ScalarType, TensorType, i1, i4, i8, i16, i32, i64, ui8
 
 f32 = SCALARS["f32"]

@@ -12,7 +12,7 @@ from matrix.run_tosa import run_tosa
 
 import tflq
 from support.harness import argument, const, edge_inputs, interpret
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import ElementType, ScalarType, UniformQuantizedType, i8, i16, ui8
 
 STORAGES = (i8, ui8, i16)

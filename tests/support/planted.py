@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 from tflq.formats import pipeline as pipelines
-from tflq.ir.core import Function, Module, Op, constant
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, constant
 from tflq.transforms.pass_manager import Pass, PassResult
 
 Fault: TypeAlias = Callable[[Op, Function], None]

@@ -13,7 +13,8 @@ from tflq.analysis.evaluate.registry import evaluate_function
 from tflq.dialects.builder import Builder
 from tflq.formats.tflite.lowering.engine import CheckLegality, Select
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Function, Module, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Value
 from tflq.ir.types import ScalarType, i32
 from tflq.targets.load import load_target
 from tflq.transforms.canonicalize import CommonSubexpressionElimination, DeadCodeElimination

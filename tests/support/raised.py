@@ -13,7 +13,8 @@ from tflq.analysis.evaluate.registry import Run, evaluate_function
 from tflq.conversion.convert import lower
 from tflq.formats.options import Options
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Function, Location, Module, Op, Value, constant
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Location, Op, Value, constant
 from tflq.ir.types import ScalarType, TensorType, i64
 
 RESOLVERS = ("BUILTIN_REF", "BUILTIN_WITHOUT_DEFAULT_DELEGATES", "AUTO")

@@ -10,7 +10,8 @@ import tflq
 from tflq.dialects.builder import Emitter
 from tflq.dialects.tfl.stablehlo import StablehloConvolution
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Buffer, Function, Module, Value, constant
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Buffer, Value, constant
 from tflq.ir.types import QuantizedType, TensorType, f32, parameters
 from tflq.legalize.stablehlo_contractions import Contractions, spread
 

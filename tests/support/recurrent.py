@@ -13,7 +13,8 @@ from tflq.analysis.evaluate.registry import Run, evaluate_function
 from tflq.conversion.convert import convert
 from tflq.formats.tflite.reader import read
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, f32, i8, i16, i32
 from tflq.legalize.deciding import Policy
 from tflq.legalize.engine import legalize

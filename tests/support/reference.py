@@ -11,7 +11,8 @@ import pytest
 from support.harness import argument, interpret
 from tflq.analysis.evaluate.registry import evaluate_function
 from tflq.formats.tflite.reader import read
-from tflq.ir.core import Module, Op
+from tflq.ir.module import Module
+from tflq.ir.ops import Op
 from tflq.ir.types import ElementType, ScalarType, UniformQuantizedType
 from tflq.legalize.deciding import Policy
 from tflq.legalize.engine import legalize

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from tflq.dialects.regions import Region, Rescale
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.text.print_types import type_text
 from tflq.ir.types import BareType, ElementType
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from tflq.formats.tosa.write import tosa_bytes
-from tflq.ir.core import Module
+from tflq.ir.module import Module
 
 
 def reference(module: Module, inputs: Sequence[np.ndarray], function: int = 0) -> list[np.ndarray]:

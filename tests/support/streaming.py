@@ -9,7 +9,8 @@ import numpy as np
 
 from support.harness import argument, const
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Function, Module, Op, Signature, Value
+from tflq.ir.module import Function, Module, Signature
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import (
     ElementType,
     Shape,

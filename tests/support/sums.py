@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import tflq
 from support.harness import argument
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Function, Module, Op, Signature, Value
+from tflq.ir.module import Function, Module, Signature
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import UniformQuantizedType, i8
 
 ADD = {"fused_activation_function": "NONE", "pot_scale_int16": False}

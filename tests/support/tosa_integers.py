@@ -14,7 +14,8 @@ from tflq.dialects.builder import Builder
 from tflq.dialects.forms import verify_form
 from tflq.formats.tosa.lowering.engine import lower
 from tflq.formats.tosa.rules import Target
-from tflq.ir.core import Function, Module, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Value
 from tflq.ir.types import ScalarType, TensorType, element_storage
 
 Body = Callable[..., Value]

@@ -15,7 +15,8 @@ from tflq.base.errors import UnsupportedError
 from tflq.base.files import resource
 from tflq.formats.tflite.lowering.engine import check
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Function, Location, Module, Op
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Location, Op
 from tflq.ir.types import ElementType, UniformQuantizedType, f32, i8, i16, i32, ui8
 from tflq.targets.load import RUNTIMES, load_target
 from tflq.tools.coverage.table import samples_of

@@ -11,7 +11,8 @@ from support.harness import argument, const, convert_and_compare, edge_inputs, i
 import tflq
 from tflq.base.files import resource
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Function, Module, Op
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op
 from tflq.ir.types import ScalarType, UniformQuantizedPerAxisType, UniformQuantizedType, i1, i8, i32, ui8
 
 MODELS = Path(__file__).resolve().parents[2] / "models"

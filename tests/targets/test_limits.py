@@ -12,7 +12,7 @@ from support.harness import argument, const, edge_inputs, interpret, one_op
 
 import tflq
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Op, Value
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import ScalarType, UniformQuantizedType, i8, i16
 from tflq.targets.constraints import CONSTRAINTS
 from tflq.targets.load import load_target

@@ -11,7 +11,7 @@ from support.harness import argument, const
 import tflq
 from tflq.base.errors import FileError, OptionError, TflqError
 from tflq.base.files import resource
-from tflq.ir.core import Op, Value
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import (
     ElementType,
     UniformQuantizedPerAxisType,

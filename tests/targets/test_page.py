@@ -7,7 +7,7 @@ from pathlib import Path
 
 from support.harness import argument
 
-from tflq.ir.core import Op
+from tflq.ir.ops import Op
 from tflq.ir.types import ElementType, UniformQuantizedType, i8, i16
 from tflq.targets.constraints import CONSTRAINTS
 from tflq.targets.load import load_target

@@ -17,7 +17,7 @@ import pytest
 
 from tflq.dialects.tfl.arithmetic import Add
 from tflq.formats.tflite.lowering.lowering import KernelBuilder
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import TensorType, f32
 from tflq.targets.target import KernelRules
 

@@ -11,7 +11,7 @@ from scripts.data.schemes import SCHEMES as MADE
 from scripts.data.schemes import Scheme, page
 from tflq.base.files import resource
 from tflq.dialects.tfl import op_name
-from tflq.ir.core import op_class
+from tflq.ir.ops import op_class
 from tflq.targets.load import SCHEMES, load_kernels, load_target
 
 MEASURED = load_kernels("kernels")

@@ -10,7 +10,8 @@ from support.harness import argument, const, edge_inputs, in_child
 
 import tflq
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Function, Module, Op, Signature, Value
+from tflq.ir.module import Function, Module, Signature
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, i8, i32, resource
 
 MODELS = Path(__file__).parents[2] / "models"

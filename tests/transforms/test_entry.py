@@ -10,7 +10,8 @@ from support.harness import argument, edge_inputs, interpret
 from tflq.base.errors import TflqError
 from tflq.formats.tflite.reader import read
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Function, Module, Op, Signature, Value
+from tflq.ir.module import Function, Module, Signature
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import f32
 from tflq.transforms.pass_manager import verify_stage
 from tflq.transforms.source import entries, extract

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tflq.ir.core import Module
 from tflq.ir.facts import walk
+from tflq.ir.module import Module
 from tflq.ir.text.parser import parse_module
 from tflq.ir.text.printer import print_module
 from tflq.ir.verifier import verify

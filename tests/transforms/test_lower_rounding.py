@@ -15,7 +15,8 @@ from tflq.formats.tflite.lowering.engine import select
 from tflq.formats.tflite.writer import write
 from tflq.formats.tosa.lowering.engine import lower
 from tflq.formats.tosa.rules import Target
-from tflq.ir.core import Function, Module, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Value
 from tflq.ir.text.parser import parse_module
 from tflq.ir.text.printer import print_module
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, f32, i8, i16, i32, i64, ui8

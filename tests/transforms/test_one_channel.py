@@ -6,7 +6,8 @@ import numpy as np
 from support.harness import argument, const
 
 from tflq.analysis.evaluate.registry import evaluate_function
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import TensorType, i8, i32
 from tflq.transforms.one_channel import OneChannel
 

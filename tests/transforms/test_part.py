@@ -9,7 +9,8 @@ import pytest
 from support.harness import argument, const, interpret
 
 import tflq
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import f32, i32
 from tflq.transforms.source import part
 

@@ -15,7 +15,8 @@ from tflq.dialects.traits import InPlace, View
 from tflq.formats.options import options_from_arguments
 from tflq.formats.pipeline import form_of, narrowing, passes_of
 from tflq.formats.tflite.reader import read
-from tflq.ir.core import Function, Module, Op
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op
 from tflq.ir.text.parser import parse_module
 from tflq.transforms import pass_manager as contract
 from tflq.transforms.pass_manager import Pass, PassResult, Pipeline

@@ -7,7 +7,8 @@ import pytest
 from support.harness import argument, const
 
 from tflq.analysis.evaluate.registry import evaluate_function
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import TensorType, i32
 from tflq.transforms.shared_tables import SharedTables
 

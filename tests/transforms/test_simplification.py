@@ -9,7 +9,8 @@ import pytest
 
 from tflq.base.errors import OptionError, TflqError
 from tflq.dialects.effects import is_pure
-from tflq.ir.core import Function, Module, Op, Signature, Value
+from tflq.ir.module import Function, Module, Signature
+from tflq.ir.ops import Op, Value
 from tflq.ir.text.parser import parse_module
 from tflq.ir.text.printer import print_module
 from tflq.ir.types import TensorType, f32

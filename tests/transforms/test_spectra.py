@@ -8,7 +8,8 @@ from support.harness import argument, const, interpret
 
 import tflq
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import TensorType, complex64, f32, i32
 from tflq.transforms.floats import Spectra, fourier
 

@@ -11,7 +11,8 @@ from support.harness import argument
 from tflq.analysis.evaluate.registry import evaluate_function
 from tflq.dialects.builder import Builder
 from tflq.formats.tflite.lowering.cost import table_pays
-from tflq.ir.core import Function, Module, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Value
 from tflq.ir.types import ScalarType, f32, i8, i16, i32, ui8
 from tflq.numerics.fixed_point import Multiplier
 from tflq.transforms.canonicalize import DeadCodeElimination

@@ -12,7 +12,7 @@ from tflq.dialects.tfl.activation import HardSwish, Tanh
 from tflq.dialects.tfl.arithmetic import Neg
 from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.formats.tflite.lowering.lowering import KernelBuilder
-from tflq.ir.core import Function, Module
+from tflq.ir.module import Function, Module
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, f32, i8, i16, ui8
 
 FORMS = {i8: (0.05, -3), ui8: (0.05, 120), i16: (0.00031, 0)}

@@ -47,7 +47,8 @@ from tflq.dialects.tfl.pooling import (
 )
 from tflq.dialects.tfl.state import Custom
 from tflq.dialects.traits import Calls, InPlace, Recurrent, View
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import ScalarType, UniformQuantizedPerAxisType, f32, i4, i8, i16, i32, i64, ui8
 
 # The scratch memory that kernels ask for.

@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from tflq.dialects.tosa import movement as move
-from tflq.ir.core import Op, Value
+from tflq.ir.ops import Op, Value
 
 MOVEMENT: Final = (move.Slice, move.Concat, move.Pad, move.Reverse, move.Tile, move.Transpose)
 Block: TypeAlias = tuple[Value, np.ndarray, np.ndarray]

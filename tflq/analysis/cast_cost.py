@@ -18,8 +18,9 @@ from tflq.dialects.quant import Dcast, Qcast
 from tflq.dialects.stablehlo.elementwise import UniformDequantize, UniformQuantize
 from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.dialects.traits import MovesElements
-from tflq.ir.core import Module, Op, Value
 from tflq.ir.facts import walk
+from tflq.ir.module import Module
+from tflq.ir.ops import Op, Value
 
 RealCast: TypeAlias = Qcast | Dcast | Quantize | Dequantize | UniformQuantize | UniformDequantize
 """Ops between reals and quantized values, and between quantized values of different parameters."""

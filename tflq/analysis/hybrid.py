@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 
 from tflq.dialects.tfl.convolution import BatchMatMul, Conv2D, DepthwiseConv2D, FullyConnected
-from tflq.ir.core import Op, Value
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import UniformQuantizedSubChannelType, parameters, ui8
 
 HALF_STEP: Final = 1 / 254

@@ -38,7 +38,8 @@ from tflq.dialects.traits import (
     SizedBy,
     WithinRange,
 )
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import SCALARS, Shape
 from tflq.numerics.convolution import channel_sums
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from tflq.dialects.tosa import convolution as conv
-from tflq.ir.core import Op
+from tflq.ir.ops import Op
 from tflq.numerics.convolution import exact_channel_bounds
 
 

@@ -41,7 +41,8 @@ from tflq.base.arguments import check_choice, choices
 from tflq.base.documents import Check, DocumentError, checked, exactly, read_json
 from tflq.base.errors import OptionError, Reason
 from tflq.base.files import FilePath, replace_file
-from tflq.ir.core import Function, Value
+from tflq.ir.module import Function
+from tflq.ir.ops import Value
 from tflq.numerics.ranges import FINITE, METHODS, least_squared_error, moving_average, percentile
 
 FORMAT: Final = "tflq.statistics"

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class Location(Protocol):
-        """Where an operator comes from, as `tflq.ir.core.Location` says it."""
+        """Where an operator comes from, as `tflq.ir.ops.Location` says it."""
 
         @property
         def file(self) -> str: ...

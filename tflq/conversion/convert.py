@@ -31,7 +31,7 @@ from tflq.formats.options import (
 )
 from tflq.formats.pipeline import form_of, narrowing, passes_of, to_integer_form
 from tflq.formats.sources import Source, digest_of, read, reusable_source, size_of
-from tflq.ir.core import Module
+from tflq.ir.module import Module
 from tflq.numerics.kernel_sets import DEFAULT as DEFAULT_SET
 from tflq.transforms.pass_manager import Decisions, Dump, Pipeline, Step, check_folder, forget
 

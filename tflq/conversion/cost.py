@@ -10,7 +10,8 @@ from tflq.analysis.arena import Arena, arena_of
 from tflq.conversion.report import Row
 from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D, FullyConnected
 from tflq.formats.options import Options
-from tflq.ir.core import Module, Op, Value
+from tflq.ir.module import Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedType, i8, ui8
 from tflq.transforms.pass_manager import Decisions, SourceFunctions
 

@@ -1,4 +1,4 @@
-"""Passes and rules that packages and Python files of a user add. (`tflq.ir.core` finds their dialects.)
+"""Passes and rules that packages and Python files of a user add. (`tflq.ir.ops` finds their dialects.)
 
 A package names an `Extension` by an entry point in the group `tflq.rules`; a Python file calls it `EXTENSION`.
 """
@@ -22,7 +22,8 @@ from tflq.base.errors import FileError, OptionError, Reason
 from tflq.base.faults import fault_of_file
 from tflq.base.files import FilePath, file_errors
 from tflq.dialects.tfl.state import Custom
-from tflq.ir.core import Module, Op
+from tflq.ir.module import Module
+from tflq.ir.ops import Op
 
 if TYPE_CHECKING:
     from tflq.legalize.rule import Rule

@@ -11,10 +11,10 @@ from tflq.base.errors import operators
 from tflq.base.faults import name_of
 from tflq.dialects.forms import INTEGER_EDGE
 from tflq.dialects.tfl.state import Custom
-from tflq.ir.core import op_class, op_names
+from tflq.ir.ops import op_class, op_names
 
 if TYPE_CHECKING:
-    from tflq.ir.core import Op
+    from tflq.ir.ops import Op
     from tflq.legalize.rule import Rule
     from tflq.targets.target import Target
     from tflq.transforms.pass_manager import Decision

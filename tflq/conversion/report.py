@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 from tflq.base.tables import Blocks, Cell, Line, Table, plain, warning_line
 from tflq.dialects.forms import OF_TARGET, UNQUANTIZED
 from tflq.dialects.tfl.state import Custom
-from tflq.ir.core import Location, Module, Value
+from tflq.ir.module import Module
+from tflq.ir.ops import Location, Value
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedSubChannelType, element_storage, is_quantized
 from tflq.numerics.kernel_sets import Exactness
 

@@ -48,7 +48,7 @@ from tflq.dialects.tosa.movement import (
     Transpose,
 )
 from tflq.dialects.traits import SameElementType
-from tflq.ir.core import Location, Op, Value, constant
+from tflq.ir.ops import Location, Op, Value, constant
 from tflq.ir.types import (
     SCALARS,
     ElementType,

@@ -14,7 +14,7 @@ from tflq.dialects.declare import FLOAT, Kind, OneOf, Operator, Slot, Types, att
 from tflq.dialects.declare import result as result_
 from tflq.dialects.forms import declared
 from tflq.ir.attributes import Opaque
-from tflq.ir.core import Op, Value
+from tflq.ir.ops import Op, Value
 from tflq.ir.text.print_types import type_text
 from tflq.ir.types import (
     BareType,

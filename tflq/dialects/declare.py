@@ -23,7 +23,7 @@ import numpy as np
 
 from tflq.dialects.inference import DECLARED_SHAPES, DeclaredShapes, NotInferred, check_sizes
 from tflq.ir.attributes import TypedFloat, TypedInt
-from tflq.ir.core import Op, Value, register
+from tflq.ir.ops import Op, Value, register
 from tflq.ir.types import SCALARS, ElementType, ScalarType, Shape
 from tflq.ir.verifier import Notes
 

@@ -14,7 +14,8 @@ from tflq.dialects.declare import Operator, trait_of
 from tflq.dialects.tfl.casts import Dequantize
 from tflq.dialects.tfl.indexing import EmbeddingLookup
 from tflq.dialects.traits import Atomic, Calls, Impure
-from tflq.ir.core import Block, Function, Module, Op, Value, op_class
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Block, Op, Value, op_class
 from tflq.ir.types import f32, resource
 
 PURE_DIALECTS = frozenset({"arith", "linalg", "math", "shape", "tensor"})

@@ -22,8 +22,9 @@ from typing import Any, Final, Literal
 
 from tflq.dialects.declare import INTEGER, QUANTIZED, Operator, Slot, Types, trait_of
 from tflq.dialects.traits import Annotates, Recurrent, StaysQuantized
-from tflq.ir.core import Function, Module, Op, Value, family, op_class
 from tflq.ir.facts import walk
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value, family, op_class
 from tflq.ir.types import (
     BareType,
     CalibratedQuantizedType,

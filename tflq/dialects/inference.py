@@ -18,7 +18,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from tflq.base.errors import Refused
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import Shape
 from tflq.numerics.convolution import window
 

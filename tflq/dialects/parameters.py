@@ -17,7 +17,7 @@ import numpy as np
 from tflq.dialects.declare import Attribute, Operator, Slot, Trait
 from tflq.dialects.inference import product, without_dim
 from tflq.dialects.traits import OfSlots
-from tflq.ir.core import Op, Value
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import ScalarType, UniformQuantizedPerAxisType, UniformQuantizedType
 from tflq.ir.verifier import COPIED, Notes
 

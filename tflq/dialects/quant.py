@@ -25,8 +25,9 @@ from tflq.dialects.declare import (
 )
 from tflq.dialects.declare import result as result_
 from tflq.dialects.traits import Broadcasts, ComputesInFloat, Role, SameShape, Tabulable, WithinRange
-from tflq.ir.core import Module, Value
 from tflq.ir.facts import walk
+from tflq.ir.module import Module
+from tflq.ir.ops import Value
 from tflq.ir.types import f32, f64, i8, i16, i32, i64, ui8
 from tflq.ir.verifier import (
     axis_integrity,

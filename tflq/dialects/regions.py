@@ -17,8 +17,9 @@ from tflq.dialects.declare import result as result_
 from tflq.dialects.forms import declared
 from tflq.dialects.parameters import SimulatesQuantization
 from tflq.dialects.traits import Annotates, Atomic, Impure, SameShape
-from tflq.ir.core import Module, Op, Value
 from tflq.ir.facts import walk
+from tflq.ir.module import Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.text.print_types import type_text
 from tflq.ir.types import (
     QUANTIZED_TYPES,

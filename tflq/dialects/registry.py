@@ -25,8 +25,8 @@ from typing import Final, Generic, TypeVar, get_args
 from tflq.base.errors import Refused
 from tflq.dialects.declare import Operator, Trait
 from tflq.dialects.tfl.state import Custom
-from tflq.ir.core import Op, dialect, dialects, op_class
 from tflq.ir.index import ANY, DIALECTS, ROOMS
+from tflq.ir.ops import Op, dialect, dialects, op_class
 
 F = TypeVar("F")
 G = TypeVar("G")

@@ -17,7 +17,7 @@ import numpy as np
 from tflq.dialects.declare import Attribute, Operator, Slot, Trait
 from tflq.dialects.inference import DECLARED_SHAPES, DeclaredShapes, Dims, Misfit, NotInferred, product
 from tflq.dialects.inference import text as _text
-from tflq.ir.core import Op, Value
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import ScalarType, Shape, i32, i64
 from tflq.ir.verifier import Notes
 

@@ -19,7 +19,7 @@ from tflq.base.files import FilePath, Pieces
 
 if TYPE_CHECKING:
     from tflq.dialects.forms import ModuleForm
-    from tflq.ir.core import Module
+    from tflq.ir.module import Module
     from tflq.transforms.pass_manager import Pass
 
 DEFAULT: Final = "tflite"

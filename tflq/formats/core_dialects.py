@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from tflq.dialects.forms import TRANSLATED, ModuleForm
-from tflq.ir.core import Module
+from tflq.ir.module import Module
 from tflq.transforms.pass_manager import Pass, PassResult
 
 

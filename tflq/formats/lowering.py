@@ -21,8 +21,9 @@ from tflq.dialects.effects import is_handle, is_pure
 from tflq.dialects.forms import undeclared
 from tflq.dialects.tfl.state import VarHandle
 from tflq.dialects.traits import Calls, Impure
-from tflq.ir.core import Function, Module, Op, Signature, Value
 from tflq.ir.facts import walk
+from tflq.ir.module import Function, Module, Signature
+from tflq.ir.ops import Op, Value
 from tflq.ir.rewriting import split_dead
 from tflq.ir.types import SCALARS, ScalarType, TensorType
 

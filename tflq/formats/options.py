@@ -26,7 +26,7 @@ from tflq.numerics.kernel_sets import NAMES, NEWEST
 from tflq.targets.target import INTEGER, Target
 
 if TYPE_CHECKING:
-    from tflq.ir.core import Op
+    from tflq.ir.ops import Op
     from tflq.legalize.rule import Rule
 
 Mac = Literal["integer", "float32"]

@@ -19,7 +19,7 @@ from typing import Literal
 
 from tflq.dialects.forms import ModuleForm, is_tosa
 from tflq.formats.options import Options
-from tflq.ir.core import Module
+from tflq.ir.module import Module
 from tflq.transforms.canonicalize import Canonicalize, CommonSubexpressionElimination, DeadCodeElimination, Fold
 from tflq.transforms.pass_manager import Pass
 from tflq.transforms.source import Cut, CutBeforeCustom, ExtractSignature, RecordNames

@@ -18,7 +18,8 @@ from tflq.formats.tflite import reader
 from tflq.formats.tflite.checks import verify_operators
 from tflq.formats.tflite.options import settle_options
 from tflq.formats.tflite.tensors import without_fields, without_tensors
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import UniformQuantizedSubChannelType
 
 ReusableSource: TypeAlias = FilePath | bytes | bytearray | memoryview

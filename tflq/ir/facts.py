@@ -9,13 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import wraps
-from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar, cast
+from typing import Final, TypeAlias, TypeVar, cast
 
-if TYPE_CHECKING:
-    from tflq.ir.core import Op, Value
+from tflq.ir.ops import Fact, Op, Value
 
-
-V = TypeVar("V", bound="Value | None")
+V = TypeVar("V", bound=Value | None)
 
 
 def walk(ops: Iterable[Op]) -> Iterator[Op]:
@@ -56,10 +54,9 @@ def ends(replacements: Mapping[Value, Value]) -> dict[Value, Value]:
 
 _FACTS_DEPEND_ON: Final = frozenset({"ops", "inputs", "outputs"})
 _INDEX: Final = "_index"
-_Users: TypeAlias = dict["Value", list["Op"]]
-_Places: TypeAlias = dict[type["Op"], dict["Op", int]]
-Fact = TypeVar("Fact")
-_Op = TypeVar("_Op", bound="Op")
+_Users: TypeAlias = dict[Value, list[Op]]
+_Places: TypeAlias = dict[type[Op], dict[Op, int]]
+_Op = TypeVar("_Op", bound=Op)
 
 
 def _remembered(compute: Callable[[Facts], Fact]) -> Callable[[Facts], Fact]:

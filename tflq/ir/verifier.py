@@ -14,8 +14,9 @@ from typing import Any, Final, NoReturn, TypeAlias
 
 from tflq.base.arguments import nearest
 from tflq.base.errors import InvalidModelError, VerificationError
-from tflq.ir.core import COMPLETE, Function, Module, Op, Value, op_names
 from tflq.ir.facts import walk
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import COMPLETE, Op, Value, op_names
 from tflq.ir.types import (
     BareType,
     FunctionType,

@@ -31,7 +31,7 @@ from tflq.dialects.tfl.activation import (
     Softmax,
     Tanh,
 )
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import ScalarType, UniformQuantizedType, i8, i16, i32, ui8
 from tflq.legalize.movement import seen_by_kernel
 from tflq.legalize.probing import centred, kernel_name, per_layer, rounding_shift, scaled, sloped, stored, symmetric

@@ -27,7 +27,7 @@ import numpy as np
 from tflq.dialects.quant import Table2D
 from tflq.dialects.tfl.arithmetic import Add, Div, FloorDiv, FloorMod, Maximum, Minimum, Mul, SquaredDifference, Sub
 from tflq.dialects.tosa.elementwise import BitwiseXor
-from tflq.ir.core import Op, Value
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import ScalarType, Shape, UniformQuantizedType, i8, i16, i32, i64, ui8
 from tflq.legalize.movement import COPIED, emit_unchanged, parameters_differ
 from tflq.legalize.probing import centred, kernel_name, per_layer, rounding_shift, scaled, stored, symmetric

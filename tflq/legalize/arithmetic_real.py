@@ -74,7 +74,7 @@ from tflq.dialects.tfl.arithmetic import (
 )
 from tflq.dialects.tfl.casts import FakeQuant, Quantize
 from tflq.dialects.tfl.pooling import Cumsum
-from tflq.ir.core import Op, Value
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import UniformQuantizedType, i8, i16, i32, i64, parameters, ui8
 from tflq.legalize.arithmetic import looked_up_pairs
 from tflq.legalize.grid import (

@@ -27,7 +27,8 @@ from tflq.dialects.tfl.indexing import ScatterND, SparseToDense
 from tflq.dialects.tfl.movement import Densify
 from tflq.dialects.tfl.pooling import AveragePool2D, MaxPool2D
 from tflq.dialects.tfl.state import While
-from tflq.ir.core import Buffer, Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Buffer, Op, Value
 from tflq.ir.types import (
     ElementType,
     UniformQuantizedPerAxisType,

@@ -17,7 +17,7 @@ from tflq.dialects.quant import Dcast, Qcast, Scast
 from tflq.dialects.tfl.arithmetic import Mul
 from tflq.dialects.tfl.casts import Bitcast, Cast, Dequantize, Quantize
 from tflq.dialects.tfl.state import AssignVariable, ReadVariable
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import (
     ElementType,
     ScalarType,

@@ -17,7 +17,7 @@ from tflq.dialects.forms import stays_quantized_reason
 from tflq.dialects.parameters import HybridKernel, Interpolates
 from tflq.dialects.tfl.convolution import DepthwiseConv2D, FullyConnected
 from tflq.dialects.tfl.indexing import EmbeddingLookup
-from tflq.ir.core import Op, Value
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import (
     UniformQuantizedPerAxisType,
     UniformQuantizedSubChannelType,

@@ -34,7 +34,7 @@ from tflq.dialects.tfl.comparison import (
 )
 from tflq.dialects.tfl.shape import BroadcastArgs, Fill, Rank, Shape
 from tflq.dialects.tosa.elementwise import LogicalNot
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import UniformQuantizedType, i1, i8, i16, i32, i64, ui8
 from tflq.legalize.grid import centred_by, entry_of, grid_of
 from tflq.legalize.movement import emit_unchanged, move

@@ -21,7 +21,7 @@ import numpy as np
 from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D, TransposeConv
 from tflq.dialects.tfl.movement import PadV2
 from tflq.dialects.tosa import convolution as tosa
-from tflq.ir.core import Op, Value
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import ScalarType, TensorType, i4, i8, i16, i32, ui8
 from tflq.legalize.probing import gather_along, kernel_name, per_layer, symmetric
 from tflq.legalize.rescaled import (

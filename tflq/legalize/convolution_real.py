@@ -20,7 +20,7 @@ from tflq.base.errors import UnsupportedError
 from tflq.dialects.tfl.convolution import BatchMatMul, Conv3D, Conv3DTranspose, FullyConnected
 from tflq.dialects.tosa import convolution as tosa
 from tflq.dialects.tosa.convolution import MatMul
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import (
     Shape,
     TensorType,

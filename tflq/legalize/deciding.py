@@ -29,7 +29,8 @@ from tflq.dialects.parameters import LacksKernel
 from tflq.dialects.quant import Dcast, Qcast
 from tflq.dialects.tfl.casts import Dequantize
 from tflq.dialects.tfl.state import Custom
-from tflq.ir.core import Function, Module, Op, Value, constant
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value, constant
 from tflq.ir.types import TensorType
 from tflq.ir.verifier import verify_ops
 from tflq.legalize.calls import misread

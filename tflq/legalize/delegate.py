@@ -17,7 +17,7 @@ from tflq.dialects.tfl.arithmetic import Add, Mul, Sub
 from tflq.dialects.tfl.casts import Quantize
 from tflq.dialects.tfl.convolution import BatchMatMul, Conv2D, DepthwiseConv2D, FullyConnected, TransposeConv
 from tflq.dialects.tfl.pooling import Mean, ReduceMax, ReduceMin, ResizeBilinear, Sum
-from tflq.ir.core import Op, Value
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedType, f32, i8, i16, i32, ui8
 from tflq.numerics.fixed_point import checked_log2
 from tflq.numerics.xnnpack import LARGEST_FACTOR

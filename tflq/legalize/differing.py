@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tflq.ir.core import Op
+from tflq.ir.ops import Op
 from tflq.legalize.delegate import is_delegated, words_of
 from tflq.numerics.kernel_sets import NAMES, kernel_set
 from tflq.numerics.reference import KernelSet

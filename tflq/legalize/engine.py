@@ -18,7 +18,8 @@ from tflq.dialects.forms import INTEGER_EDGE, ModuleForm, stays_quantized_reason
 from tflq.dialects.quant import Scast
 from tflq.dialects.tfl.casts import Cast, Dequantize
 from tflq.dialects.tfl.state import While
-from tflq.ir.core import Function, Location, Metadata, Module, Op, Value
+from tflq.ir.module import Function, Metadata, Module
+from tflq.ir.ops import Location, Op, Value
 from tflq.ir.types import (
     AnyQuantizedType,
     CalibratedQuantizedType,

@@ -29,7 +29,7 @@ from tflq.dialects.tfl.movement import Concatenation
 from tflq.dialects.tfl.pooling import ReduceProd
 from tflq.dialects.tfl.state import version_info
 from tflq.dialects.traits import SameElementType
-from tflq.ir.core import Op, Value, family
+from tflq.ir.ops import Op, Value, family
 from tflq.ir.types import QuantizedType, TensorType, UniformQuantizedType, f32, i1, i4
 from tflq.ir.verifier import Notes
 from tflq.legalize.probing import kernel_name

@@ -16,7 +16,7 @@ import numpy as np
 
 from tflq.base import sized
 from tflq.dialects.quant import RescaleF64
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import (
     ScalarType,
     UniformQuantizedPerAxisType,

@@ -28,7 +28,7 @@ from tflq.dialects.tfl.indexing import (
     Unique,
 )
 from tflq.dialects.tosa.elementwise import Select
-from tflq.ir.core import Op, Value
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import UniformQuantizedType, i1, i8, i16, i32, i64, parameters, ui8
 from tflq.legalize.grid import grids_of, requantized_by
 from tflq.legalize.movement import COPIED, emit_unchanged, move, parameters_differ, refused, seen_by_kernel, under

@@ -24,7 +24,7 @@ from tflq.base import sized
 from tflq.dialects.effects import is_variable
 from tflq.dialects.quant import Table16Bit
 from tflq.dialects.tfl.recurrent import LSTM, UnidirectionalSequenceLSTM
-from tflq.ir.core import Value, constant
+from tflq.ir.ops import Value, constant
 from tflq.ir.types import UniformQuantizedType, i8, i16, i32, ui8
 from tflq.legalize.activation import inverse_square_root
 from tflq.legalize.probing import per_layer, rounding_shift, scaled

@@ -31,7 +31,7 @@ from tflq.dialects.tfl.convolution import BatchMatMul, FullyConnected
 from tflq.dialects.tfl.movement import ExpandDims, Squeeze
 from tflq.dialects.tosa.convolution import MatMul
 from tflq.dialects.traits import View
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import (
     ScalarType,
     Shape,

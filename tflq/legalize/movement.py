@@ -50,7 +50,7 @@ from tflq.dialects.tfl.movement import (
 from tflq.dialects.tfl.shape import Fill
 from tflq.dialects.tfl.state import version_info
 from tflq.dialects.traits import MovesElements
-from tflq.ir.core import Op, Value, constant
+from tflq.ir.ops import Op, Value, constant
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, i8, i16, i32, i64, is_quantized, parameters, ui8
 from tflq.legalize.probing import per_layer, requantized, requantized_if_plain
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule

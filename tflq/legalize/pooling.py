@@ -15,7 +15,7 @@ from tflq.dialects.tfl import without_activation
 from tflq.dialects.tfl.movement import StridedSlice
 from tflq.dialects.tfl.pooling import AveragePool2D, MaxPool2D, ReduceWindow
 from tflq.dialects.tosa import convolution as tosa
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import TensorType, UniformQuantizedType, i8, i16, i32, ui8
 from tflq.legalize.movement import COPIED, seen_by_kernel
 from tflq.legalize.rule import FOLLOWS_PARAMETERS, Answer, NotApplicable, Rewritten, RuleBuilder, rule

@@ -15,7 +15,8 @@ from tflq.base.errors import Refused
 from tflq.dialects.inference import broadcast
 from tflq.dialects.tfl import fused_activation
 from tflq.dialects.tfl.indexing import Gather
-from tflq.ir.core import Function, Op, Value, constant
+from tflq.ir.module import Function
+from tflq.ir.ops import Op, Value, constant
 from tflq.ir.types import (
     ElementType,
     ScalarType,

@@ -36,7 +36,7 @@ from tflq.dialects.tfl.recurrent import (
     UnidirectionalSequenceRNN,
 )
 from tflq.dialects.tosa.movement import Variable, VariableRead, VariableWrite
-from tflq.ir.core import Op, Value
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, f32, i8, i16, i32, ui8
 from tflq.legalize.probing import kernel_name, per_layer
 from tflq.legalize.rescaled import (

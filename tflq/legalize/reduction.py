@@ -35,7 +35,7 @@ from tflq.dialects.tfl.pooling import (
 )
 from tflq.dialects.tosa.elementwise import BitwiseNot
 from tflq.dialects.tosa.movement import ArgMax as TosaArgMax
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import TensorType, UniformQuantizedType, i8, i16, i32, i64, ui8
 from tflq.legalize.movement import move
 from tflq.legalize.probing import centred, per_layer, scaled

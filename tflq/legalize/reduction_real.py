@@ -32,7 +32,7 @@ from tflq.dialects.tfl.pooling import (
     UnsortedSegmentMin,
     UnsortedSegmentSum,
 )
-from tflq.ir.core import Op, Value
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import TensorType, UniformQuantizedType, i8, i16, i32, ui8
 from tflq.legalize.arithmetic_real import MOST_OFF, NOTE, rounded_sum, scaled_term
 from tflq.legalize.grid import Grid, centred_by, check_size, entries_by, entry_of, finished, grid_of, requantized_by

@@ -28,7 +28,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D, FullyConnected
-from tflq.ir.core import Op, Value
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import ScalarType, UniformQuantizedType, i2, i4, i8, i16, i32, ui8
 from tflq.legalize.convolution import PRODUCTS
 from tflq.legalize.matmul import FULLY_CONNECTED, HALVED_BIAS, bias_as_read

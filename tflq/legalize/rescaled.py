@@ -33,7 +33,7 @@ from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D, FullyConnecte
 from tflq.dialects.tfl.movement import StridedSlice
 from tflq.dialects.tfl.shape import Range as TflRange
 from tflq.dialects.tfl.shape import Shape
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import (
     ScalarType,
     TensorType,

@@ -11,7 +11,7 @@ from tflq.dialects.tfl import pooling as tfl
 from tflq.dialects.tfl.arithmetic import Add, Mul
 from tflq.dialects.tfl.pooling import ResizeBilinear, ResizeNearestNeighbor
 from tflq.dialects.tosa.movement import Resize
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import TensorType, f32, i8, i16, i32, i64, ui8
 from tflq.legalize.probing import gather_along
 from tflq.legalize.rescaled import element, line, shape_of

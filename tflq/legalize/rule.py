@@ -30,7 +30,8 @@ from tflq.dialects.quant import Scast
 from tflq.dialects.registry import modules_of
 from tflq.dialects.tfl.state import AssignVariable, VarHandle
 from tflq.dialects.traits import View
-from tflq.ir.core import Buffer, Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Buffer, Op, Value
 from tflq.ir.types import ElementType, f32
 from tflq.numerics.kernel_sets import REFERENCE
 from tflq.numerics.reference import KernelSet

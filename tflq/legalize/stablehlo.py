@@ -51,7 +51,7 @@ from tflq.dialects.tfl.indexing import DynamicUpdateSlice
 from tflq.dialects.tfl.movement import Concatenation, Dilate, PadV2, Reshape, Slice, StridedSlice, Transpose
 from tflq.dialects.tosa.elementwise import BitwiseAnd, BitwiseOr, LogicalNot
 from tflq.dialects.tosa.movement import Tile
-from tflq.ir.core import Op, Value, constant
+from tflq.ir.ops import Op, Value, constant
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, i1, i8, i16, i32, ui8
 from tflq.legalize.movement import COPIED, seen_by_kernel, under
 from tflq.legalize.pooling import COMBINE

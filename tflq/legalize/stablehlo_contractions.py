@@ -23,7 +23,8 @@ from tflq.dialects.tfl.casts import Dequantize
 from tflq.dialects.tfl.convolution import BatchMatMul, Conv2D, Conv3D, DepthwiseConv2D
 from tflq.dialects.tfl.movement import Dilate, Pad, Reshape, ReverseV2, Slice, Transpose
 from tflq.dialects.tfl.stablehlo import StablehloConvolution, StablehloDotGeneral
-from tflq.ir.core import Buffer, Function, Module, Op, Value, constant
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Buffer, Op, Value, constant
 from tflq.ir.types import ElementType, TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, f32
 from tflq.legalize.probing import kernel_name
 from tflq.legalize.rule import MARK, Answer, NotApplicable, RuleBuilder, rule

@@ -34,7 +34,7 @@ from tflq.dialects.stablehlo.elementwise import (
 )
 from tflq.dialects.tfl.arithmetic import Div
 from tflq.dialects.tfl.stablehlo import StablehloReduceWindow
-from tflq.ir.core import Op, Region, Value
+from tflq.ir.ops import Op, Region, Value
 from tflq.ir.types import TensorType, UniformQuantizedType, f32, i8, i16, i32, ui8
 from tflq.legalize.pooling import COMBINE, over_windows, reduced
 from tflq.legalize.probing import gather_along

@@ -31,7 +31,7 @@ from tflq.dialects.tfl.convolution import (
 )
 from tflq.dialects.tfl.movement import PadV2
 from tflq.dialects.tfl.pooling import L2Pool2D
-from tflq.ir.core import Op, Value
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import (
     ScalarType,
     TensorType,

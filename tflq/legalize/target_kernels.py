@@ -16,7 +16,7 @@ import numpy as np
 
 from tflq.dialects.tfl.convolution import FullyConnected
 from tflq.dialects.tfl.state import version_info
-from tflq.ir.core import Buffer, Op, Value
+from tflq.ir.ops import Buffer, Op, Value
 from tflq.ir.types import (
     ElementType,
     ScalarType,

@@ -18,7 +18,7 @@ from tflq.base import sized
 from tflq.dialects.tfl.activation import Elu, Gelu
 from tflq.dialects.tfl.arithmetic import Abs, Exp, Log, Neg, Rsqrt, Sqrt, ZerosLike
 from tflq.dialects.tosa.elementwise import Clamp
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import ScalarType, UniformQuantizedType, i8, i16, i32, ui8
 from tflq.legalize.probing import centred, kernel_name, per_layer, scaled, symmetric, zero_point_of
 from tflq.legalize.rule import FOLLOWS_PARAMETERS, Answer, NotApplicable, Rewritten, RuleBuilder, rule

@@ -48,7 +48,7 @@ from tflq.dialects.declare import Operator, Slot
 from tflq.dialects.tfl import fused_activation
 from tflq.dialects.tfl.activation import Softmax
 from tflq.dialects.tfl.convolution import DepthwiseConv2D
-from tflq.ir.core import Op, Value
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import (
     AnyQuantizedType,
     ElementType,

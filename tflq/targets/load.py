@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from tflq.base.arguments import choices, unknown_target
 from tflq.base.errors import OptionError, Reason
 from tflq.base.files import FilePath, resource
-from tflq.ir.core import op_names
+from tflq.ir.ops import op_names
 from tflq.targets.constraints import load_quant_functions
 from tflq.targets.signature import Signature, parse_signature
 from tflq.targets.target import INTEGER, KernelRules, RulesFile, Target

@@ -28,7 +28,7 @@ import numpy as np
 
 from tflq.dialects.declare import Slot as Declared
 from tflq.dialects.tfl import op_name
-from tflq.ir.core import Op, Value, op_class
+from tflq.ir.ops import Op, Value, op_class
 from tflq.ir.types import (
     QUANTIZED_TYPES,
     SCALARS,

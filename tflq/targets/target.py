@@ -13,7 +13,7 @@ from tflq.base.documents import TomlFile, read_json
 from tflq.base.errors import OptionError, Reason
 from tflq.base.files import FilePath, resource
 from tflq.dialects.forms import OF_TARGET
-from tflq.ir.core import Op, Value, op_class
+from tflq.ir.ops import Op, Value, op_class
 from tflq.ir.types import SCALARS, ScalarType
 from tflq.targets.slots import Side, bare, match, slots, split
 

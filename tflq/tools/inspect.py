@@ -19,7 +19,8 @@ from tflq.dialects.tfl.state import Custom
 from tflq.formats.backend import of_target
 from tflq.formats.options import options_from_arguments
 from tflq.formats.sources import Source, read_network, reusable_source, size_of
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedSubChannelType, UniformQuantizedType
 from tflq.numerics.kernel_sets import DEFAULT as DEFAULT_SET
 

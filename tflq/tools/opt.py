@@ -30,8 +30,9 @@ from tflq.formats.tosa.lowering import engine as tosa_cost
 from tflq.formats.tosa.rules import Target
 from tflq.formats.tosa.rules import load_target as load_tosa
 from tflq.formats.tosa.text import with_stored_rescales
-from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.index import PASSES
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value
 from tflq.targets.load import load_target as load_kernels
 from tflq.transforms.pass_manager import Pass, PassResult, Pipeline
 

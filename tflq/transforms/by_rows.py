@@ -15,7 +15,8 @@ from typing import ClassVar, Final
 from tflq.dialects.tosa.convolution import Conv2D
 from tflq.dialects.tosa.elementwise import Clamp
 from tflq.dialects.tosa.movement import Cast, Rescale, Reshape, Slice, Table
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import TensorType
 from tflq.transforms.pass_manager import Pass, PassResult
 

@@ -18,17 +18,10 @@ from tflq.dialects.tfl.shape import Range, Rank, Shape
 from tflq.dialects.tosa import movement as tosa
 from tflq.dialects.tosa.movement import Identity
 from tflq.dialects.traits import MovesElements
-from tflq.ir.core import Buffer, Function, Module, Op, Value
 from tflq.ir.facts import final
-from tflq.ir.rewriting import (
-    attribute_key,
-    move_name,
-    remove_ops,
-    remove_unneeded,
-    replace_in_signatures,
-    replace_inside,
-    split_dead,
-)
+from tflq.ir.module import Function, Module, attribute_key
+from tflq.ir.ops import Buffer, Op, Value
+from tflq.ir.rewriting import move_name, remove_ops, remove_unneeded, replace_in_signatures, replace_inside, split_dead
 from tflq.ir.types import ElementType, UniformQuantizedType, bf16, is_narrowed, is_quantized
 from tflq.transforms.pass_manager import Pass, PassResult
 

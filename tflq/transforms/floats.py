@@ -32,7 +32,8 @@ from tflq.dialects.tfl.convolution import FullyConnected
 from tflq.dialects.tfl.indexing import DynamicUpdateSlice
 from tflq.dialects.tfl.movement import Concatenation, Reshape, Slice
 from tflq.dialects.traits import Calls, Elementwise, Impure, StaysQuantized
-from tflq.ir.core import Module, Op, Value, constant
+from tflq.ir.module import Module
+from tflq.ir.ops import Op, Value, constant
 from tflq.ir.rewriting import replace_result, rewrite_ops
 from tflq.ir.types import TensorType, UniformQuantizedType, f32, i8, i16, ui8
 from tflq.transforms.canonicalize import DeadCodeElimination

@@ -19,7 +19,8 @@ from tflq.base.errors import Reason, UnsupportedError
 from tflq.dialects.builder import Builder
 from tflq.dialects.tosa.elementwise import BitwiseOr
 from tflq.dialects.tosa.movement import Rescale
-from tflq.ir.core import Module, Op, Value
+from tflq.ir.module import Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.rewriting import replace_result, rewrite_ops
 from tflq.ir.types import i32
 from tflq.numerics.fixed_point import LIMB, limbs

@@ -12,7 +12,8 @@ from typing import ClassVar
 import numpy as np
 
 from tflq.dialects.tosa.convolution import Conv2D, DepthwiseConv2D
-from tflq.ir.core import Module, Op, constant
+from tflq.ir.module import Module
+from tflq.ir.ops import Op, constant
 from tflq.ir.rewriting import rewrite_ops
 from tflq.transforms.pass_manager import Pass, PassResult
 

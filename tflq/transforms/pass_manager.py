@@ -22,7 +22,8 @@ from tflq.base.faults import fault_of_pass
 from tflq.base.files import FilePath, Place, check_outputs, file_errors, replace_file
 from tflq.base.logs import DEBUG, stage
 from tflq.dialects.forms import ModuleForm, verify_form
-from tflq.ir.core import Function, Location, Module, Op
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Location, Op
 from tflq.ir.verifier import verify
 
 Result = TypeVar("Result")

@@ -16,7 +16,8 @@ from tflq.dialects.effects import entry_functions, is_handle
 from tflq.dialects.forms import ModuleForm
 from tflq.dialects.inference import text
 from tflq.dialects.tfl.state import AssignVariable, ReadVariable
-from tflq.ir.core import Module, Op, Value
+from tflq.ir.module import Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import Shape
 from tflq.transforms.pass_manager import Pass, PassResult
 from tflq.transforms.shape_inference import (

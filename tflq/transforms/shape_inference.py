@@ -26,7 +26,8 @@ from tflq.dialects.effects import entry_functions, is_pure
 from tflq.dialects.inference import DeclaredShapes, Misfit, NotInferred, check_sizes, text
 from tflq.dialects.tfl.state import Custom, ReadVariable
 from tflq.dialects.traits import ReadsShapes
-from tflq.ir.core import Buffer, Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Buffer, Op, Value
 from tflq.ir.rewriting import remove_ops, remove_unneeded
 from tflq.ir.types import ScalarType, Shape, TensorType
 

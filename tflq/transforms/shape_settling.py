@@ -26,7 +26,8 @@ from tflq.dialects.forms import ModuleForm
 from tflq.dialects.parameters import MultiplyAccumulate, NeverRuns
 from tflq.dialects.tfl.movement import Slice
 from tflq.dialects.tfl.state import ReadVariable
-from tflq.ir.core import Function, Module, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Value
 from tflq.ir.types import Shape, TensorType, UniformQuantizedPerAxisType, UniformQuantizedType
 from tflq.ir.verifier import axis_problem
 from tflq.transforms.pass_manager import Pass, PassResult

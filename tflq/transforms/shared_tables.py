@@ -14,7 +14,8 @@ import numpy as np
 
 from tflq.dialects.tosa.elementwise import ArithmeticRightShift
 from tflq.dialects.tosa.movement import Gather
-from tflq.ir.core import Function, Module, Op, Value, constant
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value, constant
 from tflq.ir.rewriting import rewrite_ops
 from tflq.ir.types import i32
 from tflq.transforms.pass_manager import Pass, PassResult

@@ -14,7 +14,8 @@ from tflq.dialects.effects import callees, entry_functions, is_pure, is_variable
 from tflq.dialects.forms import ModuleForm
 from tflq.dialects.tfl.state import AssignVariable, Custom, ReadVariable, VarHandle, state_runtime
 from tflq.dialects.tosa.movement import VariableRead, VariableWrite
-from tflq.ir.core import Buffer, Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Buffer, Op, Value
 from tflq.ir.rewriting import remove_ops, split_dead
 from tflq.transforms.pass_manager import Decisions, Pass, PassResult, SourceNames
 

@@ -23,7 +23,8 @@ from tflq.dialects.inference import Misfit, broadcast
 from tflq.dialects.quant import RescaleF32, RescaleF64, Table2D
 from tflq.dialects.tosa.movement import Rescale, Table
 from tflq.dialects.traits import Tabulable
-from tflq.ir.core import Buffer, Function, Module, Op, Value, constant
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Buffer, Op, Value, constant
 from tflq.numerics.unary import distinct
 from tflq.transforms.pass_manager import Pass, PassResult
 

@@ -1,6 +1,6 @@
 """The `ml` dialect: arithmetic on tensors, of floats or quantized."""
 
-from tflq.ir.core import Dialect
+from tflq.ir.ops import Dialect
 
 __all__ = ["DIALECT"]
 

@@ -12,7 +12,8 @@ from typing import ClassVar
 
 import tflq
 from tflq.dialects.builder import Emitter, Pattern, through_floats
-from tflq.ir.core import Module, Op, Value
+from tflq.ir.module import Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.rewriting import replace_result
 from tflq.ir.types import TensorType
 from tflq.transforms.floats import QuantCasts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tflq.dialects.declare import FLOAT, QUANTIZED, Operator, operand, result
-from tflq.ir.core import Op, Value
+from tflq.ir.ops import Op, Value
 
 __all__ = ["Add", "Div", "Mod", "Mul"]
 

@@ -9,7 +9,7 @@ import pytest
 from support.harness import argument, const, interpret, one_op
 
 from tflq.analysis.evaluate.registry import evaluate_op
-from tflq.ir.core import Op
+from tflq.ir.ops import Op
 from tflq.ir.types import ScalarType, f32, i1, i32
 
 NONE = {"fused_activation_function": "NONE"}

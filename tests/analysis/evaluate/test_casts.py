@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tflq.analysis.evaluate.registry import evaluate_op, float_array, floats
-from tflq.ir.core import Op, Value
+from tflq.ir.ops import Op, Value
 from tflq.ir.text.parser import parse_module
 from tflq.ir.text.printer import print_module
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, bf16, f16, i8, i16, ui8

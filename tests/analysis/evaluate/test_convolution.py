@@ -9,7 +9,7 @@ import pytest
 
 from tflq.analysis.evaluate.registry import evaluate_op
 from tflq.dialects.builder import Builder
-from tflq.ir.core import Value, constant
+from tflq.ir.ops import Value, constant
 from tflq.ir.types import TensorType, i8, i32
 
 

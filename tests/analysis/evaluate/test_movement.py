@@ -9,7 +9,7 @@ import pytest
 from support.harness import argument, const, interpret, one_op
 
 from tflq.analysis.evaluate.registry import evaluate_op, evaluator
-from tflq.ir.core import Op, Value
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import ScalarType, TensorType, i1, i8, i32, i64, ui8
 
 

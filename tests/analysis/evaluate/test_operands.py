@@ -9,8 +9,8 @@ import pytest
 
 from tflq.analysis.evaluate.registry import evaluate_op, evaluator
 from tflq.dialects.declare import Operator
-from tflq.ir.core import Op, Value, op_class
 from tflq.ir.index import DIALECTS
+from tflq.ir.ops import Op, Value, op_class
 from tflq.ir.types import SCALARS, TensorType
 
 _TYPES = [SCALARS[name] for name in ("i1", "i8", "i32", "f32", "complex<f32>")]

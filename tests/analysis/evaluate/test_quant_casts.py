@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tflq.analysis.evaluate.registry import evaluate_op
 from tflq.dialects.quant import Dcast, Qcast
-from tflq.ir.core import Op, Value
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import (
     AnyQuantizedType,
     CalibratedQuantizedType,

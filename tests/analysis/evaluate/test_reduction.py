@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tflq.analysis.evaluate.registry import evaluate_op
-from tflq.ir.core import Op, Value, constant
+from tflq.ir.ops import Op, Value, constant
 from tflq.ir.types import TensorType, i8, i32
 
 

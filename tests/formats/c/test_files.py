@@ -24,7 +24,8 @@ from tflq.formats.c.program import Program
 from tflq.formats.c.unit import Unit
 from tflq.formats.tflite.writer import write
 from tflq.formats.tosa.write import tosa_bytes
-from tflq.ir.core import Buffer, Function, Module, Op, Signature, Value
+from tflq.ir.module import Function, Module, Signature
+from tflq.ir.ops import Buffer, Op, Value
 from tflq.ir.types import TensorType, UniformQuantizedType, f32, i1, i8, i32
 from tflq.numerics.kernel_sets import NAMES
 

@@ -12,7 +12,8 @@ from support.harness import argument, const
 from support.on_c import assert_passes, compiled, module_of, need_compiler, written
 
 import tflq
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import SCALARS, ScalarType, TensorType, f32, i1, i8, i16, i32, i64, ui8
 
 pytestmark = need_compiler

@@ -15,7 +15,7 @@ from support.recurrent import lstm_model
 import tflq
 from tflq.formats.c.names import elements
 from tflq.formats.c.unit import rolled
-from tflq.ir.core import Op, Value
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import ScalarType, TensorType, f32, i1, i8, i16, i32, i64, ui8
 
 

@@ -11,7 +11,7 @@ import tflq
 from tflq.dialects.declare import Operator
 from tflq.dialects.regions import CoupledRef, Stats, StatsRef
 from tflq.formats.mlir.annotations import drop_annotations
-from tflq.ir.core import Op, Value
+from tflq.ir.ops import Op, Value
 from tflq.ir.text.parser import parse_module
 from tflq.ir.text.printer import print_module
 

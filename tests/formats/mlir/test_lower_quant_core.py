@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from tflq.analysis.evaluate.registry import evaluate_function
 from tflq.base.errors import OptionError, UnsupportedError
 from tflq.dialects.quant import verify_casts
-from tflq.ir.core import Function, Module
 from tflq.ir.facts import walk
-from tflq.ir.rewriting import difference
+from tflq.ir.module import Function, Module, difference
 from tflq.ir.text.parser import parse_module
 from tflq.ir.text.printer import print_module
 from tflq.ir.verifier import verify

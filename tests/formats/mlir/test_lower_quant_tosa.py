@@ -14,7 +14,7 @@ from support.harness import interpret
 import tflq
 from tflq.analysis.evaluate.registry import evaluate_function
 from tflq.base.errors import UnsupportedError
-from tflq.ir.core import Module
+from tflq.ir.module import Module
 from tflq.ir.text.parser import parse_module
 from tflq.ir.text.printer import print_module
 from tflq.ir.verifier import verify

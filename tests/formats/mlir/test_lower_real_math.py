@@ -9,7 +9,7 @@ from support.mlir_oracle import run as mlir
 
 from tflq.base.errors import UnsupportedError
 from tflq.formats.mlir.real_math import LowerRealMath
-from tflq.ir.core import Module
+from tflq.ir.module import Module
 from tflq.ir.text.parser import parse_module
 from tflq.ir.text.printer import print_module
 from tflq.ir.verifier import verify

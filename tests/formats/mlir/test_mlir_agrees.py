@@ -12,8 +12,9 @@ from support.mlir_oracle import needs_mlir, random_calls, random_casts, random_c
 
 from tflq.base.errors import TflqError, UnsupportedError
 from tflq.dialects.quant import verify_casts
-from tflq.ir.core import Module, Op, Value
 from tflq.ir.facts import walk
+from tflq.ir.module import Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.text.parser import parse_module
 from tflq.ir.text.printer import print_module
 from tflq.ir.verifier import verify

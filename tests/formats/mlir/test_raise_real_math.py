@@ -9,7 +9,7 @@ from support.harness import interpret
 
 import tflq
 from tflq.formats.mlir.real_math import RaiseRealMath
-from tflq.ir.core import Module
+from tflq.ir.module import Module
 from tflq.ir.text.parser import parse_module
 from tflq.ir.text.printer import print_module
 from tflq.ir.verifier import verify

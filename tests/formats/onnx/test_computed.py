@@ -12,7 +12,8 @@ from support.on_onnx import need_onnx
 
 import tflq
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Buffer, Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Buffer, Op, Value
 from tflq.ir.types import ElementType, TensorType, UniformQuantizedType, f32, i8, i16, i32, i64
 
 pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")

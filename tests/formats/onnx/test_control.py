@@ -12,7 +12,8 @@ from support.on_onnx import LEVELS, file_of, need_onnx, run_file
 import tflq
 from tflq.formats.onnx.engine import exact_in, lower
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import (
     ElementType,
     TensorType,

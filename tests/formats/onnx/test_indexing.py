@@ -11,7 +11,8 @@ from support.on_onnx import LEVELS, file_of, function_of, need_onnx, run_file
 
 import tflq
 from tflq.formats.onnx.engine import lower
-from tflq.ir.core import Module, Value
+from tflq.ir.module import Module
+from tflq.ir.ops import Value
 from tflq.ir.types import ScalarType, UniformQuantizedType, f32, i1, i8, i32, i64, ui8
 
 PLACES: Final = np.asarray([[2, 1], [0, 0], [2, 1], [1, 1], [2, 1]], np.int32)

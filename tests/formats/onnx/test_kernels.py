@@ -12,7 +12,8 @@ from support.harness import argument, const, one_op
 from support.on_onnx import file_of, need_onnx, run_file
 
 import tflq
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import (
     ScalarType,
     UniformQuantizedPerAxisType,

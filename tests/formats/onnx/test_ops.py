@@ -11,7 +11,7 @@ import pytest
 from support.harness import argument, const, edge_inputs
 from support.on_onnx import assert_same, function_of, need_onnx
 
-from tflq.ir.core import Op, Value
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import ElementType, ScalarType, UniformQuantizedType, f32, i1, i8, i16, i32, i64, ui8
 
 ELSEWHERE: Final = {

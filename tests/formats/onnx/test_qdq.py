@@ -14,7 +14,8 @@ from support.harness import argument, const, one_op
 from support.on_onnx import need_onnx, run_file
 
 import tflq
-from tflq.ir.core import Buffer, Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Buffer, Op, Value
 from tflq.ir.types import (
     ElementType,
     TensorType,

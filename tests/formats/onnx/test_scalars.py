@@ -11,7 +11,8 @@ from support.harness import argument, const, edge_inputs, one_op
 from support.on_onnx import assert_same, file_of, function_of, need_onnx, run_file
 
 import tflq
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import ElementType, ScalarType, UniformQuantizedType, f32, i1, i8, i16, i32, i64, resource, ui8
 
 NONE: Final = {"fused_activation_function": "NONE"}

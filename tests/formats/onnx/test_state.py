@@ -11,7 +11,8 @@ import pytest
 from support.on_onnx import file_of, need_onnx, run_file
 
 from tflq.formats.onnx.engine import lower, runtimes
-from tflq.ir.core import Function, Module, Op, Value, constant
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value, constant
 from tflq.ir.types import TensorType, i8, i32
 from tflq.tools.verify.runtimes import OnnxRunner
 

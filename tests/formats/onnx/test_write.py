@@ -13,7 +13,8 @@ from support.on_onnx import file_of, need_onnx, run_file
 
 import tflq
 from tflq.formats.onnx.engine import OPSET, lower
-from tflq.ir.core import Buffer, Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Buffer, Op, Value
 from tflq.ir.types import (
     ScalarType,
     TensorType,

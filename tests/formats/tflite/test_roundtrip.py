@@ -15,7 +15,7 @@ from support.structure import structural_difference
 from tflq.base.errors import InvalidModelError
 from tflq.formats.tflite.reader import read
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import constant
+from tflq.ir.ops import constant
 
 
 @pytest.mark.parametrize("feature", FEATURES)

@@ -7,7 +7,7 @@ import pytest
 from support.harness import argument, interpret, one_op
 
 import tflq
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import (
     ElementType,
     ScalarType,

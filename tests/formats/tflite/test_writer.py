@@ -18,7 +18,8 @@ from tflq.formats.flatbuffer.codec import decode
 from tflq.formats.tflite import writer
 from tflq.formats.tflite.reader import read
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import NO_DATA, Buffer, Function, Op, Value
+from tflq.ir.module import Function
+from tflq.ir.ops import NO_DATA, Buffer, Op, Value
 from tflq.ir.types import (
     TensorType,
     UniformQuantizedPerAxisType,

@@ -15,7 +15,8 @@ from support.raised import assert_same, outputs_of
 from tflq import convert, read
 from tflq.formats.tosa.backend import Tosa
 from tflq.formats.tosa.raising import note_bounds
-from tflq.ir.core import Function, Location, Module, Op, Value, constant
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Location, Op, Value, constant
 from tflq.ir.types import ScalarType, TensorType, i8, i16, i32, i64
 from tflq.legalize.deciding import Policy
 from tflq.legalize.engine import legalize

@@ -19,7 +19,8 @@ from tflq.formats.tosa.laws import law
 from tflq.formats.tosa.lowering.context import TosaBuilder
 from tflq.formats.tosa.rules import Target
 from tflq.formats.tosa.text import mlir_text
-from tflq.ir.core import Buffer, Function, Module, Op, Value, constant, op_class, op_names
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Buffer, Op, Value, constant, op_class, op_names
 from tflq.ir.types import SCALARS, TensorType, i1, i8, i32, i64
 
 ALL = Target()

@@ -8,7 +8,7 @@ import pytest
 
 import tflq
 from tflq.base.errors import InvalidModelError, UnsupportedError
-from tflq.ir.core import Module
+from tflq.ir.module import Module
 
 
 def operators(module: Module) -> list[tuple[str, list[str], dict[str, str]]]:

@@ -8,7 +8,7 @@ import pytest
 
 import tflq
 from tflq.formats.sources import read, write
-from tflq.ir.core import Metadata
+from tflq.ir.module import Metadata
 from tflq.numerics.kernel_sets import IN_FILE, Exactness
 from tflq.tools.verify.kernels import exactness_of
 

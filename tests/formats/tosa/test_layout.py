@@ -10,7 +10,7 @@ import pytest
 from scripts.data import schema as script
 from tflq.base.files import resource
 from tflq.formats.flatbuffer.layout import TOSA
-from tflq.ir.core import op_names
+from tflq.ir.ops import op_names
 
 ROOT = Path(__file__).resolve().parents[4]
 

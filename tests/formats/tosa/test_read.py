@@ -18,8 +18,8 @@ from tflq.formats.flatbuffer.codec import decode, encode
 from tflq.formats.flatbuffer.layout import TOSA
 from tflq.formats.tosa.read import read_tosa
 from tflq.formats.tosa.write import tosa_bytes
-from tflq.ir.core import Location, Module
-from tflq.ir.rewriting import difference
+from tflq.ir.module import Module, difference
+from tflq.ir.ops import Location
 
 Tree = dict[str, Any]
 

@@ -9,7 +9,7 @@ import pytest
 from support.harness import edge_inputs, interpret
 
 import tflq
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 
 MODELS = Path(__file__).resolve().parents[3] / "models"
 EXACT = ["cnn_int8", "cnn_uint8", "cnn_int16x8", "pad", "split", "log_softmax", "l2_normalization"]

@@ -20,7 +20,8 @@ from tflq.base.files import resource
 from tflq.formats.tosa.check import demands
 from tflq.formats.tosa.rules import Target, default_rules, read_rules
 from tflq.formats.tosa.text import mlir_text
-from tflq.ir.core import Function, Module, Op, Value, constant, op_names
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value, constant, op_names
 from tflq.ir.types import SCALARS
 
 TYPES = ("i1", "i4", "i8", "i16", "i32", "i64", "f16", "bf16", "f32")

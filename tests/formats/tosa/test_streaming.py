@@ -14,7 +14,8 @@ from support.streaming import frames, streaming, streaming_module
 import tflq
 from tflq.analysis.evaluate.registry import Run
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Module, Op
+from tflq.ir.module import Module
+from tflq.ir.ops import Op
 from tflq.ir.types import Shape
 
 

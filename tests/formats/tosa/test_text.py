@@ -18,7 +18,8 @@ from tflq.formats.tosa.lowering.context import TosaBuilder
 from tflq.formats.tosa.rules import Target
 from tflq.formats.tosa.text import elements, mlir_text
 from tflq.ir.attributes import TypedArray, TypedFloat
-from tflq.ir.core import Function, Module, Signature, Value, constant
+from tflq.ir.module import Function, Module, Signature
+from tflq.ir.ops import Value, constant
 from tflq.ir.text.parser import parse_module
 from tflq.ir.text.print_types import LISTED, AttributePrinter, TypePrinter
 from tflq.ir.types import SCALARS, ScalarType, TensorType, UniformQuantizedType, i1, i4, i8, i32, i64, named_scalar, ui8

@@ -17,7 +17,8 @@ from tflq.formats.flatbuffer.layout import TOSA
 from tflq.formats.flatbuffer.structure import check
 from tflq.formats.tosa.lowering.context import TosaBuilder
 from tflq.formats.tosa.write import tosa_bytes, tosa_pieces
-from tflq.ir.core import Buffer, Function, Location, Module, Value, constant, op_names
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Buffer, Location, Value, constant, op_names
 from tflq.ir.types import TensorType, i8, i32
 
 TARGET = (

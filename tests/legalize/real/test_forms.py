@@ -10,7 +10,7 @@ import pytest
 from support.harness import argument, const, edge_inputs, interpret, one_op, real_of
 
 import tflq
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import (
     ScalarType,
     UniformQuantizedPerAxisType,

@@ -7,7 +7,8 @@ import pytest
 from support.harness import argument
 
 from tflq.analysis.evaluate.registry import evaluate_function
-from tflq.ir.core import Function, Op
+from tflq.ir.module import Function
+from tflq.ir.ops import Op
 from tflq.ir.types import i32
 from tflq.legalize.lstm import layer_norm
 from tflq.legalize.rule import RuleBuilder

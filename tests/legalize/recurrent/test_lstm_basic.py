@@ -13,7 +13,8 @@ from tflq.base.errors import UnsupportedError
 from tflq.conversion.convert import convert
 from tflq.formats.tflite.reader import read
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import i16, i32, ui8
 from tflq.legalize.deciding import Policy
 from tflq.legalize.engine import legalize

@@ -71,7 +71,7 @@ def test_targets(tmp_path: Path, text: str, options: dict[str, Any], path: str) 
 def test_two_operators_have_variables_of_their_own() -> None:
     """Their state tensors have one name."""
     from tflq.formats.tflite.writer import write
-    from tflq.ir.core import Function, Module
+    from tflq.ir.module import Function, Module
 
     modules = [tflq.read(svdf_model(np.random.default_rng(seed))) for seed in (0, 1)]
     (x,), other = modules[0].main.inputs, modules[1].main

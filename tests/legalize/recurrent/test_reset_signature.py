@@ -13,7 +13,8 @@ from support.recurrent import lstm_model, svdf_model
 
 import tflq
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Function, Module, Op, Signature, Value
+from tflq.ir.module import Function, Module, Signature
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import SCALARS, TensorType
 
 Model = Callable[..., bytes]

@@ -10,7 +10,7 @@ from support.harness import argument, convert_and_compare, edge_inputs, interpre
 from support.reference import assert_equals_kernel, every_value, refusal
 
 import tflq
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import (
     ElementType,
     ScalarType,

@@ -9,7 +9,7 @@ import pytest
 from support.harness import argument, const, convert_and_compare, edge_inputs, one_op
 
 import tflq
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedType, i8, i32, ui8
 
 SEVERAL = UniformQuantizedPerAxisType.of(i8, 3, [0.05, 0.2, 0.4], 0)

@@ -9,7 +9,7 @@ import pytest
 from support.harness import argument, one_op
 from support.reference import assert_equals_kernel, evaluated, every_value, integer_form
 
-from tflq.ir.core import op_class
+from tflq.ir.ops import op_class
 from tflq.ir.types import ScalarType, UniformQuantizedType, i8, i16, ui8
 from tflq.legalize.deciding import Policy
 from tflq.legalize.engine import legalize

@@ -11,7 +11,7 @@ from support.harness import argument, const, edge_inputs, interpret, one_op
 
 import tflq
 from tflq.conversion.report import Row
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import (
     ElementType,
     TensorType,

@@ -14,7 +14,7 @@ from matrix.run import _difference
 from matrix.run_tosa import differs_from, on_reference_model, open_shapes
 from matrix.unreasonable.sources import Subject
 from tflq.conversion.convert import Conversion
-from tflq.ir.core import family, op_names
+from tflq.ir.ops import family, op_names
 from tflq.legalize.caveats import EXCEPTIONS
 
 FAILURES = ("differs", "refused", "raised", "does not run", "died", "no answer")

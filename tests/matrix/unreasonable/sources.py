@@ -14,7 +14,8 @@ from support.harness import edge_inputs
 import tflq
 from matrix.draw import GENERATORS, Case, Draw, describe
 from matrix.unreasonable.twist import twisted
-from tflq.ir.core import Module, Op
+from tflq.ir.module import Module
+from tflq.ir.ops import Op
 from tflq.ir.types import UniformQuantizedType, bf16
 from tflq.tools.coverage.table import operators, samples_of
 

@@ -11,7 +11,8 @@ import numpy as np
 from matrix.draw import Draw
 from tflq.dialects.declare import Operator
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Buffer, Module, Op, Value
+from tflq.ir.module import Module
+from tflq.ir.ops import Buffer, Op, Value
 from tflq.ir.types import ElementType, TensorType, UniformQuantizedPerAxisType, UniformQuantizedType
 
 SCALES = (

@@ -10,7 +10,7 @@ from tflq.formats.onnx.form_ops import OnnxOps
 from tflq.formats.onnx.rescale import LINES
 from tflq.formats.tflite.lowering.form_ops import KernelOps
 from tflq.formats.tflite.lowering.rescale_float import FLOAT32, MOVABLE
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.numerics.fixed_point import multiply, quantize_multipliers
 from tflq.numerics.requantize.clamped import Clamped, ClampedToOne, ClampedToSix
 from tflq.numerics.requantize.climb import Climb

@@ -26,7 +26,8 @@ from tflq.conversion.report import short_type
 from tflq.dialects.tfl import op_name
 from tflq.formats.options import Options
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Module, Op, Value
+from tflq.ir.module import Module
+from tflq.ir.ops import Op, Value
 from tflq.targets.load import load_target
 from tflq.tools.coverage import PATHS, CoverageRow
 from tflq.tools.coverage.table import converted, operators, samples_of, unquantized

@@ -16,7 +16,8 @@ from tflq.dialects.tfl.arithmetic import Add
 from tflq.formats.tflite import backend as to_tflite
 from tflq.formats.tflite.lowering import engine
 from tflq.formats.tflite.lowering.engine import Select
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import TensorType
 from tflq.legalize import arithmetic as elementwise
 from tflq.legalize.rule import RuleBuilder, rules_of

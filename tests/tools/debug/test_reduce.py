@@ -15,7 +15,8 @@ from support.harness import argument
 
 import tflq
 from tflq.cli import main
-from tflq.ir.core import Function, Module, Op
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op
 from tflq.ir.types import UniformQuantizedType, f32, i1, i8, resource
 from tflq.tools.debug.reduction import Conversion, Inputs, Interpreter, build, input_sets, record, reduce
 from tflq.tools.verify.runner import opened_whole

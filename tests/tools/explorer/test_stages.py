@@ -10,7 +10,8 @@ import pytest
 from support.harness import argument, const, one_op
 
 import tflq
-from tflq.ir.core import Function, Module, Op
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op
 from tflq.ir.types import UniformQuantizedSubChannelType, f32, i1, i4, i32
 from tflq.tools.explorer import COLOURS, explore, graphs
 

@@ -9,7 +9,8 @@ import pytest
 from support.float_nets import written
 
 import tflq
-from tflq.ir.core import Function, Module, Op, Value, constant
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value, constant
 from tflq.ir.types import TensorType, f32
 from tflq.tools.quantize.fidelity import signal_to_noise
 from tflq.tools.verify.verifying import verify

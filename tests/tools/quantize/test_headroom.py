@@ -8,7 +8,8 @@ import pytest
 from support.float_nets import SIZE, net, samples, written
 
 import tflq
-from tflq.ir.core import Module, Value
+from tflq.ir.module import Module
+from tflq.ir.ops import Value
 from tflq.ir.types import TensorType, UniformQuantizedType, f32
 from tflq.tools.quantize.fidelity import signal_to_noise
 from tflq.tools.quantize.headroom import WIDER, with_headroom

@@ -14,7 +14,8 @@ from support.float_nets import dense, written
 import tflq
 from tflq.base.errors import OptionError
 from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D, FullyConnected
-from tflq.ir.core import Function, Module, Op, Value, constant
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value, constant
 from tflq.ir.types import TensorType, f32, i2, i4, i8
 from tflq.tools.quantize.correction.layers import stored_weights_of
 from tflq.tools.quantize.fidelity import FloatNetwork, decibels

@@ -10,7 +10,8 @@ import pytest
 from support.float_nets import net, samples, written
 
 import tflq
-from tflq.ir.core import Module, Op, Value, constant
+from tflq.ir.module import Module
+from tflq.ir.ops import Op, Value, constant
 from tflq.ir.types import CalibratedQuantizedType, TensorType, f16, f32
 from tflq.tools.quantize.fidelity import signal_to_noise
 

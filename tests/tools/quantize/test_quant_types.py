@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tflq.ir.core import Signature
+from tflq.ir.module import Signature
 from tflq.ir.text.parser import parse_module
 from tflq.ir.text.print_types import type_text
 from tflq.ir.text.printer import print_module

@@ -12,7 +12,8 @@ from support.float_nets import SIZE, dense, net, samples, written
 import tflq
 from tflq.analysis.statistics import PointStatistics, Statistics
 from tflq.base.errors import FileError, InvalidModelError, OptionError
-from tflq.ir.core import Function, Module, Op, Signature, Value, constant
+from tflq.ir.module import Function, Module, Signature
+from tflq.ir.ops import Op, Value, constant
 from tflq.ir.types import TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, f32, i1, i8, i16, i32, ui8
 from tflq.tools.opt import parse_pipeline
 from tflq.tools.quantize.fidelity import signal_to_noise

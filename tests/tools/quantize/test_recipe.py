@@ -12,7 +12,8 @@ from support.float_nets import SIZE, dense, net, samples, written
 
 import tflq
 from tflq.base.errors import FileError, OptionError
-from tflq.ir.core import Function, Module, Op, Value, constant
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value, constant
 from tflq.ir.types import TensorType, UniformQuantizedType, f32
 from tflq.tools.quantize.fidelity import signal_to_noise
 from tflq.tools.quantize.recipe import Choices, Settings, read_recipe

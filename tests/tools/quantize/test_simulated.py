@@ -10,8 +10,8 @@ from support.mlir_oracle import run as made_by_mlir
 from tflq.base.errors import ParseError, UnsupportedError, VerificationError
 from tflq.dialects.quant import Dcast, Qcast
 from tflq.dialects.tfl.casts import Dequantize, Quantize
-from tflq.ir.core import Module
 from tflq.ir.facts import walk
+from tflq.ir.module import Module
 from tflq.ir.text.parser import parse_module
 from tflq.ir.text.print_types import type_text
 from tflq.ir.text.printer import print_module

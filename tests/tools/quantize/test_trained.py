@@ -16,7 +16,8 @@ import pytest
 from support.harness import interpret
 
 import tflq
-from tflq.ir.core import Function, Module, Op, Value, constant
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value, constant
 from tflq.ir.text.parser import parse_module
 from tflq.ir.text.printer import print_module
 from tflq.ir.types import ElementType, UniformQuantizedPerAxisType, UniformQuantizedType, i32

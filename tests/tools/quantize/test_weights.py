@@ -13,7 +13,8 @@ from support.float_nets import dense, written
 
 import tflq
 from tflq.base.errors import OptionError
-from tflq.ir.core import Function, Module, Op, Signature, Value, constant
+from tflq.ir.module import Function, Module, Signature
+from tflq.ir.ops import Op, Value, constant
 from tflq.ir.types import TensorType, UniformQuantizedPerAxisType, UniformQuantizedSubChannelType, f32, i4
 from tflq.tools.quantize.fidelity import signal_to_noise
 from tflq.tools.quantize.weights import NOT_BETTER, NOT_SEEN, ROUNDED_BY_GPTQ, moments_of

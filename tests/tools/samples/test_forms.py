@@ -14,7 +14,8 @@ from support.float_nets import dense, written
 import tflq
 from tflq.analysis.statistics import read_statistics
 from tflq.cli import main
-from tflq.ir.core import Function, Module, Op, Signature, Value, constant
+from tflq.ir.module import Function, Module, Signature
+from tflq.ir.ops import Op, Value, constant
 from tflq.ir.types import TensorType, f32
 
 pytestmark = pytest.mark.usefixtures("forked")

@@ -13,7 +13,8 @@ from support.sweeps import stable
 import tflq
 from tflq.base.errors import OptionError
 from tflq.cli.main import run
-from tflq.ir.core import Function, Module, Op
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op
 from tflq.ir.types import UniformQuantizedType, i8, i32
 from tflq.tools.sweep.store import Selection, read_results
 from tflq.tools.sweep.sweeping import Plan, sweep

@@ -12,7 +12,7 @@ from support.harness import argument, const, renamed
 from support.recurrent import svdf_model
 
 import tflq
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import ElementType, UniformQuantizedType, f32, i8, i32
 from tflq.tools.verify.model_file import ModelFile
 from tflq.tools.verify.tflite_runner import indivisible

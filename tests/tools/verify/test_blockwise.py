@@ -10,7 +10,8 @@ from support.float_nets import dense, written
 
 import tflq
 from tflq.analysis.evaluate.registry import evaluate_function
-from tflq.ir.core import Function, Module, Op, Value, constant
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value, constant
 from tflq.ir.types import TensorType, UniformQuantizedSubChannelType, f32
 
 pytestmark = pytest.mark.usefixtures("forked")

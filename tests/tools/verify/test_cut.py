@@ -12,7 +12,8 @@ from support.harness import argument, const
 import tflq
 from tflq.cli import main
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Buffer, Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Buffer, Op, Value
 from tflq.ir.types import ElementType, UniformQuantizedType, i8, i32
 
 pytestmark = pytest.mark.usefixtures("forked")

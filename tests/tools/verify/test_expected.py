@@ -15,7 +15,8 @@ from support.on_onnx import need_onnx
 import tflq
 from tflq.cli import main
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import ElementType, UniformQuantizedPerAxisType, UniformQuantizedType, f32, i4, i8, i32, ui8
 from tflq.tools.debug.reduction import Conversion
 from tflq.tools.verify import runtimes

@@ -11,7 +11,8 @@ from support.harness import argument, const
 import tflq
 from tflq.cli import main
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import f32, i32
 from tflq.tools.verify.postprocessing import Filled
 

@@ -11,7 +11,8 @@ from support.streaming import streaming
 
 import tflq
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Function, Module, Op
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op
 from tflq.ir.types import TensorType, UniformQuantizedType, i8, i32
 from tflq.tools.verify.model_file import ModelFile
 from tflq.tools.verify.runtimes import arena

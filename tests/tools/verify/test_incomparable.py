@@ -15,7 +15,8 @@ from support.on_onnx import need_onnx
 import tflq
 from tflq.cli import main
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Function, Module, Op, Signature, Value
+from tflq.ir.module import Function, Module, Signature
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import UniformQuantizedType, f32, i8, i16, i32
 from tflq.tools.verify import worker
 from tflq.tools.verify.model_file import ModelFile

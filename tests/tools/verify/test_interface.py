@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import tflq
-from tflq.ir.core import Buffer, Metadata, Module, Signature
+from tflq.ir.module import Metadata, Module, Signature
+from tflq.ir.ops import Buffer
 from tflq.ir.types import UniformQuantizedType, i8
 from tflq.tools.verify.interface import interface_differences
 from tflq.tools.verify.model_file import ModelFile

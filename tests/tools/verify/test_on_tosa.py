@@ -11,7 +11,8 @@ from support.harness import argument, const
 
 import tflq
 from tflq.cli import main
-from tflq.ir.core import Buffer, Function, Op, Value
+from tflq.ir.module import Function
+from tflq.ir.ops import Buffer, Op, Value
 from tflq.ir.types import ElementType, TensorType, UniformQuantizedType, f32, i8
 from tflq.tools.sweep.store import read_results
 from tflq.tools.sweep.sweeping import Plan, sweep

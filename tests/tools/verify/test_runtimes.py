@@ -14,7 +14,7 @@ from support.on_onnx import need_onnx
 import tflq
 from tflq.cli.main import run
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Buffer, Value
+from tflq.ir.ops import Buffer, Value
 from tflq.ir.types import parameters
 from tflq.tools.verify.runtimes import extend
 

@@ -13,7 +13,8 @@ from support.streaming import frames, streaming, streaming_module
 import tflq
 from tflq.formats.tflite.writer import write
 from tflq.formats.tosa.write import tosa_bytes
-from tflq.ir.core import Function, Module, Op
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op
 from tflq.ir.types import i1, i8
 from tflq.tools.verify.runtimes import TosaRunner
 from tflq.tools.verify.tflite_runner import TfliteRunner

@@ -13,7 +13,8 @@ from support.on_c import need_compiler
 import tflq
 from tflq.formats.sources import read
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Buffer, Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Buffer, Op, Value
 from tflq.ir.types import TensorType, UniformQuantizedType, f32, i8, i32
 from tflq.tools.verify.sums import trials
 from tflq.tools.verify.tflite_runner import TfliteRunner

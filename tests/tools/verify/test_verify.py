@@ -11,7 +11,7 @@ import pytest
 
 import tflq
 from tflq.cli.main import run
-from tflq.ir.core import Buffer
+from tflq.ir.ops import Buffer
 from tflq.tools.verify.tflite_runner import TfliteRunner
 
 pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")

@@ -15,7 +15,8 @@ import tflq
 from tflq.base.errors import TflqError, UnsupportedError
 from tflq.formats.tflite.reader import read
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Function, Module, Op, Signature, Value
+from tflq.ir.module import Function, Module, Signature
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import Shape, TensorType, UniformQuantizedType, f32, i1, i8, i32
 from tflq.transforms.pass_manager import verify_stage
 from tflq.transforms.shape_binding import bind_batch

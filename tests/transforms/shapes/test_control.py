@@ -9,7 +9,8 @@ import numpy as np
 from support.harness import argument, const
 
 from tflq.analysis.known import Accesses
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import Shape, TensorType, f32, i1, i32
 from tflq.transforms.shape_binding import BindShapes, bind_batch
 from tflq.transforms.shape_inference import Inference

@@ -12,7 +12,8 @@ from support.harness import argument, const, edge_inputs, interpret, one_op
 
 import tflq
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import (
     SCALARS,
     ElementType,

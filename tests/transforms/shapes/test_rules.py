@@ -14,7 +14,8 @@ from support.harness import argument, const, interpret, one_op
 from tflq.dialects.declare import Operator
 from tflq.dialects.tfl.state import VarHandle
 from tflq.formats.tflite.reader import read
-from tflq.ir.core import Function, Module, Op, Value, dialect
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value, dialect
 from tflq.ir.types import SCALARS, Shape, TensorType, f32, i1, i16, i32, i64
 from tflq.transforms.shape_inference import Inference
 

@@ -25,7 +25,7 @@ from tflq.dialects.tosa.convolution import (
     TransposeConv2D,
 )
 from tflq.dialects.tosa.movement import Resize
-from tflq.ir.core import Op
+from tflq.ir.ops import Op
 from tflq.numerics.convolution import average_pool, max_pool, reciprocal_average_pool
 from tflq.numerics.resize import float_nearest_index, nearest_index, steps_of, taps
 

@@ -29,7 +29,7 @@ from tflq.dialects.tfl import arithmetic, casts, comparison
 from tflq.dialects.tfl.activation import HardSwish
 from tflq.dialects.tosa import elementwise as tosa
 from tflq.dialects.tosa.movement import Cast, Rescale
-from tflq.ir.core import Op
+from tflq.ir.ops import Op
 from tflq.ir.types import ScalarType, TensorType, bf16, f16, f32, f64, parameters
 from tflq.numerics.activation import BOUNDS
 from tflq.numerics.convolution import divided_multiplier

@@ -18,7 +18,8 @@ import numpy as np
 from tflq.dialects.declare import Operator
 from tflq.dialects.registry import Registry
 from tflq.dialects.traits import MovesElements
-from tflq.ir.core import Block, Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Block, Op, Value
 from tflq.ir.types import FunctionType, ScalarType, TensorType, bf16
 
 

@@ -19,7 +19,7 @@ from tflq.dialects.regions import (
     FakeQuantWithMinMaxVarsPerChannel,
 )
 from tflq.dialects.stablehlo import elementwise as hlo
-from tflq.ir.core import Op
+from tflq.ir.ops import Op
 from tflq.ir.types import TensorType, bf16, f32, i1, is_quantized, parameters
 from tflq.numerics.elementwise import COMPARISONS
 from tflq.numerics.fixed_point import half_away, saturated, truncated_quotient

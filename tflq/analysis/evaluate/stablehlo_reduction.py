@@ -33,7 +33,7 @@ from tflq.dialects.stablehlo.elementwise import (
     UniformQuantize,
     Xor,
 )
-from tflq.ir.core import Op, Region, Value
+from tflq.ir.ops import Op, Region, Value
 from tflq.ir.types import TensorType
 
 # Whether a reduction gives the same in every order: whether its body and its init values form a monoid.

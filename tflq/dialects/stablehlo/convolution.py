@@ -20,7 +20,7 @@ from tflq.dialects.constraints import agree, baseline, integers, is_per_axis, is
 from tflq.dialects.declare import Operator, Trait, attribute, operand
 from tflq.dialects.declare import result as result_
 from tflq.dialects.forms import declared
-from tflq.ir.core import Block, Op, Region, Value, op_class
+from tflq.ir.ops import Block, Op, Region, Value, op_class
 from tflq.ir.types import ElementType, TensorType, is_quantized
 from tflq.ir.verifier import Check, constraint
 

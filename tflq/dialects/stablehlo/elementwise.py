@@ -18,7 +18,7 @@ from tflq.dialects.forms import declared
 from tflq.dialects.stablehlo.convolution import ACCUMULATION, Accumulating, Window, results_of, single_op, window
 from tflq.dialects.traits import Impure
 from tflq.ir.attributes import TypedArray
-from tflq.ir.core import Op, Region, Value
+from tflq.ir.ops import Op, Region, Value
 from tflq.ir.types import ScalarType, TensorType, i1, i64, is_float, is_quantized
 from tflq.ir.verifier import Check, constraint
 

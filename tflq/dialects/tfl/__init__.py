@@ -7,7 +7,7 @@ from typing import Any, Final, TypeAlias
 
 from tflq.dialects.declare import Attribute, Operator, Slot, Types
 from tflq.dialects.parameters import Parameters
-from tflq.ir.core import Op, Value
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import ScalarType, i32, i64
 
 COUNT: Final = Types(i32, i64)

@@ -9,7 +9,7 @@ from tflq.dialects.inference import DeclaredShapes, Dims, Misfit, agree, text
 from tflq.dialects.parameters import FixedScale, Interpolates, Misreads, QuantizedTogether
 from tflq.dialects.tfl import L2_UNIT, LOG_SOFTMAX, SYMMETRIC, UNIT
 from tflq.dialects.traits import Elementwise, InPlace, RankWithin, SameElementType, SameShape
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 
 
 class ScaledActivation(Operator):

@@ -24,7 +24,7 @@ from tflq.dialects.traits import (
     SameElementType,
     Unquantized,
 )
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import f32, i8, i16, i32, i64, ui32
 
 

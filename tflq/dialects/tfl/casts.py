@@ -7,7 +7,7 @@ from tflq.dialects.inference import DeclaredShapes, Dims, Misfit, agree
 from tflq.dialects.parameters import Misreads, NeedsParameters, ParametersUnread, SimulatesQuantization
 from tflq.dialects.tfl import Needs
 from tflq.dialects.traits import ComputesInFloat, ElementTypes, Elementwise, PersistentIfConstant, Undescribed, View
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import bf16, f16, f32, i2, i4, i8, i16, i32, ui4, ui8, ui16, ui32
 
 

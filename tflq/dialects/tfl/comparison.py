@@ -17,7 +17,7 @@ from tflq.dialects.traits import (
     SizedBy,
     Unquantized,
 )
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import i1, i8, i32, i64, ui8
 
 

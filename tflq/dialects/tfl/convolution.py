@@ -17,7 +17,7 @@ from tflq.dialects.parameters import (
 )
 from tflq.dialects.tfl import Needs
 from tflq.dialects.traits import FilterChannels, HasShape, NonNegative, SizedBy, Window
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import Shape, f32, i2, i4, i8, i16, i32, i64, ui8
 
 BIAS: Final = Types(f32, i32, i64, QUANTIZED)

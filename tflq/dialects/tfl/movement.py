@@ -37,7 +37,7 @@ from tflq.dialects.traits import (
     Undescribed,
     View,
 )
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import Shape, f32, i1, i4, i8, i16, i32, i64, ui8, ui32
 
 

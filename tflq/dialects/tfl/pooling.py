@@ -30,7 +30,7 @@ from tflq.dialects.traits import (
     Unquantized,
     Window,
 )
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import Shape, i1, i8, i16, i32, ui8
 
 

@@ -9,7 +9,7 @@ from tflq.dialects.declare import Operator, attribute, operand, result
 from tflq.dialects.inference import DeclaredShapes, Dims, Misfit, agree, plus, product, text
 from tflq.dialects.tfl.state import HANDLE
 from tflq.dialects.traits import Impure, Recurrent, StaysQuantized, Unquantized
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import Shape, i8, ui8
 
 STATE = StaysQuantized("recurrent operator: no other builtin has a state that reset_all_variables() resets")

@@ -22,7 +22,7 @@ from tflq.dialects.traits import (
     SizedBy,
     Unquantized,
 )
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import i1, i8, i16, i32, i64, ui8
 
 _OF_SHAPES: Final = Unquantized("its tensors are shapes, or what a shape follows from")

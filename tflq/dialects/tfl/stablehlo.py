@@ -27,7 +27,7 @@ from tflq.dialects.inference import (
 from tflq.dialects.parameters import FloatKernel, LacksKernel, Misreads, NeverRuns, Unbounded
 from tflq.dialects.tfl.state import CALLS, Many
 from tflq.dialects.traits import Calls, Elementwise, Impure, OneElement, SameShape, Unquantized
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import Shape, i8, i16, i32, ui8
 
 

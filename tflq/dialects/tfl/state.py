@@ -13,7 +13,8 @@ from tflq.dialects.declare import Operator, Types, attribute, operand, result
 from tflq.dialects.inference import DeclaredShapes
 from tflq.dialects.tfl import needed_version
 from tflq.dialects.traits import Calls, Impure, StaysQuantized, Unquantized
-from tflq.ir.core import Buffer, Metadata, Module, Op, Value
+from tflq.ir.module import Metadata, Module
+from tflq.ir.ops import Buffer, Op, Value
 from tflq.ir.types import Shape, i1, i32
 from tflq.ir.types import resource as resource_type
 

@@ -7,7 +7,7 @@ from typing import TypeAlias
 from tflq.dialects.declare import FLOAT, INT, OneOf, Operator, attribute, ints, operand, result
 from tflq.dialects.inference import DeclaredShapes, Dims, agree, convolved, matrix_product, plus, product
 from tflq.dialects.traits import ConstantOperands, Role, WithinRange
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import i2, i4, i8, i16, i32, i64, ui8
 
 

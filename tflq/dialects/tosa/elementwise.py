@@ -15,7 +15,7 @@ from tflq.dialects.traits import (
     Tabulable,
     WithinRange,
 )
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import i1, i8, i16, i32, i64, ui8
 
 

@@ -49,7 +49,7 @@ from tflq.dialects.traits import (
     Tabulable,
     WithinRange,
 )
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import Shape, i1, i8, i16, i32, i64, index, ui8, ui16
 from tflq.numerics.fixed_point import ROUNDINGS, Rounding
 from tflq.numerics.requantize.scaling import FixedPoint

@@ -14,7 +14,7 @@ from tflq.base.files import FilePath, Pieces
 from tflq.formats.backend import Backend, Writing
 
 if TYPE_CHECKING:
-    from tflq.ir.core import Module
+    from tflq.ir.module import Module
     from tflq.transforms.pass_manager import Pass
 
 

@@ -17,7 +17,8 @@ from tflq.formats.c.graph import Graph
 from tflq.formats.c.names import MACRO, NAME, c_type, count, declared, dims_of
 from tflq.formats.c.program import Program
 from tflq.formats.c.unit import closed, helpers, indented
-from tflq.ir.core import Module, Op, Value
+from tflq.ir.module import Module
+from tflq.ir.ops import Op, Value
 
 _DRAWN: Final = {"i1": 1, "i8": 8, "ui8": 8, "i16": 16, "i32": 2, "f32": 8}
 """Element types of inputs that can be drawn, and the bits of a hash that an element is."""

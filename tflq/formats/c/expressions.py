@@ -20,7 +20,7 @@ from tflq.formats.c.fusion import Fusion, is_table
 from tflq.formats.c.names import c_type, count, dims_of, index_of, literal, plus
 from tflq.formats.c.tables import function_of, thresholds_of
 from tflq.formats.c.unit import Unit
-from tflq.ir.core import Op, Value
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import f32, i1, i32, i64
 
 

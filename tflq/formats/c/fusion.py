@@ -20,7 +20,8 @@ from tflq.dialects.tosa import convolution as conv
 from tflq.dialects.tosa import elementwise as ew
 from tflq.dialects.tosa import movement as move
 from tflq.formats.c.names import around, bytes_of, count, dims_of
-from tflq.ir.core import Function, Op, Value
+from tflq.ir.module import Function
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import i8, ui8
 
 _ROWS: Final = (conv.Weighted, conv.MatMul, conv.Pool, move.Reduction)

@@ -24,7 +24,8 @@ from tflq.formats.c.memory import Plan
 from tflq.formats.c.movement import find_views, moved
 from tflq.formats.c.names import CALLED, MACRO, NAME, bytes_of, c_type, count, declared, described, dims_of
 from tflq.formats.c.unit import Kernel, Scratch, Unit, result_names, rolled
-from tflq.ir.core import Function, Location, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Location, Op, Value
 
 T = TypeVar("T")
 

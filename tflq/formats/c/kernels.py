@@ -22,7 +22,7 @@ from tflq.formats.c.fusion import Fusion, is_table
 from tflq.formats.c.loops import Body, Rows, pixel, placed, read_sum, window
 from tflq.formats.c.names import MACRO, around, bytes_of, c_type, count, dims_of, index_of, literal, plus
 from tflq.formats.c.unit import Kernel, Scratch, Unit, closed, loops
-from tflq.ir.core import Op, Value
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import i1, i32
 from tflq.numerics.convolution import reciprocal_scale
 from tflq.numerics.resize import nearest_index, steps_of, taps

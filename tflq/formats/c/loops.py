@@ -10,7 +10,7 @@ from tflq.formats.c.expressions import Expressions, declared_type
 from tflq.formats.c.fusion import Fusion
 from tflq.formats.c.names import bytes_of, c_type, count, dims_of, plus
 from tflq.formats.c.unit import Kernel, Scratch, Unit, loops
-from tflq.ir.core import Op, Value
+from tflq.ir.ops import Op, Value
 
 AXES: Final = "zyx"
 """Letters of the spatial dims in the names of indices; of two dims the last two."""

@@ -13,7 +13,7 @@ from tflq.analysis.placing import Span
 from tflq.formats.c.fusion import Fusion
 from tflq.formats.c.names import bytes_of, count
 from tflq.formats.c.unit import Kernel
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 
 
 class Plan:

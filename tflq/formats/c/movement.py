@@ -12,7 +12,7 @@ from tflq.formats.c.fusion import Fusion
 from tflq.formats.c.loops import Body
 from tflq.formats.c.names import count, literal
 from tflq.formats.c.unit import closed, loops
-from tflq.ir.core import Op
+from tflq.ir.ops import Op
 
 
 def find_views(fusion: Fusion) -> None:

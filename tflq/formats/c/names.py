@@ -16,7 +16,7 @@ import numpy as np
 
 from tflq.base.errors import OptionError, Reason, Refused
 from tflq.base.files import resource
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import ScalarType
 
 NAME: Final = "@"

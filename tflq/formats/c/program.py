@@ -18,7 +18,8 @@ from tflq.dialects.forms import ModuleForm
 from tflq.formats.c.graph import Graph, Shared, is_inexact, unread
 from tflq.formats.c.names import CALLED, NAME, bytes_of, comment, identifier
 from tflq.formats.lowering import keyed_entries, refuse
-from tflq.ir.core import Module, Op
+from tflq.ir.module import Module
+from tflq.ir.ops import Op
 from tflq.transforms.pass_manager import Pass, PassResult
 
 _DEEPEST: Final = 50

@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.numerics.activation import logistic_table, tanh_table
 from tflq.numerics.float_basics import scale_of_thresholds
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from tflq.base.files import resource
 from tflq.formats.c.names import _TYPES, c_type, comment, dims_of
-from tflq.ir.core import Op, Value
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import ScalarType, i8, i16, i32
 
 

@@ -26,7 +26,8 @@ from tflq.formats.c.graph import Graph, unread
 from tflq.formats.c.names import MACRO, NAME, c_type, comment, count, declared, described, dims_of, elements, literal
 from tflq.formats.c.program import Program
 from tflq.formats.c.unit import checks, helpers, indented, needs_math
-from tflq.ir.core import Module, Value
+from tflq.ir.module import Module
+from tflq.ir.ops import Value
 from tflq.numerics.kernel_sets import IN_FILE, Exactness
 
 LARGE: Final = 1 << 20

@@ -6,8 +6,9 @@ from tflq.dialects.declare import Operator
 from tflq.dialects.effects import visible_blocks
 from tflq.dialects.tosa.movement import Identity
 from tflq.dialects.traits import Annotates
-from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.facts import final
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.rewriting import move_name, replace_values
 
 

@@ -28,7 +28,7 @@ from tflq.formats.mlir.dialects.fxpmath import (
     SaturatingAdd,
     SaturatingRoundingDoublingHighMul,
 )
-from tflq.ir.core import Op
+from tflq.ir.ops import Op
 from tflq.ir.types import ScalarType, TensorType, f32, f64, is_quantized, parameters
 from tflq.numerics import signless
 from tflq.numerics.elementwise import COMPARISONS

@@ -21,7 +21,7 @@ from tflq.analysis.evaluate.registry import (
 from tflq.dialects.declare import Operator
 from tflq.formats.mlir.dialects import linalg, tensor
 from tflq.ir.attributes import applied, dim_of
-from tflq.ir.core import Op
+from tflq.ir.ops import Op
 from tflq.ir.types import BareType, TensorType
 
 # Bodies of ops that are computed at many points: all points at once, on arrays of a shape. A body computes on scalars,

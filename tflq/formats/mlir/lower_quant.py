@@ -77,7 +77,8 @@ from tflq.formats.mlir.dialects.tensor import (
     SplitAt,
 )
 from tflq.ir.attributes import AffineMap, TypedArray
-from tflq.ir.core import Block, Buffer, Module, Op, Region, Value
+from tflq.ir.module import Module
+from tflq.ir.ops import Block, Buffer, Op, Region, Value
 from tflq.ir.rewriting import replace_result, rewrite_all_ops
 from tflq.ir.types import (
     BareType,

@@ -72,7 +72,8 @@ from tflq.formats.mlir.dialects.fxpmath import (
 )
 from tflq.formats.mlir.lower_quant import open_dims, scalar, splat
 from tflq.ir.attributes import TypedInt
-from tflq.ir.core import Function, Module, Op, Value, constant
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value, constant
 from tflq.ir.rewriting import replace_result
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, f32, i1, i8, i32
 from tflq.numerics.activation import BOUNDS

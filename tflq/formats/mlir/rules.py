@@ -32,7 +32,8 @@ from tflq.dialects.tfl.state import state_version
 from tflq.formats.mlir.dialects.linalg import Call, CallIndirect, Constant
 from tflq.formats.mlir.dialects.math import CopySign, Fma
 from tflq.formats.mlir.dialects.tensor import Generate, Insert
-from tflq.ir.core import Buffer, Function, Location, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Buffer, Location, Op, Value
 from tflq.ir.rewriting import copied
 from tflq.ir.types import (
     SCALARS,

@@ -43,7 +43,7 @@ from tflq.formats.mlir.dialects.fxpmath import (
     SaturatingRoundingDoublingHighMul,
 )
 from tflq.formats.mlir.rules import CoreEmitter, Translation, constant, form, of_tensors
-from tflq.ir.core import Op, Value
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import f32, i32
 from tflq.numerics.activation import BOUNDS
 from tflq.numerics.fixed_point import Multiplier

@@ -58,7 +58,7 @@ from tflq.dialects.tfl.comparison import Equal, Greater, GreaterEqual, Less, Les
 from tflq.dialects.tosa import elementwise as tosa
 from tflq.formats.mlir.dialects import arith, math
 from tflq.formats.mlir.rules import CoreEmitter, form, plain_type
-from tflq.ir.core import Op, Value
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import ScalarType, f32, i1, i8, i32, i64, ui8, ui32
 
 _NONE: Final[dict[str, Any]] = {"fused_activation_function": "NONE"}

@@ -39,7 +39,7 @@ from tflq.formats.mlir.dialects.tensor import (
 )
 from tflq.formats.mlir.rules import Translation, constant, form, of_tensors, plain_type
 from tflq.ir.attributes import AffineMap, applied, dim_of
-from tflq.ir.core import Op, Value
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import Shape, TensorType, i32, i64
 
 

@@ -19,8 +19,9 @@ from tflq.dialects.stablehlo.convolution import (
     rescale_region,
 )
 from tflq.dialects.stablehlo.elementwise import Reduce, ReduceWindow, UniformDequantize, UniformQuantize
-from tflq.ir.core import Buffer, Function, Module, Op, Value
 from tflq.ir.facts import walk
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Buffer, Op, Value
 from tflq.ir.rewriting import remove_ops, rewrite_all_ops
 from tflq.ir.types import TensorType
 from tflq.transforms.pass_manager import Pass, PassResult

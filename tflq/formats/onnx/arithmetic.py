@@ -25,7 +25,7 @@ from tflq.formats.onnx import dialect as onnx
 from tflq.formats.onnx.context import EXACT, Onnx, OnnxTensor, TensorForm, lowering
 from tflq.formats.onnx.dialect import ReduceMax, ReduceSum
 from tflq.formats.onnx.limbs import limbs_of, plus, product, shift_left, shift_right, shifted_right, split
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import ScalarType, f32, i1, i32, i64, ui8, ui32
 from tflq.numerics.activation import BOUNDS
 

@@ -12,7 +12,7 @@ from tflq.dialects.declare import Operator
 from tflq.dialects.inference import reshaped
 from tflq.formats.onnx import dialect as onnx
 from tflq.formats.onnx.dialect import DequantizeLinear, QuantizeLinear
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import ScalarType, Shape, TensorType, f32, i8, i16, i32, i64, ui8, ui16, ui32, ui64
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from tflq.dialects.tfl.casts import Dequantize
 from tflq.dialects.tosa.movement import Cast
 from tflq.formats.onnx import dialect as onnx
 from tflq.formats.onnx.context import Onnx, OnnxTensor, Result, lowering
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import ScalarType, f32, i1, i32, i64, parameters
 
 

@@ -16,7 +16,8 @@ from tflq.dialects.registry import Registry, form_of
 from tflq.dialects.tosa.movement import Identity
 from tflq.formats.lowering import WITHOUT_NUMBERS, distinct_result, need_elements
 from tflq.formats.onnx.builder import OnnxBuilder
-from tflq.ir.core import Buffer, Function, Module, Op, Value, constant
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Buffer, Op, Value, constant
 from tflq.ir.types import SCALARS, ScalarType, Shape, f32, f64, i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64
 from tflq.transforms.pass_manager import Note, Searches
 

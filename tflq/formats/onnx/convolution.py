@@ -22,7 +22,7 @@ from tflq.dialects.tosa.convolution import Conv2D, Conv3D, DepthwiseConv2D, MatM
 from tflq.formats.onnx.arithmetic import activated
 from tflq.formats.onnx.context import Layout, Onnx, OnnxTensor, TensorForm, channel_row, lowering, static, turned
 from tflq.formats.onnx.dialect import ConvTranspose
-from tflq.ir.core import Op, Value
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import UniformQuantizedSubChannelType, f32, i4, i32, i64, parameters
 from tflq.numerics.convolution import window
 from tflq.numerics.float_basics import ProductBounds

@@ -13,7 +13,7 @@ from tflq.dialects import inference as sizes
 from tflq.dialects.declare import INT, NUMBER, STRING, OneOf, Operator, attribute, ints, operand, result
 from tflq.dialects.inference import DeclaredShapes, Dims, Misfit, NotInferred, convolved, matrix_product, plus
 from tflq.dialects.traits import Broadcasts, Elementwise, SameShape
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import ElementType, f32, f64, i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64
 from tflq.ir.types import Shape as Extent
 

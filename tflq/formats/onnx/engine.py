@@ -35,8 +35,9 @@ from tflq.formats.onnx.dialect import (
     TopK,
 )
 from tflq.formats.onnx.dialect import Shape as ShapeOf
-from tflq.ir.core import Function, Location, Module, Op, Value
 from tflq.ir.facts import walk
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Location, Op, Value
 from tflq.ir.types import TensorType, f64, i64, is_quantized, ui32, ui64
 from tflq.transforms.pass_manager import Note, Notes, Pass, PassResult, Searches
 

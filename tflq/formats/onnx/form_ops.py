@@ -6,7 +6,7 @@ import numpy as np
 
 from tflq.formats.onnx.context import Layout, Onnx, channel_row
 from tflq.formats.onnx.dialect import Round
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import f32
 from tflq.numerics.requantize.forms import FusedClamp, Ops
 

@@ -31,7 +31,7 @@ from tflq.formats.onnx.context import EXACT, Onnx, OnnxTensor, lowering, static
 from tflq.formats.onnx.convolution import real_sum
 from tflq.formats.onnx.limbs import BITS, split
 from tflq.formats.onnx.movement import numbers, padded
-from tflq.ir.core import Value, constant
+from tflq.ir.ops import Value, constant
 from tflq.ir.types import (
     TensorType,
     UniformQuantizedPerAxisType,

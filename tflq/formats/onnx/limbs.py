@@ -17,7 +17,7 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from tflq.formats.onnx.builder import OnnxBuilder
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import f32, i32
 
 BITS: Final = 11

@@ -20,7 +20,7 @@ from tflq.dialects.tfl import movement as tfl
 from tflq.dialects.tosa import movement as tosa
 from tflq.formats.onnx import dialect as onnx
 from tflq.formats.onnx.context import Onnx, OnnxTensor, Result, TensorForm, lowering, static
-from tflq.ir.core import Op, Value
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import TensorType, i1, i32, i64, ui64
 
 

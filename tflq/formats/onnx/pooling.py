@@ -29,7 +29,7 @@ from tflq.formats.onnx.context import EXACT, Onnx, OnnxTensor, Result, TensorFor
 from tflq.formats.onnx.convolution import padding, real_sum
 from tflq.formats.onnx.limbs import BITS, plus, split
 from tflq.formats.onnx.movement import numbers, ordered_axes
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import f32, i1, i32, i64
 from tflq.numerics.convolution import window_counts
 from tflq.numerics.resize import float_nearest_index, float_taps, nearest_index, steps_of, taps

@@ -35,7 +35,8 @@ from tflq.formats.onnx.context import Lowering, Onnx, OnnxTensor, Result, Tensor
 from tflq.formats.onnx.dialect import DequantizeLinear, Gemm, QuantizeLinear, ReduceMean, Resize
 from tflq.formats.onnx.engine import LowerToOnnx, Runtimes, otherwise_notes, runtimes
 from tflq.formats.onnx.movement import numbers, ordered_axes
-from tflq.ir.core import Module, Op, Value
+from tflq.ir.module import Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, f32, i8, i32, ui8
 from tflq.numerics.activation import BOUNDS, activation_range
 from tflq.numerics.float_product import Byte, fitted_scales, mean_scale

@@ -17,7 +17,7 @@ from tflq.formats.onnx.casts import half_away
 from tflq.formats.onnx.context import EXACT, Onnx, OnnxTensor, channel_row, lowering, static
 from tflq.formats.onnx.form_ops import OnnxOps
 from tflq.formats.onnx.limbs import limbs_of, plus, product, shifted_right, split
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import ScalarType, f32, f64, i32, i64, ui64
 from tflq.numerics.convolution import divided_multiplier
 from tflq.numerics.fixed_point import Multiplier

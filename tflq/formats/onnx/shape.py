@@ -9,7 +9,7 @@ from tflq.base.errors import Refused
 from tflq.dialects.tfl.shape import Fill, Range, Rank, Shape
 from tflq.formats.onnx import dialect as onnx
 from tflq.formats.onnx.context import Onnx, OnnxTensor, cheapest, lowering
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import i64
 
 

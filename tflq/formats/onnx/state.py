@@ -28,7 +28,8 @@ from tflq.dialects.tosa.movement import Variable, VariableRead, VariableWrite
 from tflq.formats.lowering import needed
 from tflq.formats.onnx import dialect as onnx
 from tflq.formats.onnx.context import Onnx, OnnxTensor, Result, Scope, TensorForm, lowering, static
-from tflq.ir.core import Block, Function, Op, Region, Value
+from tflq.ir.module import Function
+from tflq.ir.ops import Block, Op, Region, Value
 from tflq.ir.types import TensorType, i1, i64
 
 

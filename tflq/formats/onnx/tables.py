@@ -18,7 +18,7 @@ from tflq.dialects.quant import RescaleF32, RescaleF64, Table2D, Table16Bit
 from tflq.dialects.tosa.movement import Rescale, Table
 from tflq.formats.onnx.context import EXACT, Layout, Onnx, OnnxTensor, TensorForm, lowering
 from tflq.formats.onnx.form_ops import OnnxOps
-from tflq.ir.core import Op, Value
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import f32, i16, i32
 from tflq.numerics.float_product import FloatProduct, fit_float_plane, fit_product_table, product_of
 from tflq.numerics.requantize.climb import table_climb

@@ -19,7 +19,8 @@ import numpy as np
 from tflq.base.errors import MissingPackageError, Reason, UnsupportedError
 from tflq.formats.onnx.dialect import Cast
 from tflq.formats.onnx.engine import OPSET, exact_in
-from tflq.ir.core import Block, Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Block, Op, Value
 from tflq.ir.types import ScalarType, parameters
 from tflq.numerics.kernel_sets import IN_FILE, Exactness
 

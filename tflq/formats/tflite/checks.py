@@ -29,7 +29,8 @@ from tflq.ir.verifier import Notes
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from tflq.ir.core import Function, Module, Op, Value
+    from tflq.ir.module import Function, Module
+    from tflq.ir.ops import Op, Value
 
 
 # The graph. An interpreter runs operators in file order. A value is known if it is an input of its function, a

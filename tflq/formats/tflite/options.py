@@ -16,7 +16,8 @@ import numpy as np
 from tflq.base.errors import VerificationError
 from tflq.dialects.tfl import builtin_of
 from tflq.formats.flatbuffer.layout import Field, enum, options_of, table, unstated_attributes
-from tflq.ir.core import Module, Op
+from tflq.ir.module import Module
+from tflq.ir.ops import Op
 
 _FLOAT_MAX: Final = float(np.finfo(np.float32).max)
 _LONGEST: Final = 60

@@ -29,7 +29,7 @@ from tflq.formats.tflite.tensors import (
     without_fields,
     without_tensors,
 )
-from tflq.ir.core import Buffer, Op, Value
+from tflq.ir.ops import Buffer, Op, Value
 from tflq.ir.types import ScalarType, UniformQuantizedPerAxisType, UniformQuantizedType
 
 _SLOTS: Final = tuple(

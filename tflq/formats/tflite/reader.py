@@ -21,7 +21,8 @@ from tflq.formats.flatbuffer.source import Source, open_source
 from tflq.formats.flatbuffer.structure import check, find_archive
 from tflq.formats.tflite.checks import verify_module
 from tflq.formats.tflite.tensors import read_tensor, resolve_details
-from tflq.ir.core import NO_DATA, NO_INFO, Buffer, Function, Location, Metadata, Module, Op, Signature, Value
+from tflq.ir.module import Function, Metadata, Module, Signature
+from tflq.ir.ops import NO_DATA, NO_INFO, Buffer, Location, Op, Value
 from tflq.ir.verifier import Notes
 
 _MODEL_INFO: Final = ("metadata_buffer", "external_buffer_groups", "external_buffers")

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from tflq.base.errors import VerificationError
-from tflq.ir.core import NO_INFO, Buffer, Value
+from tflq.ir.ops import NO_INFO, Buffer, Value
 from tflq.ir.types import (
     SCALARS,
     AnyQuantizedType,

@@ -28,7 +28,8 @@ from tflq.formats.flatbuffer.layout import (
 )
 from tflq.formats.flatbuffer.structure import Archive, place_archive
 from tflq.formats.tflite.packing import OperatorPacker, TensorPacker
-from tflq.ir.core import NO_DATA, Buffer, Function, Module, Op, Signature, Value
+from tflq.ir.module import Function, Module, Signature
+from tflq.ir.ops import NO_DATA, Buffer, Op, Value
 
 LARGEST: Final = 2**31
 LIMIT: Final = LARGEST - 2**26

@@ -13,7 +13,7 @@ from tflq.transforms.lower_rounding import LowerRounding
 
 if TYPE_CHECKING:
     from tflq.formats.options import Options
-    from tflq.ir.core import Module
+    from tflq.ir.module import Module
     from tflq.transforms.pass_manager import Pass
 
 

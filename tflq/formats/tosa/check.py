@@ -21,7 +21,8 @@ from tflq.dialects.tosa.movement import Rescale, Variable
 from tflq.formats.tosa.laws import Context, nesting, violations
 from tflq.formats.tosa.operands import signless
 from tflq.formats.tosa.rules import Target, default_rules
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import ScalarType, Shape, TensorType
 from tflq.transforms.pass_manager import Pass, PassResult
 

@@ -56,7 +56,8 @@ from tflq.dialects.tosa.movement import (
 )
 from tflq.dialects.traits import Broadcasts, Calls
 from tflq.formats.tosa.rules import Limits
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import TensorType
 
 Violations: TypeAlias = Iterator[str]

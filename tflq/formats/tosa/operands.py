@@ -34,7 +34,8 @@ from tflq.dialects.tosa.convolution import AvgPool2D, Convolution
 from tflq.dialects.tosa.movement import CondIf, Rescale, Variable, WhileLoop
 from tflq.dialects.traits import Calls, ConstantOperands
 from tflq.formats.flatbuffer.layout import TOSA, Field
-from tflq.ir.core import Buffer, Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Buffer, Op, Value
 from tflq.ir.types import (
     SCALARS,
     ElementType,

@@ -24,7 +24,8 @@ from tflq.dialects.declare import Operator
 from tflq.dialects.forms import ModuleForm
 from tflq.dialects.tosa.convolution import Convolution, DepthwiseConv2D, MatMul
 from tflq.dialects.tosa.movement import Cast, Identity, Rescale, Reshape, Reverse, Slice, Transpose
-from tflq.ir.core import Module, Op, Value, constant
+from tflq.ir.module import Module
+from tflq.ir.ops import Op, Value, constant
 from tflq.ir.types import f32, i32
 from tflq.numerics.convolution import exact_bounds
 from tflq.transforms.pass_manager import Decision, Decisions, Pass, PassResult

@@ -41,7 +41,8 @@ from tflq.formats.tosa.operands import (
     slots,
     tensor_type,
 )
-from tflq.ir.core import Function, Location, Metadata, Module, Op, Value, op_class
+from tflq.ir.module import Function, Metadata, Module
+from tflq.ir.ops import Location, Op, Value, op_class
 from tflq.ir.types import ScalarType, TensorType, i1, index
 from tflq.ir.verifier import verify
 from tflq.numerics.kernel_sets import IN_FILE

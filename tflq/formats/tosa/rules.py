@@ -14,7 +14,7 @@ from typing import Any, Final
 from tflq.base.arguments import unknown_target
 from tflq.base.errors import TflqError
 from tflq.base.files import FilePath, resource
-from tflq.ir.core import op_names
+from tflq.ir.ops import op_names
 from tflq.ir.types import ScalarType
 from tflq.targets.load import DEVICES
 from tflq.targets.target import KernelRules, RulesFile

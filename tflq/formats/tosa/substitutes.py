@@ -28,7 +28,7 @@ from tflq.dialects.tosa.elementwise import (
 )
 from tflq.dialects.tosa.movement import Cast, Rescale, Table
 from tflq.formats.tosa.lowering.context import Tosa, substitute
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import ScalarType, i1, i8, i16, i32
 
 

@@ -44,7 +44,8 @@ from tflq.formats.tosa.operands import (
 )
 from tflq.formats.tosa.rules import Target
 from tflq.ir.attributes import Opaque, TypedArray, TypedFloat, TypedInt
-from tflq.ir.core import Block, Function, Location, Module, Op, Region, Value, op_class
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Block, Location, Op, Region, Value, op_class
 from tflq.ir.text.lexer import TOSA_CONSTANT
 from tflq.ir.text.print_types import type_text
 from tflq.ir.text.printer import standard_pieces

@@ -20,8 +20,8 @@ from tflq.dialects.tosa.movement import Variable, VariableRead, VariableWrite
 from tflq.formats.flatbuffer.codec import ALIGNMENT, Encoder, Piece, Written, string_bytes, template
 from tflq.formats.flatbuffer.layout import TOSA
 from tflq.formats.tosa.operands import REGION, Constant, attribute_table, dtype, member, operands, packed, reached
-from tflq.ir.core import Buffer, Function, Location, Module, Op, Value
-from tflq.ir.rewriting import attribute_key
+from tflq.ir.module import Function, Module, attribute_key
+from tflq.ir.ops import Buffer, Location, Op, Value
 from tflq.ir.types import ScalarType, TensorType, i8, index
 from tflq.numerics.kernel_sets import IN_FILE, Exactness
 

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tflq.ir.attributes import AffineMap, Opaque, TypedArray
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.text.lexer import ARITH_CONSTANT, REGION_OP, STABLEHLO_CONSTANT, STRUCTURED_OP
 from tflq.ir.text.parse_ops import OpParser, OpText, Types
 from tflq.ir.types import BareType, FunctionType, TensorType, i1, i32, i64, index

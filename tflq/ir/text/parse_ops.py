@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from tflq.ir.attributes import AffineMap, Opaque, TypedFloat, TypedInt, TypedString
-from tflq.ir.core import NO_INFO, Block, Buffer, Location, Op, Region, Value
 from tflq.ir.facts import walk
+from tflq.ir.ops import NO_INFO, Block, Buffer, Location, Op, Region, Value
 from tflq.ir.text.lexer import CLOSED_OPS, CONSTANT_OPS, NO_VALUE_OP, PLACEHOLDER_OP, REPEATED, Symbol
 from tflq.ir.text.parse_types import ElementParser
 from tflq.ir.text.print_types import AttributePrinter, TypePrinter, type_text

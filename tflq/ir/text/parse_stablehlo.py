@@ -7,7 +7,7 @@ import re
 import numpy as np
 
 from tflq.ir.attributes import Opaque, TypedArray, TypedInt
-from tflq.ir.core import Block, Op, Region, Value
+from tflq.ir.ops import Block, Op, Region, Value
 from tflq.ir.text.parse_custom import CustomParser
 from tflq.ir.text.parse_ops import OpText
 from tflq.ir.types import TensorType, i1, i32, i64

@@ -22,7 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from tflq.ir.core import NO_DATA, NO_INFO, Buffer, Function, Metadata, Module, Signature, Value
+from tflq.ir.module import Function, Metadata, Module, Signature
+from tflq.ir.ops import NO_DATA, NO_INFO, Buffer, Value
 from tflq.ir.text.parse_ops import Scope, Types
 from tflq.ir.text.parse_stablehlo import StablehloParser
 from tflq.ir.types import FunctionType, TensorType

@@ -13,7 +13,8 @@ from typing import Any, Final
 import numpy as np
 
 from tflq.ir.attributes import AffineMap, Opaque, TypedArray, TypedFloat, TypedInt, TypedString
-from tflq.ir.core import NO_DATA, Buffer, Module, Value
+from tflq.ir.module import Module
+from tflq.ir.ops import NO_DATA, Buffer, Value
 from tflq.ir.text.lexer import BARE_KEY, INLINE_LIMIT, SCALAR_OF_DTYPE, Symbol, bits_text, float_text, quote
 from tflq.ir.types import (
     AnyQuantizedType,

@@ -21,8 +21,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from tflq.ir.core import Block, Function, Location, Metadata, Module, Op, Signature, Value
 from tflq.ir.facts import walk
+from tflq.ir.module import Function, Metadata, Module, Signature
+from tflq.ir.ops import Block, Location, Op, Value
 from tflq.ir.text.lexer import (
     ARITH_CONSTANT,
     BARE_KEY,

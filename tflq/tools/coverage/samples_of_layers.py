@@ -15,7 +15,8 @@ import numpy as np
 
 from tflq.dialects.tfl import op_name
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Buffer, Function, Module, Op, Value, constant
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Buffer, Op, Value, constant
 from tflq.ir.types import (
     ElementType,
     ScalarType,

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Function, Module, Op, Value, constant
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value, constant
 from tflq.ir.types import (
     ElementType,
     ScalarType,

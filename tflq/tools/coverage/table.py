@@ -25,7 +25,8 @@ from tflq.dialects.traits import SameElementType, Unquantized
 from tflq.formats.options import Options
 from tflq.formats.tflite.reader import read
 from tflq.formats.tosa.check import Requirements
-from tflq.ir.core import Module, Op, dialect, op_class, op_names
+from tflq.ir.module import Module
+from tflq.ir.ops import Op, dialect, op_class, op_names
 from tflq.ir.types import ElementType, ScalarType, UniformQuantizedPerAxisType, UniformQuantizedType, f32, i4, i8, i16
 from tflq.tools.coverage import CoverageRow
 from tflq.tools.coverage import samples_of_layers as layers

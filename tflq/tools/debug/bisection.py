@@ -22,7 +22,8 @@ from tflq.formats.options import Fallback, Mac, Options, Semantics, State, optio
 from tflq.formats.pipeline import form_of, narrowing, passes_of
 from tflq.formats.sources import Source, read
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Function, Location, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Location, Op, Value
 from tflq.numerics.kernel_sets import DEFAULT as DEFAULT_SET
 from tflq.tools.verify.difference import Tolerance, difference
 from tflq.tools.verify.inputs import generated_inputs

@@ -35,7 +35,8 @@ from tflq.formats.options import Fallback, Mac, options_from_arguments
 from tflq.formats.sources import reusable_source
 from tflq.formats.tflite.reader import read
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import TensorType, UniformQuantizedPerAxisType, UniformQuantizedType
 from tflq.numerics.kernel_sets import DEFAULT as DEFAULT_SET
 from tflq.tools.samples.files import files_of

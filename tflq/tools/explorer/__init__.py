@@ -27,7 +27,8 @@ from tflq.dialects.forms import is_tosa
 from tflq.formats.backend import of_target
 from tflq.formats.options import Options
 from tflq.formats.sources import Source, read, reusable_source
-from tflq.ir.core import Function, Module, Op, Signature, Value
+from tflq.ir.module import Function, Module, Signature
+from tflq.ir.ops import Op, Value
 from tflq.ir.text.print_types import attribute_text, constant_text, quantization, shape_text
 from tflq.ir.types import ElementType
 from tflq.targets.load import load_target

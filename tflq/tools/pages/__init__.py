@@ -28,7 +28,8 @@ from tflq.dialects.tosa.convolution import Conv2D, Conv3D, DepthwiseConv2D, Tran
 from tflq.dialects.tosa.elementwise import Clamp
 from tflq.dialects.tosa.movement import Rescale, Table
 from tflq.formats.sources import Source, read
-from tflq.ir.core import Module, Op, Value
+from tflq.ir.module import Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.text.print_types import attribute_text, quantization, shape_text
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedType
 from tflq.tools.verify.interface import function_number

@@ -14,7 +14,8 @@ from tflq.dialects.regions import Stats
 from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.formats.mlir.annotations import drop_annotations
 from tflq.formats.sources import read, write
-from tflq.ir.core import Module, Value
+from tflq.ir.module import Module
+from tflq.ir.ops import Value
 from tflq.ir.rewriting import forget_constants
 from tflq.ir.types import f32
 from tflq.targets.load import load_kernels

@@ -18,7 +18,8 @@ from typing import Final
 from tflq.analysis.statistics import PointStatistics, Statistics
 from tflq.dialects.tfl.activation import Softmax
 from tflq.dialects.tfl.movement import ExpandDims, Reshape, Squeeze
-from tflq.ir.core import Function, Module, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Value
 from tflq.numerics.ranges import range_before_softmax
 from tflq.tools.quantize.calibration.calibrate import points_of
 

@@ -18,7 +18,7 @@ from typing import Final
 import numpy as np
 
 from tflq.dialects.regions import Region
-from tflq.ir.core import Module
+from tflq.ir.module import Module
 from tflq.ir.types import ElementType, UniformQuantizedPerAxisType, UniformQuantizedType, i8
 from tflq.numerics.xnnpack import LARGEST_FACTOR
 from tflq.targets.load import Kernels

@@ -13,7 +13,8 @@ from typing import Final
 import numpy as np
 
 from tflq.dialects.regions import Region
-from tflq.ir.core import Module, Value
+from tflq.ir.module import Module
+from tflq.ir.ops import Value
 from tflq.ir.types import AnyQuantizedType, QuantizedType, f32, is_quantized
 from tflq.numerics.ranges import RECONSTRUCT, bounds, clips
 from tflq.targets.load import Kernels

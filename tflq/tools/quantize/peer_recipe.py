@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple, Required, TypedDict, TypeGuard, cast
 from tflq.base.documents import read_json
 from tflq.base.errors import OptionError, Reason
 from tflq.base.files import FilePath
-from tflq.ir.core import Module
+from tflq.ir.module import Module
 from tflq.tools.quantize.recipe import FLOAT, STATIC, Scheme
 from tflq.tools.quantize.regions.tensor_constraints import matcher
 

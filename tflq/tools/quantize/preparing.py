@@ -12,7 +12,8 @@ from tflq.base.errors import OptionError, Reason
 from tflq.dialects.regions import Stats
 from tflq.dialects.tfl.casts import Dequantize
 from tflq.dialects.tfl.movement import Densify
-from tflq.ir.core import Buffer, Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Buffer, Op, Value
 from tflq.ir.rewriting import insert_after, remove_ops
 from tflq.ir.types import CalibratedQuantizedType, is_float
 from tflq.tools.quantize.calibration.calibrate import digests, points_of

@@ -24,8 +24,9 @@ from tflq.dialects.parameters import SimulatesQuantization
 from tflq.dialects.quant import Dcast, Qcast, Scast
 from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.formats.mlir.dialects.linalg import Call, CallIndirect
-from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.facts import walk
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.rewriting import rewrite_all_ops
 from tflq.ir.types import (
     BareType,

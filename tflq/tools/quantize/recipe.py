@@ -33,8 +33,9 @@ from tflq.base.files import FilePath
 from tflq.dialects.declare import trait_of
 from tflq.dialects.parameters import HybridKernel
 from tflq.dialects.regions import Region
-from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.facts import unique, walk
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import AnyQuantizedType, CalibratedQuantizedType, NoQuantizedType, f32, i8, i16, is_float
 from tflq.numerics.ranges import GPTQ, RECONSTRUCT, WEIGHT_METHODS
 from tflq.targets.load import JOINED, Kernels

@@ -8,7 +8,8 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from tflq.dialects.regions import Region
-from tflq.ir.core import Module, Op
+from tflq.ir.module import Module
+from tflq.ir.ops import Op
 from tflq.ir.text.print_types import type_text
 from tflq.ir.types import BareType, NoQuantizedType, is_quantized
 from tflq.targets.load import load_kernels

@@ -8,7 +8,8 @@ from typing import Final, Literal
 from tflq.base.errors import OptionError, Reason
 from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.dialects.traits import ReadsShapes
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.rewriting import remove_unneeded, replace_values
 from tflq.ir.types import ElementType, QuantizedType, ScalarType, i8, i16, is_float, is_quantized, ui8
 from tflq.tools.quantize.regions.ranges import other_sign

@@ -18,7 +18,8 @@ from tflq.dialects.tfl.casts import Dequantize
 from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D, FullyConnected, TransposeConv
 from tflq.dialects.tfl.movement import Reshape
 from tflq.formats.sources import read
-from tflq.ir.core import Module, Op, Value, constant
+from tflq.ir.module import Module
+from tflq.ir.ops import Op, Value, constant
 from tflq.ir.types import TensorType, UniformQuantizedPerAxisType, UniformQuantizedSubChannelType, f16, f32, i2, i4, i8
 from tflq.numerics.ranges import (
     GPTQ,

@@ -16,7 +16,8 @@ from tflq.base.arguments import choices
 from tflq.base.errors import OptionError, Reason
 
 if TYPE_CHECKING:  # a process that runs a model needs none of it
-    from tflq.ir.core import Module, Value
+    from tflq.ir.module import Module
+    from tflq.ir.ops import Value
 
 Sample = Mapping[str, np.ndarray]
 """An array for each input, by its name."""

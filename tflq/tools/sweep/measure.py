@@ -19,7 +19,7 @@ from tflq.conversion.convert import Conversion, convert, entries_of
 from tflq.conversion.report import Report
 from tflq.formats.backend import backend, of_target
 from tflq.formats.sources import Source, read, reusable_source
-from tflq.ir.core import Module
+from tflq.ir.module import Module
 from tflq.tools.sweep.fields import Summarized
 from tflq.tools.sweep.task import Cache, Originals, Task, by_content
 from tflq.tools.verify.comparison import compare_models

@@ -441,7 +441,7 @@ def _warm() -> None:
         package = import_module(name)
         for module in pkgutil.walk_packages(package.__path__, f"{name}."):
             import_module(module.name)
-    from tflq.ir.core import dialect
+    from tflq.ir.ops import dialect
     from tflq.targets.load import load_target
     from tflq.tools.sweep.task import surroundings
     from tflq.tools.verify.runner import interpreter_name

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 from tflq.base.errors import FileError, InvalidModelError
 from tflq.base.files import file_errors
 from tflq.base.version import __version__
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import SCALARS, TensorType
 from tflq.numerics.kernel_sets import Exactness
 

@@ -24,7 +24,8 @@ import numpy as np
 from tflq.base.errors import OptionError, Reason
 from tflq.base.files import resource
 from tflq.base.processes import how_ended, last_words, limited
-from tflq.ir.core import Function, Module, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Value
 from tflq.tools.verify.c_interface import C_TYPES, Entry, Interface
 from tflq.tools.verify.file_runner import FileRunner
 from tflq.tools.verify.runner import Opening, RunError

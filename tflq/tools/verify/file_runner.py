@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
-from tflq.ir.core import Function, Module, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Value
 from tflq.tools.verify.difference import Difference
 from tflq.tools.verify.worker import Entries, Side
 

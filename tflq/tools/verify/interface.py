@@ -15,7 +15,7 @@ from tflq.base.arguments import not_expected
 from tflq.base.documents import DocumentError, checked, exactly, read_json
 from tflq.base.errors import OptionError, Reason
 from tflq.base.files import FilePath
-from tflq.ir.core import Module, Signature
+from tflq.ir.module import Module, Signature
 from tflq.numerics.kernel_sets import IN_FILE
 from tflq.tools.verify.file_runner import FileRunner, Names
 from tflq.tools.verify.model_file import Entry, Graph, ModelFile, Operator, Tensor, entry_of
@@ -324,7 +324,7 @@ def _several_scales(graph: Graph, op: Operator) -> Iterator[str]:
 def _asks_for_one_scale(opcode: str) -> bool:
     from tflq.dialects.parameters import Misreads
     from tflq.dialects.tfl import op_name
-    from tflq.ir.core import op_class
+    from tflq.ir.ops import op_class
 
     declared = op_class(op_name(opcode))
     traits = () if declared is None else declared.traits

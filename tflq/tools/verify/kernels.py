@@ -20,7 +20,8 @@ from tflq.base.files import file_errors
 from tflq.formats.backend import opening
 from tflq.formats.sources import read
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Buffer, Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Buffer, Op, Value
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, i8, i32, ui8
 from tflq.numerics.kernel_sets import IN_FILE, NAMES, Exactness, kernel_set
 from tflq.tools.verify.c_interface import exactness_in

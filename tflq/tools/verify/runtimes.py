@@ -22,7 +22,8 @@ from tflq.dialects.tosa.movement import Rescale, Variable, VariableWrite
 from tflq.formats.sources import reusable_source
 from tflq.formats.tosa.read import read_tosa
 from tflq.formats.tosa.write import tosa_bytes
-from tflq.ir.core import Buffer, Function, Module, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Buffer, Value
 from tflq.ir.types import SCALARS, TensorType, i8, ui8
 from tflq.tools.verify.file_runner import FileRunner, by_name, dtype_of, stored
 from tflq.tools.verify.model_file import Graph, ModelFile, Tensor, entry_of

@@ -23,7 +23,8 @@ from tflq.conversion.convert import convert
 from tflq.formats.c.graph import Graph
 from tflq.formats.c.program import Program, program_of
 from tflq.formats.sources import digest_of
-from tflq.ir.core import Module, Op, Value
+from tflq.ir.module import Module
+from tflq.ir.ops import Op, Value
 from tflq.tools.verify.c_interface import CALLED
 from tflq.tools.verify.compiled import CompiledSource, Shown
 from tflq.tools.verify.difference import Difference

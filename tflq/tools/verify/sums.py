@@ -22,7 +22,8 @@ from tflq.dialects.tfl import activation, arithmetic, casts
 from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D, FullyConnected, TransposeConv
 from tflq.formats.sources import read
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Buffer, Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Buffer, Op, Value
 from tflq.ir.types import (
     ElementType,
     ScalarType,

@@ -12,7 +12,8 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from math import ceil, prod, sqrt
 from typing import Any, Final
 
-from tflq.ir.core import Function, Op
+from tflq.ir.module import Function
+from tflq.ir.ops import Op
 from tflq.tools.verify.model_file import Graph, Operator, names_of
 
 MOST: Final = 4096

@@ -14,7 +14,8 @@ from tflq.base.errors import UnsupportedError
 from tflq.dialects.builder import Builder
 from tflq.formats.tflite.lowering.engine import select
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Function, Module, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Value
 from tflq.ir.types import Shape, TensorType, i32, ui8
 
 SHAPE = (2, 3, 5, 7)

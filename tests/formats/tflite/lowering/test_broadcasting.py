@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support.harness import argument, const, convert_and_compare, edge_inputs, one_op
 
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import ElementType, UniformQuantizedType, i1, i8, i16, ui8
 
 BYTES = UniformQuantizedType.of(ui8, 0.04, 7)

@@ -9,7 +9,8 @@ from support.harness import argument, convert_and_compare, edge_inputs, interpre
 from tflq.dialects.builder import Builder
 from tflq.formats.tflite.lowering.engine import select
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Function, Module, Op
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, f32, i8, i16, ui8
 
 QuantizedType = UniformQuantizedType | UniformQuantizedPerAxisType

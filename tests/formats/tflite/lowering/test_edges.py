@@ -8,7 +8,8 @@ from support.harness import argument
 
 from tflq.formats.tflite.lowering.lowering import KernelBuilder
 from tflq.formats.tflite.lowering.naming import TrimEdges
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import TensorType, UniformQuantizedType, i8, i32
 
 QUANTIZED = UniformQuantizedType.of(i8, 0.5, 3)

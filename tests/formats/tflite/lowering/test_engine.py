@@ -6,7 +6,8 @@ from support.harness import argument
 
 import tflq
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Function, Module, Op, Signature
+from tflq.ir.module import Function, Module, Signature
+from tflq.ir.ops import Op
 from tflq.ir.types import UniformQuantizedType, f32, i8
 
 

@@ -16,7 +16,8 @@ from tflq.dialects.tosa.convolution import MaxPool2D
 from tflq.dialects.tosa.movement import ArgMax, Pad, Resize, Slice
 from tflq.formats.tflite.lowering.engine import CheckLegality, Select
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Function, Module, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Value
 from tflq.ir.types import ScalarType, TensorType, f32, i8, i32, ui8
 from tflq.numerics.fixed_point import quantize_multipliers
 from tflq.numerics.resize import integer_steps, rational_steps

@@ -14,7 +14,7 @@ from tflq.dialects.tfl.arithmetic import Sign
 from tflq.dialects.tfl.comparison import RightShift
 from tflq.formats.tflite.lowering.form_ops import KernelOps
 from tflq.formats.tflite.lowering.lowering import KernelBuilder
-from tflq.ir.core import Op, Value
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import ScalarType, f32, i32, i64
 from tflq.numerics.fixed_point import quantize_multipliers
 from tflq.numerics.requantize.clamped import ClampedToOne, ClampedToSix

@@ -17,7 +17,8 @@ from tflq.dialects.tfl.movement import Reshape
 from tflq.dialects.tosa import elementwise as tosa
 from tflq.formats.tflite.lowering.engine import check
 from tflq.formats.tflite.lowering.lowering import KernelBuilder
-from tflq.ir.core import Function, Location, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Location, Op, Value
 from tflq.ir.types import SCALARS, TensorType, UniformQuantizedType, f32, i8, i16, i32, i64, ui8
 from tflq.targets.target import load_rules
 from tflq.transforms.pass_manager import Decision

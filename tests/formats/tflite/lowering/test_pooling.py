@@ -7,7 +7,7 @@ from support.lowered import assert_lowered, draw
 
 from tflq.dialects.builder import Builder
 from tflq.dialects.tosa.convolution import AvgPool2D, MaxPool2D, Pool
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import ScalarType, TensorType, i8, i16, ui8
 
 SHAPE = (2, 5, 6, 3)

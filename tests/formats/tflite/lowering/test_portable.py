@@ -23,7 +23,7 @@ from tflq.dialects.tfl.indexing import Gather as TflGather
 from tflq.dialects.tosa.convolution import AvgPool2D
 from tflq.dialects.tosa.elementwise import Mul
 from tflq.formats.tflite.reader import read
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, i8, i16, i32, ui8
 from tflq.numerics.fixed_point import quantize_multipliers
 

@@ -14,7 +14,8 @@ import tflq
 from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.formats.tflite.reader import read
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Buffer, Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Buffer, Op, Value
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, f16, f32, i8, i32, ui8
 from tflq.numerics.float_basics import quantize_thresholds
 

@@ -19,7 +19,8 @@ from tflq.dialects.tfl.pooling import ResizeNearestNeighbor
 from tflq.dialects.tosa.movement import Gather
 from tflq.formats.tflite.reader import read
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Function, Module, Op, Value, constant
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value, constant
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, f32, i8, i32, ui8
 from tflq.numerics.fixed_point import quantize_multipliers
 

@@ -9,7 +9,7 @@ from support.lowered import assert_lowered, draw, kernels_of
 from tflq.dialects.builder import Builder
 from tflq.dialects.tosa.elementwise import BitwiseNot
 from tflq.dialects.tosa.movement import ArgMax
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import ScalarType, TensorType, i8, i16, i32, i64, ui8
 
 SHAPE = (2, 3, 5, 7)

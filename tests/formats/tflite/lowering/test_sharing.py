@@ -11,7 +11,8 @@ from support.harness import argument, const, interpret, one_op
 import tflq
 from tflq.formats.tflite.lowering.naming import CopyBeforeOverwrite, MergeViews
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import TensorType, UniformQuantizedType, f32, i32, resource, ui8
 
 SHAPE = (2, 3, 4)

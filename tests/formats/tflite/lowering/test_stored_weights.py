@@ -16,7 +16,8 @@ from tflq.dialects.builder import Builder
 from tflq.dialects.tfl.casts import Dequantize
 from tflq.formats.tflite.lowering.engine import CheckLegality, Select, check
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, f32, i8, ui8
 from tflq.numerics.fixed_point import quantize_multipliers
 from tflq.targets.load import load_target

@@ -17,7 +17,8 @@ from tflq.dialects.tfl.indexing import Gather
 from tflq.dialects.tfl.movement import Concatenation
 from tflq.dialects.tosa.movement import Concat, Resize
 from tflq.formats.tflite.lowering.strips import SplitRows
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, i8, i32
 from tflq.ir.verifier import verify
 from tflq.numerics.fixed_point import Multiplier

@@ -10,7 +10,7 @@ from tflq.dialects.builder import Builder
 from tflq.dialects.inference import broadcast
 from tflq.dialects.quant import Table2D
 from tflq.dialects.tosa.movement import Table
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import ScalarType, TensorType, i8, i16, i32, ui8
 
 SHAPE = (2, 3, 5, 7)

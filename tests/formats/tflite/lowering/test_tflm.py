@@ -15,7 +15,8 @@ import tflq
 from tflq.base.errors import UnsupportedError
 from tflq.formats.tflite.reader import read
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import ElementType, TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, i8, i32, ui8
 from tflq.targets.load import load_target
 from tflq.tools.coverage.table import samples_of

@@ -13,7 +13,8 @@ from tflq.base.errors import UnsupportedError
 from tflq.formats.tosa.lowering.engine import lower
 from tflq.formats.tosa.rules import Target
 from tflq.formats.tosa.write import tosa_bytes
-from tflq.ir.core import Function, Module, Op, Signature, Value
+from tflq.ir.module import Function, Module, Signature
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, f32, i1, i8, i16, i32, i64, resource, ui8
 from tflq.legalize.deciding import Policy
 from tflq.legalize.engine import legalize

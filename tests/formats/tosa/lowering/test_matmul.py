@@ -10,7 +10,7 @@ from support.on_tosa import INTEGER, assert_exact, assert_near_kernel, emitted, 
 
 from tflq.base.errors import UnsupportedError
 from tflq.dialects.builder import Builder
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, f32, i8, i16, i32, i64, ui8
 from tflq.numerics.fixed_point import Multiplier
 

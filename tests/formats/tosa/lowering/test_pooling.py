@@ -9,7 +9,7 @@ from support.on_tosa import Emit, assert_exact, assert_near_kernel, emitted, low
 
 from tflq.base.errors import UnsupportedError
 from tflq.dialects.builder import Builder
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import ScalarType, TensorType, f32, i8, i16, ui8
 from tflq.numerics.convolution import window
 

@@ -8,7 +8,7 @@ from support.harness import argument, const, one_op
 from support.on_tosa import assert_exact, assert_near_kernel
 
 from tflq.dialects.builder import Builder
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import ScalarType, TensorType, f32, i8, i16, i32, i64, ui8
 from tflq.numerics.resize import Sampling, integer_steps, nearest_steps, rational_steps
 

@@ -11,7 +11,7 @@ from support.harness import argument, const, edge_inputs, interpret, one_op
 from support.running import validate
 
 import tflq
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import ElementType, UniformQuantizedType, f32, i8, i16, i32, ui8
 
 Q8, Q16 = UniformQuantizedType.of(i8, 0.1, 5), UniformQuantizedType.of(i16, 0.01)

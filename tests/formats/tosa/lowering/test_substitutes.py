@@ -28,7 +28,7 @@ from tflq.dialects.tosa.elementwise import (
 from tflq.formats.tosa.check import check
 from tflq.formats.tosa.lowering.engine import lower
 from tflq.formats.tosa.rules import load_target
-from tflq.ir.core import Value, constant
+from tflq.ir.ops import Value, constant
 from tflq.ir.types import ScalarType, i1, i8, i16, i32
 from tflq.targets.load import DEVICES
 

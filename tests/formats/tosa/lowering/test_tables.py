@@ -7,7 +7,7 @@ import pytest
 from support.tosa_integers import check
 
 from tflq.dialects.builder import Builder
-from tflq.ir.core import Value, constant
+from tflq.ir.ops import Value, constant
 from tflq.ir.types import SCALARS, ScalarType, i8, i16, ui8
 
 

@@ -7,7 +7,7 @@ import pytest
 from support.harness import argument, const, one_op
 
 import tflq
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import ElementType, UniformQuantizedType, f32, i8, i32, i64
 
 pytestmark = pytest.mark.usefixtures("forked")

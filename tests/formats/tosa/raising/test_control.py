@@ -14,7 +14,8 @@ from tflq.analysis.evaluate.registry import Run, evaluate_function
 from tflq.conversion.convert import lower
 from tflq.formats.options import Options
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Function, Location, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Location, Op, Value
 from tflq.ir.types import TensorType, i1, i8, i32
 
 TYPE = TensorType((2, 3), i32)

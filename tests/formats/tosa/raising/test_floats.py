@@ -9,7 +9,8 @@ from support.raised import assert_same, one_op
 
 from tflq.base.errors import UnsupportedError
 from tflq.formats.tosa.raising import raise_module
-from tflq.ir.core import Function, Location, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Location, Op, Value
 from tflq.ir.types import ScalarType, TensorType, bf16, f16, f32, i1, i8, i16, i32
 
 SHAPE = (2, 3, 5)

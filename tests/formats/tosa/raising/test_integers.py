@@ -9,7 +9,7 @@ import pytest
 from support.lowered import draw
 from support.raised import assert_same, one_op
 
-from tflq.ir.core import constant
+from tflq.ir.ops import constant
 from tflq.ir.types import ScalarType, i1, i8, i16, i32, i64, ui8, ui16
 
 SHAPE = (2, 3, 5)

@@ -9,7 +9,7 @@ import pytest
 from support.lowered import draw
 from support.raised import assert_same, one_op
 
-from tflq.ir.core import Op, Value, constant
+from tflq.ir.ops import Op, Value, constant
 from tflq.ir.types import ScalarType, f32, i8, i16, i32, i64
 
 BOTH = pytest.mark.parametrize("element", [i8, f32], ids=str)

@@ -9,7 +9,7 @@ import pytest
 from support.harness import argument, const, edge_inputs, interpret, one_op
 
 import tflq
-from tflq.ir.core import Value, constant
+from tflq.ir.ops import Value, constant
 from tflq.ir.types import (
     ElementType,
     ScalarType,

@@ -11,7 +11,8 @@ from support.on_tosa import assert_near_kernel
 
 import tflq
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Function, Module, Op
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op
 from tflq.ir.types import ScalarType, UniformQuantizedType, i8, i16, ui8
 
 Quantized = UniformQuantizedType

@@ -11,7 +11,7 @@ from support.reference import assert_equals_kernel, integer_form, quantized
 
 import tflq
 from tflq.base.errors import UnsupportedError
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import (
     ElementType,
     ScalarType,

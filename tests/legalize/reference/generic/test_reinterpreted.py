@@ -10,7 +10,7 @@ from matrix.weighted import int4
 from support.harness import argument, const, convert_and_compare, edge_inputs, one_op
 
 import tflq
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import (
     ElementType,
     ScalarType,

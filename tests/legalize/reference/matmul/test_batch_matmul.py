@@ -11,7 +11,7 @@ from support.reference import assert_equals_kernel, refusal
 import tflq
 from tflq.dialects.builder import Builder
 from tflq.formats.options import Mac
-from tflq.ir.core import Op, Value
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import (
     ElementType,
     ScalarType,

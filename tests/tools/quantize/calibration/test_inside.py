@@ -11,7 +11,8 @@ import pytest
 from support.float_nets import SIZE, dense, samples, written
 
 import tflq
-from tflq.ir.core import Function, Module, Op, Signature, Value, constant
+from tflq.ir.module import Function, Module, Signature
+from tflq.ir.ops import Op, Value, constant
 from tflq.ir.types import TensorType, f32, i1, i32
 
 pytest.importorskip("ai_edge_litert", reason="needs the interpreter")

@@ -11,7 +11,8 @@ from support.float_nets import net, samples, written
 
 import tflq
 from tflq.base.errors import OptionError
-from tflq.ir.core import Function, Module, Op, Value, constant
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value, constant
 from tflq.ir.types import TensorType, f32
 from tflq.tools.quantize.calibration.collecting import run
 from tflq.tools.quantize.correction.layers import layers_of, separate_biases

@@ -17,7 +17,8 @@ from support.float_nets import SIZE, net, samples, written
 import tflq
 from tflq.base.errors import FileError, OptionError
 from tflq.cli import main
-from tflq.ir.core import Function, Module, Op, Value, constant
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value, constant
 from tflq.ir.types import TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, f32
 from tflq.tools.quantize.debugging.debugging import advised
 from tflq.tools.quantize.debugging.pairing import Side, paired

@@ -12,7 +12,8 @@ from support.float_nets import dense, net, samples, written
 
 import tflq
 from tflq.formats.sources import read
-from tflq.ir.core import Function, Module, Op, Value, constant
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value, constant
 from tflq.ir.types import TensorType, f32
 from tflq.tools.quantize.equalization.equalizing import equalized
 from tflq.tools.quantize.equalization.groups import groups_of

@@ -10,7 +10,7 @@ import pytest
 from tflq.analysis.statistics import PointStatistics, Statistics, write_statistics
 from tflq.base.errors import OptionError
 from tflq.dialects.regions import Stats, StatsRef
-from tflq.ir.core import Module
+from tflq.ir.module import Module
 from tflq.ir.text.parser import parse_module
 from tflq.ir.verifier import verify
 from tflq.tools.opt import parse_pipeline

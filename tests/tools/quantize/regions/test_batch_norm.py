@@ -8,7 +8,8 @@ from support.harness import interpret
 
 from tflq.dialects.regions import Region
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Function, Module, Op, Value, constant
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value, constant
 from tflq.ir.types import TensorType, f32
 from tflq.ir.verifier import verify
 from tflq.tools.opt import parse_pipeline

@@ -10,8 +10,8 @@ from support.region_graphs import A, B, C, region, specs, text
 
 from tflq.base.errors import UnsupportedError
 from tflq.dialects.regions import CoupledRef, Region
-from tflq.ir.core import Module
 from tflq.ir.facts import walk
+from tflq.ir.module import Module
 from tflq.ir.text.parser import parse_module
 from tflq.ir.types import UniformQuantizedType
 from tflq.ir.verifier import verify

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from support.region_graphs import A, B, C, region, reordered, rescales, text
 
-from tflq.ir.core import Module
+from tflq.ir.module import Module
 from tflq.ir.text.parser import parse_module
 from tflq.ir.text.printer import print_module
 from tflq.ir.verifier import verify

@@ -11,7 +11,8 @@ from support.region_graphs import A, B
 
 from tflq.analysis.statistics import PointStatistics, Statistics
 from tflq.dialects.regions import Region, StatsRef
-from tflq.ir.core import Function, Module, Op, Signature, Value, constant
+from tflq.ir.module import Function, Module, Signature
+from tflq.ir.ops import Op, Value, constant
 from tflq.ir.text.parser import parse_module
 from tflq.ir.text.printer import print_module
 from tflq.ir.types import TensorType, f32

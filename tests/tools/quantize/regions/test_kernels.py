@@ -9,7 +9,8 @@ import pytest
 
 from tflq.base.errors import OptionError, UnsupportedError
 from tflq.dialects.regions import Region
-from tflq.ir.core import Module, constant
+from tflq.ir.module import Module
+from tflq.ir.ops import constant
 from tflq.ir.text.parser import parse_module
 from tflq.ir.text.printer import print_module
 from tflq.ir.types import ElementType, UniformQuantizedPerAxisType, UniformQuantizedType, i8, i32

@@ -15,7 +15,8 @@ from tflq.analysis.evaluate.registry import evaluate_function
 from tflq.dialects.builder import Builder
 from tflq.dialects.tosa.movement import Rescale
 from tflq.formats.tosa.text import mlir_text
-from tflq.ir.core import Module, Value
+from tflq.ir.module import Module
+from tflq.ir.ops import Value
 from tflq.ir.text.parser import parse_module
 from tflq.ir.types import ScalarType, i8, i32
 from tflq.ir.verifier import verify

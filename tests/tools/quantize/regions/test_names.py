@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import tflq
-from tflq.ir.core import Module
+from tflq.ir.module import Module
 from tflq.ir.text.parser import parse_module
 from tflq.ir.text.printer import print_module
 from tflq.tools.opt import parse_pipeline

@@ -10,7 +10,8 @@ from support.corpus import CORPUS, needs_corpus
 
 import tflq
 from tflq.dialects.regions import Stats
-from tflq.ir.core import Module, Op, Value
+from tflq.ir.module import Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import UniformQuantizedPerAxisType, f32
 from tflq.ir.verifier import verify
 from tflq.targets.load import load_kernels

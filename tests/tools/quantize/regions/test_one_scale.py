@@ -8,7 +8,7 @@ import pytest
 from support.region_graphs import A, region, rescales, specs, text
 
 from tflq.dialects.regions import Region
-from tflq.ir.core import Module
+from tflq.ir.module import Module
 from tflq.ir.text.parser import parse_module
 from tflq.ir.verifier import verify
 from tflq.tools.opt import parse_pipeline

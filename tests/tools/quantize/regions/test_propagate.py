@@ -9,7 +9,7 @@ from support.region_graphs import KERNELS, A, B, C, region, rescales, specs, tex
 
 from tflq.base.errors import OptionError, UnsupportedError
 from tflq.dialects.regions import Region
-from tflq.ir.core import Module
+from tflq.ir.module import Module
 from tflq.ir.text.parser import parse_module
 from tflq.ir.text.printer import print_module
 from tflq.ir.verifier import verify

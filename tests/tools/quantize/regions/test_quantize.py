@@ -10,7 +10,8 @@ from support.harness import interpret
 
 import tflq
 from tflq.base.errors import OptionError, UnsupportedError
-from tflq.ir.core import Module, Op, Value
+from tflq.ir.module import Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.text.parser import parse_module
 from tflq.ir.text.print_types import type_text
 from tflq.ir.text.printer import print_module

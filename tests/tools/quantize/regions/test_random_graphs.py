@@ -10,7 +10,8 @@ import pytest
 from support.region_graphs import A, B, C, region, reordered, text
 
 from tflq.dialects.regions import Region, Rescale
-from tflq.ir.core import Module, Value
+from tflq.ir.module import Module
+from tflq.ir.ops import Value
 from tflq.ir.text.parser import parse_module
 from tflq.ir.text.printer import print_module
 from tflq.ir.types import ElementType, is_quantized

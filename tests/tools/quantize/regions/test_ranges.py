@@ -12,7 +12,7 @@ from support.region_graphs import shown, specs
 from tflq.dialects.regions import CoupledRef, Region, StatsRef
 from tflq.dialects.tfl.casts import Dequantize, FakeQuant, Quantize
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Module
+from tflq.ir.module import Module
 from tflq.ir.text.parser import parse_module
 from tflq.ir.types import (
     AnyQuantizedType,

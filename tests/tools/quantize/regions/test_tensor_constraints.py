@@ -11,7 +11,8 @@ from support.region_graphs import KERNELS, A, B, rescales, shown, specs
 
 from tflq.base.errors import FileError, OptionError
 from tflq.dialects.regions import Region
-from tflq.ir.core import Function, Module, Op, Value, constant
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value, constant
 from tflq.ir.text.parser import parse_module
 from tflq.ir.text.printer import print_module
 from tflq.ir.types import CalibratedQuantizedType, TensorType, UniformQuantizedType, f32, i8, i16, i32

@@ -10,7 +10,7 @@ import pytest
 from support.search_nets import CHOICES, KINDS, chain, rows
 
 from tflq.base.errors import OptionError
-from tflq.ir.core import Module
+from tflq.ir.module import Module
 from tflq.tools.quantize.building import Network
 from tflq.tools.quantize.recipe import Choices, Rule, Settings
 from tflq.tools.quantize.report import QuantizedRow

@@ -14,7 +14,8 @@ from tflq.analysis.evaluate.registry import array_of, evaluate_function
 from tflq.conversion.convert import integer_form, lower
 from tflq.formats.options import Options
 from tflq.formats.tflite.writer import write
-from tflq.ir.core import Location, Module
+from tflq.ir.module import Module
+from tflq.ir.ops import Location
 from tflq.ir.text.parser import parse_module
 from tflq.tools.opt import parse_pipeline
 from tflq.transforms.canonicalize import DeadCodeElimination

@@ -8,7 +8,7 @@ import pytest
 
 from tflq.analysis.cast_cost import cast_cost
 from tflq.cli import main
-from tflq.ir.core import Module
+from tflq.ir.module import Module
 from tflq.ir.text.parser import parse_module
 from tflq.ir.text.printer import print_module
 from tflq.ir.verifier import verify

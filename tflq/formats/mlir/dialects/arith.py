@@ -23,7 +23,7 @@ from tflq.dialects.declare import INT, Operator, attribute, operand
 from tflq.dialects.declare import result as result_
 from tflq.dialects.forms import declared
 from tflq.ir.attributes import Opaque
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import BareType, index
 from tflq.ir.verifier import constraint
 

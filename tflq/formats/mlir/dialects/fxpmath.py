@@ -21,7 +21,7 @@ from tflq.dialects.forms import declared
 from tflq.dialects.inference import DeclaredShapes, Dims, Misfit, agree
 from tflq.dialects.inference import text as shape_text
 from tflq.dialects.traits import Broadcasts, SameShape
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import ElementType, ScalarType, i8, i16, i32
 from tflq.ir.verifier import Check, constraint
 

@@ -15,7 +15,8 @@ from tflq.dialects.declare import result as result_
 from tflq.dialects.forms import declared
 from tflq.dialects.traits import Impure
 from tflq.ir.attributes import AffineMap, Opaque
-from tflq.ir.core import Module, Value
+from tflq.ir.module import Module
+from tflq.ir.ops import Value
 from tflq.ir.text.lexer import Symbol
 from tflq.ir.types import BareType, FunctionType, TensorType
 from tflq.ir.verifier import constraint

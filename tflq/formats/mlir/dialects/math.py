@@ -15,7 +15,7 @@ from tflq.dialects.constraints import (
 )
 from tflq.dialects.declare import operand
 from tflq.dialects.declare import result as result_
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 
 # What kind of a number a float is.
 

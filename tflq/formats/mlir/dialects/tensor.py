@@ -14,7 +14,7 @@ from tflq.dialects.declare import Operator, attribute, operand
 from tflq.dialects.declare import result as result_
 from tflq.dialects.forms import declared
 from tflq.dialects.traits import Impure
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import BareType, Shape, index
 from tflq.ir.verifier import constraint
 

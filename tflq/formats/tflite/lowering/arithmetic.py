@@ -43,7 +43,7 @@ from tflq.formats.tflite.lowering.lowering import BROADCAST_DIMS, KernelBuilder,
 from tflq.formats.tflite.lowering.pooling import arg_of
 from tflq.formats.tflite.lowering.rescale import clamped
 from tflq.formats.tflite.lowering.shifts import product_shifted, right_shift
-from tflq.ir.core import Op, Value
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import TensorType, i1, i8, i16, i32, i64, ui8, ui16, ui32
 from tflq.numerics.unary import LIMIT, inner, outer
 

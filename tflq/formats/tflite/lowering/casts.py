@@ -25,7 +25,7 @@ from tflq.dialects.tfl.casts import Cast
 from tflq.dialects.tfl.comparison import Greater, Less, SelectV2
 from tflq.dialects.tosa import movement as tosa
 from tflq.formats.tflite.lowering.lowering import Tflite, as_int32, lowering
-from tflq.ir.core import Op, Value, constant
+from tflq.ir.ops import Op, Value, constant
 from tflq.ir.types import ScalarType, f32, i1, i32, parameters
 
 # Floats limited and rounded. ROUND is not among the reference kernels: a float sum rounds half to even where a unit in

@@ -22,7 +22,7 @@ from tflq.dialects.tosa.convolution import Conv2D, Conv3D, Convolution, Depthwis
 from tflq.formats.tflite.lowering.im2col import Geometry, Layer, pad_spatial, patches, tap_sum
 from tflq.formats.tflite.lowering.lowering import Tflite, lowering
 from tflq.formats.tflite.lowering.shifts import Digit, Digits, WeightedSum, digits, fills
-from tflq.ir.core import Value, constant
+from tflq.ir.ops import Value, constant
 from tflq.ir.types import ScalarType, TensorType, i8, i32
 
 

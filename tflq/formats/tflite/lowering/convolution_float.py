@@ -31,7 +31,7 @@ from tflq.formats.tflite.lowering.im2col import Geometry
 from tflq.formats.tflite.lowering.lowering import Tflite, Twin, centred, twin_of
 from tflq.formats.tflite.lowering.matmul import channels_of, conv_options, padded_for, signed_sums, weights_of
 from tflq.formats.tflite.lowering.rescale_float import FloatRescale, float_rescales
-from tflq.ir.core import Op, Value, constant
+from tflq.ir.ops import Op, Value, constant
 from tflq.ir.types import TensorType, f32, i32
 from tflq.numerics.float_basics import ProductBounds
 from tflq.numerics.requantize.float_forms import Prepare

@@ -26,7 +26,7 @@ from tflq.base.files import FilePath, resource
 from tflq.dialects.quant import Table2D
 from tflq.dialects.tosa.elementwise import ArithmeticRightShift, Mul
 from tflq.dialects.tosa.movement import Rescale, Table
-from tflq.ir.core import Op, op_class
+from tflq.ir.ops import Op, op_class
 
 _Figure: TypeAlias = Annotated[float, Check("a number of nanoseconds", lambda figure: figure > 0)]
 

@@ -21,7 +21,8 @@ from tflq.dialects.traits import Calls, ComputesInFloat
 from tflq.formats.options import Mac
 from tflq.formats.tflite.lowering.lowering import Tflite, lowering
 from tflq.formats.tflite.tensors import quantization_fields
-from tflq.ir.core import Function, Location, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Location, Op, Value
 from tflq.ir.types import QUANTIZED_TYPES, f32
 from tflq.targets.target import INTEGER, KernelRules, Target, load_rules
 from tflq.transforms.pass_manager import Decisions, Pass, PassResult, Searches

@@ -9,7 +9,7 @@ import numpy as np
 from tflq.dialects.tfl.arithmetic import Floor, Sign
 from tflq.formats.tflite.lowering.lowering import IMAGE, KernelBuilder
 from tflq.formats.tflite.lowering.shifts import high_part, restore
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import ScalarType, f32, i32, i64
 from tflq.numerics.requantize.forms import Ops
 

@@ -17,7 +17,7 @@ from tflq.base import sized
 from tflq.dialects.tosa.convolution import Conv2D, Convolution, DepthwiseConv2D
 from tflq.formats.tflite.lowering.lowering import Tflite
 from tflq.formats.tflite.lowering.shifts import fits_int32
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import ScalarType, Shape, i32
 
 

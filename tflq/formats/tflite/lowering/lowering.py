@@ -28,7 +28,8 @@ from tflq.dialects.tfl.movement import Concatenation, PadV2, Reshape, Split, Str
 from tflq.dialects.tfl.state import state_version
 from tflq.formats.options import Mac
 from tflq.formats.tflite.lowering.naming import role_of
-from tflq.ir.core import Function, Module, Op, Value, constant
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value, constant
 from tflq.ir.types import ScalarType, Shape, TensorType, f32, i1, i8, i32, ui8
 from tflq.transforms.pass_manager import Searches
 

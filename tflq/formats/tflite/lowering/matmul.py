@@ -31,7 +31,7 @@ from tflq.dialects.tosa.convolution import MatMul
 from tflq.formats.tflite.lowering.im2col import Geometry, Layer, pad_spatial
 from tflq.formats.tflite.lowering.lowering import Tflite, centred, lowering
 from tflq.formats.tflite.lowering.shifts import Digits, WeightedSum, digits, fits_int32
-from tflq.ir.core import Buffer, Value, constant
+from tflq.ir.ops import Buffer, Value, constant
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, f32, i8, i16, i32, ui8
 from tflq.numerics.convolution import window
 from tflq.numerics.float_basics import ProductBounds

@@ -34,7 +34,8 @@ from tflq.dialects.tosa.movement import (
     WhileLoop,
 )
 from tflq.formats.tflite.lowering.lowering import Tflite, Twin, centred, integers_of, lowering, moved
-from tflq.ir.core import Function, Module, Op, Signature, Value
+from tflq.ir.module import Function, Module, Signature
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import ScalarType, TensorType, i1, i8, i16, i32
 from tflq.transforms.pass_manager import Pass, PassResult
 

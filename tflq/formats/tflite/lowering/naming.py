@@ -29,8 +29,9 @@ from tflq.dialects.tfl.casts import Cast
 from tflq.dialects.tfl.movement import Reshape
 from tflq.dialects.tfl.state import state_version
 from tflq.dialects.traits import InPlace, Role, View
-from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.facts import final
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.rewriting import remove_ops
 from tflq.ir.types import ScalarType
 from tflq.transforms.pass_manager import Pass, PassResult, SourceNames

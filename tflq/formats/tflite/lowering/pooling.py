@@ -36,7 +36,7 @@ from tflq.dialects.tosa.movement import (
 from tflq.formats.tflite.lowering.im2col import Geometry, pad_spatial, tap_sum
 from tflq.formats.tflite.lowering.lowering import Tflite, lowering, moved
 from tflq.formats.tflite.lowering.rescale import clamped
-from tflq.ir.core import Op, Value
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import f32, i1, i8, i16, i32, i64
 from tflq.numerics.convolution import window, window_counts
 

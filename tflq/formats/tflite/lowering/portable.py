@@ -55,7 +55,7 @@ from tflq.formats.tflite.lowering.lowering import (
 )
 from tflq.formats.tflite.lowering.rescale import input_range
 from tflq.formats.tflite.lowering.rescale_float import fitted, float_rescales
-from tflq.ir.core import Op, Value
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import TensorType, f16, f32, i8, i16, i32, ui8
 from tflq.numerics.float_basics import EXACT
 from tflq.numerics.requantize.climb import Climb

@@ -25,7 +25,7 @@ from tflq.dialects.quant import Dcast, Qcast, Scast
 from tflq.dialects.tfl.arithmetic import Floor
 from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.formats.tflite.lowering.lowering import BYTES, KernelBuilder, Tflite, Twin, centred, integers_of
-from tflq.ir.core import Op, Value
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import TensorType, UniformQuantizedType, f32, i8, i32, parameters, ui8
 from tflq.numerics.fixed_point import Rounding
 from tflq.numerics.float_basics import in_any_order, quantize_thresholds

@@ -37,7 +37,7 @@ from tflq.formats.tflite.lowering.lowering import (
 )
 from tflq.formats.tflite.lowering.movement import joined
 from tflq.formats.tflite.lowering.resize import interpolated, resized_dims
-from tflq.ir.core import Op, Value
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import ScalarType, Shape, f32, i1, i8, i16, i32
 from tflq.numerics.float_basics import EXACT
 from tflq.numerics.resize import float_nearest_index, nearest_index

@@ -25,7 +25,7 @@ from tflq.dialects.tosa.movement import Rescale
 from tflq.formats.tflite.lowering.form_ops import KernelOps
 from tflq.formats.tflite.lowering.lowering import Tflite, lowering
 from tflq.formats.tflite.lowering.shifts import high_part, restore, right_shift
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import i16, i32, i64
 from tflq.numerics.requantize.division import Division, rescale_divisions
 from tflq.numerics.requantize.scaling import Bounds, Factor, FixedPoint, Range, Scaling, Staircase

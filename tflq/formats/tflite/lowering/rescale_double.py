@@ -21,7 +21,7 @@ from tflq.formats.tflite.lowering.form_ops import KernelOps
 from tflq.formats.tflite.lowering.lowering import Tflite, lowering
 from tflq.formats.tflite.lowering.rescale import clamp_to, clamped, divide, filled, may_divide, scaling_of
 from tflq.formats.tflite.lowering.shifts import right_shift
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import i32, i64
 from tflq.numerics.requantize.division import Division
 from tflq.numerics.requantize.scaling import Factor, Float32, Float64, Scaling

@@ -41,7 +41,7 @@ from tflq.dialects.tosa.movement import Rescale, Table
 from tflq.formats.tflite.lowering.form_ops import KernelOps
 from tflq.formats.tflite.lowering.lowering import Tflite, Twin, centred, integers_of, twin_of
 from tflq.formats.tflite.lowering.rescale import scaling_of
-from tflq.ir.core import Value, constant
+from tflq.ir.ops import Value, constant
 from tflq.ir.types import f32, i32
 from tflq.numerics.float_product import FloatProduct, fit_float_plane, fit_product_table, product_of
 from tflq.numerics.requantize.clamped import ClampedToOne, ClampedToSix

@@ -21,7 +21,7 @@ from tflq.dialects.tfl.shape import Shape
 from tflq.formats.tflite.lowering.lowering import Tflite, lowering
 from tflq.formats.tflite.lowering.rescale import clamped
 from tflq.formats.tflite.lowering.shifts import high_part, restore
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import TensorType, i32, i64
 
 _BYTES = (24, 16, 8, 0)

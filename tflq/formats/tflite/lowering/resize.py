@@ -31,7 +31,7 @@ from tflq.dialects.tfl.pooling import ResizeBilinear, ResizeNearestNeighbor
 from tflq.dialects.tosa.movement import Rescale, Resize
 from tflq.dialects.traits import Tabulable
 from tflq.formats.tflite.lowering.lowering import Tflite, Twin, integers_of, lowering, moved
-from tflq.ir.core import Op, Value
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import ScalarType, TensorType, f32, i32
 from tflq.numerics.float_basics import multiply_add
 from tflq.numerics.resize import Sampling, float_kernel, float_nearest_index, is_copy, nearest_index, steps_of, taps

@@ -25,7 +25,7 @@ from tflq.dialects.quant import RescaleF32, RescaleF64, RescaleI64
 from tflq.dialects.tosa.convolution import Convolution, MatMul
 from tflq.dialects.tosa.movement import Rescale
 from tflq.formats.tflite.lowering.lowering import BROADCAST_DIMS, KernelBuilder, Tflite
-from tflq.ir.core import Op, Value, constant
+from tflq.ir.ops import Op, Value, constant
 from tflq.ir.types import ScalarType, Shape, i8, i16, i32, i64, ui8
 
 _FEW: Final = 16

@@ -24,7 +24,8 @@ from tflq.dialects.tfl.state import state_version
 from tflq.dialects.tosa.convolution import Conv2D, DepthwiseConv2D
 from tflq.dialects.tosa.movement import Concat, Resize
 from tflq.dialects.traits import Elementwise, Tabulable
-from tflq.ir.core import Function, Module, Op, Value, constant
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value, constant
 from tflq.ir.types import TensorType
 from tflq.transforms.pass_manager import Pass, PassResult
 

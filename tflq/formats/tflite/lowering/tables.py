@@ -24,7 +24,8 @@ from tflq.dialects.tosa.elementwise import Add
 from tflq.dialects.tosa.movement import Cast, Table
 from tflq.formats.tflite.lowering.lowering import Tflite, lowering
 from tflq.formats.tflite.lowering.shifts import right_shift
-from tflq.ir.core import Buffer, Module, Value, constant
+from tflq.ir.module import Module
+from tflq.ir.ops import Buffer, Value, constant
 from tflq.ir.types import i8, i16, i32, ui8
 from tflq.transforms.pass_manager import Pass, PassResult
 

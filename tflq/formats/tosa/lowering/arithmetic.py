@@ -47,7 +47,7 @@ from tflq.formats.tosa.lowering.rescale import (
     sign_changed,
     stored,
 )
-from tflq.ir.core import Op, Value
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import f32, i1, i8, i16, i32, i64, ui8
 from tflq.numerics.activation import integer_activation_range
 

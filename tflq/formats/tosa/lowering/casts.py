@@ -38,7 +38,7 @@ from tflq.dialects.tosa.movement import Cast
 from tflq.formats.tosa.lowering.context import Tosa, lowering, narrow, signed
 from tflq.formats.tosa.lowering.floats import close_quotient, need_float, ratio, rounded_half_away, scalar
 from tflq.formats.tosa.lowering.rescale import INTEGERS, UNIT, emit_rescale, plain, sign_changed
-from tflq.ir.core import Value, constant
+from tflq.ir.ops import Value, constant
 from tflq.ir.types import ScalarType, f16, f32, i1, i8, i16, i32, i64, parameters, ui8
 from tflq.numerics.fixed_point import Rounding
 from tflq.numerics.float_basics import quantize_thresholds

@@ -45,7 +45,8 @@ from tflq.dialects.tosa.movement import Gather, Identity, Pad, Tile
 from tflq.dialects.traits import Broadcasts
 from tflq.formats.lowering import WITHOUT_NUMBERS, need_elements
 from tflq.formats.tosa.rules import Target
-from tflq.ir.core import Module, Op, Value, constant
+from tflq.ir.module import Module
+from tflq.ir.ops import Op, Value, constant
 from tflq.ir.types import (
     ElementType,
     ScalarType,

@@ -33,7 +33,7 @@ from tflq.dialects.tosa.convolution import DepthwiseConv2D as TosaDepthwiseConv2
 from tflq.dialects.tosa.movement import Concat, Slice
 from tflq.formats.tosa.lowering.context import ONE, Tosa, lowered_value, lowering, part
 from tflq.formats.tosa.lowering.floats import factor, fused_activation, need_float, real
-from tflq.ir.core import Op, Value, constant
+from tflq.ir.ops import Op, Value, constant
 from tflq.ir.types import ScalarType, f32, i4, i8, i16, i32, i64
 from tflq.numerics.convolution import crude_bounds, exact_end, window
 

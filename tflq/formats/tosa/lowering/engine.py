@@ -18,7 +18,8 @@ from tflq.dialects.tosa.movement import Variable
 from tflq.formats.lowering import FunctionWalk, distinct_result, entries, lowered_module, refuse
 from tflq.formats.tosa.lowering.context import LACKING, NO_STATE, ONE, NarrowTosa, Scope, Tosa, lowered, narrow
 from tflq.formats.tosa.rules import Target, default_rules
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import TensorType, element_storage, i1, i8, i32, i64, is_quantized, ui8
 from tflq.transforms.pass_manager import Note, Notes, Pass, PassResult, Searches
 

@@ -27,7 +27,7 @@ from tflq.dialects.declare import Operator
 from tflq.dialects.tfl.convolution import FullyConnected
 from tflq.dialects.tosa.elementwise import Abs, Floor, Reciprocal, Tanh
 from tflq.formats.tosa.lowering.context import Tosa, lowering
-from tflq.ir.core import Op, Value, constant
+from tflq.ir.ops import Op, Value, constant
 from tflq.ir.types import UniformQuantizedSubChannelType, f16, f32, i4
 
 _SPLIT = 4097

@@ -55,7 +55,7 @@ from tflq.formats.tosa.lowering.context import (
 )
 from tflq.formats.tosa.lowering.floats import need_float, real
 from tflq.formats.tosa.lowering.rescale import emit_rescale
-from tflq.ir.core import Value, constant
+from tflq.ir.ops import Value, constant
 from tflq.ir.types import ScalarType, i1, i8, i16, i32
 from tflq.numerics.convolution import scattered_in_turn
 

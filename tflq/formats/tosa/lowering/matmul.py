@@ -36,7 +36,7 @@ from tflq.formats.tosa.lowering.convolution import (
     static_shape,
 )
 from tflq.formats.tosa.lowering.floats import factor, fused_activation, need_float, real, reciprocal
-from tflq.ir.core import Value, constant
+from tflq.ir.ops import Value, constant
 from tflq.ir.types import ScalarType, Shape, f32, i8, i16, i32, i64
 from tflq.numerics.convolution import average_is_exact, crude_bounds
 

@@ -63,7 +63,7 @@ from tflq.formats.tosa.lowering.context import (
 )
 from tflq.formats.tosa.lowering.convolution import grouped, is_grouped
 from tflq.formats.tosa.lowering.indexing import as_index, gather_values, gathered
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import Shape
 
 

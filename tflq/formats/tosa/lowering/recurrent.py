@@ -26,7 +26,7 @@ from tflq.dialects.tosa.movement import VariableRead, VariableWrite
 from tflq.formats.tosa.lowering.context import Tosa, joined, lowering, part
 from tflq.formats.tosa.lowering.floats import factor, float_activation, need_float, real
 from tflq.formats.tosa.lowering.matmul import multiplied_rows
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import TensorType, f32
 
 _Network = RNN | UnidirectionalSequenceRNN | BidirectionalSequenceRNN

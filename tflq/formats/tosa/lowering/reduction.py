@@ -52,7 +52,7 @@ from tflq.formats.tosa.lowering.context import (
     reshaped,
 )
 from tflq.formats.tosa.lowering.floats import need_float, real
-from tflq.ir.core import Op, Value
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import ScalarType, f32, i1, i8, i16, i32
 
 

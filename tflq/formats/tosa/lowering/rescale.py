@@ -33,7 +33,7 @@ from tflq.dialects.tosa.convolution import Conv2D, DepthwiseConv2D, MatMul
 from tflq.dialects.tosa.elementwise import BitwiseAnd, BitwiseOr, BitwiseXor, LogicalAnd, LogicalOr
 from tflq.dialects.tosa.movement import Rescale
 from tflq.formats.tosa.lowering.context import Tosa, lowered_value, lowering, narrow, product_by, widened_product
-from tflq.ir.core import Op, Value, constant
+from tflq.ir.ops import Op, Value, constant
 from tflq.ir.types import ScalarType, TensorType, i1, i4, i8, i16, i32, i64, ui8
 from tflq.numerics.convolution import divided_multiplier
 from tflq.numerics.fixed_point import Multiplier

@@ -33,7 +33,7 @@ from tflq.dialects.tosa.movement import Resize
 from tflq.formats.tosa.lowering.context import Tosa, lowering, numbers_of, take
 from tflq.formats.tosa.lowering.floats import need_float
 from tflq.formats.tosa.lowering.rescale import constant_row, emit_rescale, limited, operand_range, saturated
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import ScalarType, f32, i8, i16, i32, i64
 from tflq.numerics.fixed_point import Multiplier
 from tflq.numerics.requantize.rescale_fit import fit_rescale, saturation_bounds

@@ -28,7 +28,7 @@ from tflq.dialects.tfl.state import AssignVariable, Call, CallOnce, If, ReadVari
 from tflq.dialects.tosa.elementwise import BitwiseAnd, BitwiseOr
 from tflq.dialects.tosa.movement import CondIf, Variable, VariableRead, VariableWrite, WhileLoop
 from tflq.formats.tosa.lowering.context import Scope, Tosa, Use, joined, lowering, part, uses
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import TensorType, i1, i8, i16, i32, i64
 
 

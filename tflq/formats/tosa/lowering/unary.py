@@ -31,7 +31,7 @@ from tflq.formats.tosa.lowering.arithmetic import positive_power
 from tflq.formats.tosa.lowering.context import Tosa, dims_of, lowered_storage, lowering, narrow
 from tflq.formats.tosa.lowering.floats import float_activation, float_sign, floating, need_float, reciprocal, scalar
 from tflq.formats.tosa.lowering.rescale import limited, plain, stored
-from tflq.ir.core import Op, Value
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import f32, i1, i8, i16, i32
 
 

@@ -33,7 +33,8 @@ from tflq.dialects.regions import StatsRef
 from tflq.formats.mlir.annotations import drop_annotations
 from tflq.formats.sources import on_disk, read, write
 from tflq.formats.tflite.lowering.naming import NameTensors
-from tflq.ir.core import Buffer, Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Buffer, Op, Value
 from tflq.ir.text.print_types import type_text
 from tflq.ir.types import CalibratedQuantizedType, ElementType, f32
 from tflq.tools.quantize.calibration.collecting import Place, Seen, Watched, in_order, observe

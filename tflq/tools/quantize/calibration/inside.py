@@ -14,7 +14,8 @@ import numpy as np
 
 from tflq.dialects.effects import callees
 from tflq.dialects.tfl.state import If, While
-from tflq.ir.core import Function, Module, Op, Value, constant
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value, constant
 from tflq.ir.types import TensorType, f32
 from tflq.tools.quantize.calibration.collecting import UNSEEN
 

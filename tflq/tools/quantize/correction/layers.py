@@ -17,7 +17,8 @@ from tflq.dialects.tfl.arithmetic import Add
 from tflq.dialects.tfl.casts import Dequantize
 from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D, FullyConnected
 from tflq.dialects.tfl.movement import Reshape
-from tflq.ir.core import Function, Op, Value, constant
+from tflq.ir.module import Function
+from tflq.ir.ops import Op, Value, constant
 from tflq.ir.types import (
     TensorType,
     UniformQuantizedPerAxisType,

@@ -12,7 +12,8 @@ import numpy as np
 
 from tflq.dialects.effects import callees, is_pure
 from tflq.formats.sources import write
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.rewriting import copied
 from tflq.tools.quantize.calibration.collecting import run
 

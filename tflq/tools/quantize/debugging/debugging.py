@@ -25,7 +25,8 @@ from tflq.dialects.effects import callees, is_pure
 from tflq.dialects.tfl.arithmetic import Add
 from tflq.dialects.tfl.casts import Dequantize
 from tflq.formats.sources import on_disk, read, write
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.rewriting import copied
 from tflq.ir.text.print_types import shape_text
 from tflq.ir.types import TensorType, UniformQuantizedType

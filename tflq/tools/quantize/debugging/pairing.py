@@ -15,7 +15,8 @@ from typing import Final, TypeVar
 
 from tflq.dialects.effects import callees, is_pure
 from tflq.dialects.tfl.casts import Dequantize, Quantize
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.rewriting import copied
 from tflq.ir.types import TensorType
 

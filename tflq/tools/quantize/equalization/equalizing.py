@@ -9,7 +9,8 @@ import numpy as np
 from tflq.base.files import FilePath
 from tflq.dialects.tfl.convolution import DepthwiseConv2D
 from tflq.formats.sources import read, write
-from tflq.ir.core import Function, Op, Value, constant
+from tflq.ir.module import Function
+from tflq.ir.ops import Op, Value, constant
 from tflq.ir.rewriting import forget_constants
 from tflq.numerics.equalization import equalizing_factors
 from tflq.tools.quantize.calibration.collecting import Channels, channel_ranges

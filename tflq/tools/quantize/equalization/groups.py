@@ -27,7 +27,8 @@ from tflq.dialects.tfl.arithmetic import Abs, Add, Mul, Neg, Sub
 from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D, FullyConnected, TransposeConv
 from tflq.dialects.tfl.movement import ExpandDims, Pad, Reshape, Squeeze
 from tflq.dialects.tfl.pooling import AveragePool2D, MaxPool2D, Mean, ResizeBilinear, ResizeNearestNeighbor, Sum
-from tflq.ir.core import Function, Op, Value
+from tflq.ir.module import Function
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import CalibratedQuantizedType, f32
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from tflq.ir.core import Module
+from tflq.ir.module import Module
 from tflq.tools.opt import TflToTosa
 from tflq.tools.quantize.regions.materialize import QuantMaterialize, of_tflite
 from tflq.tools.quantize.regions.merged_rescales import merge_rescales

@@ -12,8 +12,9 @@ from typing import Final
 from tflq.base.errors import Reason, UnsupportedError
 from tflq.dialects.regions import CoupledRef, Region, Rescale, Stats
 from tflq.formats.mlir.dialects.linalg import Call
-from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.facts import final, walk
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.rewriting import copied, replace_values
 from tflq.ir.text.print_types import type_text
 from tflq.ir.types import (

@@ -28,8 +28,9 @@ from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D, FullyConnected
 from tflq.dialects.tfl.stablehlo import StablehloComposite
 from tflq.dialects.traits import Calls, Impure, Recurrent, StaysQuantized
-from tflq.ir.core import Block, Function, Module, Op, Value, constant
-from tflq.ir.core import Region as OpRegion
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Block, Op, Value, constant
+from tflq.ir.ops import Region as OpRegion
 from tflq.ir.rewriting import copied, remove_unneeded, replace_values
 from tflq.ir.types import ElementType, ScalarType, TensorType, f32
 from tflq.targets.load import Kernels, load_kernels

@@ -20,8 +20,9 @@ from tflq.analysis.statistics import PointStatistics, Statistics, keys_of, read_
 from tflq.base.arguments import nearest
 from tflq.base.errors import OptionError, Reason
 from tflq.dialects.regions import Stats, StatsRef
-from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.facts import walk
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.rewriting import copied, insert_after, rewrite_all_ops
 from tflq.ir.types import ScalarType, is_quantized
 from tflq.targets.load import Kernels, load_kernels

@@ -17,8 +17,9 @@ import numpy as np
 from tflq.dialects.regions import Region
 from tflq.dialects.tfl import fused_activation
 from tflq.dialects.traits import ReadsShapes
-from tflq.ir.core import Module, Op, Value, constant
 from tflq.ir.facts import walk
+from tflq.ir.module import Module
+from tflq.ir.ops import Op, Value, constant
 from tflq.ir.text.print_types import type_text
 from tflq.ir.types import (
     AnyQuantizedType,

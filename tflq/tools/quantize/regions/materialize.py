@@ -21,8 +21,9 @@ from tflq.dialects.tfl.activation import Relu, Relu6, ReluN1To1
 from tflq.dialects.tfl.arithmetic import Add
 from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.dialects.traits import ReadsShapes
-from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.facts import walk
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.rewriting import replace_values
 from tflq.ir.types import (
     AnyQuantizedType,

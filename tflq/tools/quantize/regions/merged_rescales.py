@@ -22,7 +22,8 @@ from tflq.analysis.evaluate.registry import evaluate_op
 from tflq.dialects.builder import Emitter
 from tflq.dialects.tosa.elementwise import Add, Mul, Sub
 from tflq.dialects.tosa.movement import Cast, Rescale
-from tflq.ir.core import Function, Op, Value, constant
+from tflq.ir.module import Function
+from tflq.ir.ops import Op, Value, constant
 from tflq.ir.types import ScalarType, i32
 
 _BITS: Final = (21, 20, 22)

@@ -28,7 +28,8 @@ import numpy as np
 
 from tflq.base.errors import OptionError
 from tflq.dialects.regions import Region, Stats
-from tflq.ir.core import Function, Module, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Value
 from tflq.ir.rewriting import remove_unneeded
 from tflq.ir.types import (
     CalibratedQuantizedType,

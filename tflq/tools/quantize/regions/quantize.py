@@ -12,7 +12,8 @@ from typing import ClassVar, Final
 
 from tflq.dialects.quant import Dcast, Qcast
 from tflq.dialects.regions import Region, Rescale
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.rewriting import (
     forget_constants,
     read_constants,

@@ -18,7 +18,7 @@ from tflq.dialects.parameters import SimulatesQuantization
 from tflq.dialects.quant import Dcast, Qcast
 from tflq.dialects.regions import CoupledRef, Stats, StatsRef
 from tflq.dialects.tfl.casts import Dequantize, Quantize
-from tflq.ir.core import Op, Value
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import (
     LEAST_WIDTH,
     AnyQuantizedType,

@@ -10,7 +10,8 @@ from tflq.dialects.quant import Dcast, Qcast, Scast
 from tflq.dialects.regions import Region, Rescale, Return
 from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.dialects.traits import Annotates
-from tflq.ir.core import Module, Op
+from tflq.ir.module import Module
+from tflq.ir.ops import Op
 from tflq.ir.types import is_quantized
 from tflq.tools.quantize.regions.fusion import KernelFusion
 from tflq.tools.quantize.regions.lookup import is_quantizable, ports

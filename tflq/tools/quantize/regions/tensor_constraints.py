@@ -23,7 +23,8 @@ import numpy as np
 
 from tflq.base.errors import OptionError, ParseError, Reason
 from tflq.dialects.regions import SPECS, Rescale
-from tflq.ir.core import Module, Op, Value
+from tflq.ir.module import Module
+from tflq.ir.ops import Op, Value
 from tflq.ir.text.parse_types import TypeParser
 from tflq.ir.text.print_types import type_text
 from tflq.ir.types import (

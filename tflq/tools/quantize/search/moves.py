@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tflq.ir.core import Module
+from tflq.ir.module import Module
 from tflq.tools.quantize.debugging.outcome import shortened
 from tflq.tools.quantize.recipe import FLOAT, STATIC, Rule, Settings
 from tflq.tools.quantize.report import QuantizedRow

@@ -27,8 +27,9 @@ from tflq.dialects.quant import Dcast, Qcast, Scast
 from tflq.dialects.tfl import fused_activation
 from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.dialects.traits import MovesElements, Surrounded
-from tflq.ir.core import Function, Op, Value
 from tflq.ir.facts import walk
+from tflq.ir.module import Function
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import ElementType, ScalarType, TensorType, UniformQuantizedType, is_float, is_quantized
 from tflq.transforms.canonicalize import FOLDED_BYTES, gives_back
 

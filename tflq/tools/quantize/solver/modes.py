@@ -16,8 +16,9 @@ from tflq.dialects.effects import called_functions, is_pure
 from tflq.dialects.quant import Qcast, Scast
 from tflq.dialects.tfl.movement import Pad, PadV2
 from tflq.dialects.traits import Surrounded
-from tflq.ir.core import Buffer, Function, Location, Module, Op, Value
 from tflq.ir.facts import walk
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Buffer, Location, Op, Value
 from tflq.ir.rewriting import replace_values
 from tflq.ir.types import TensorType, UniformQuantizedType
 from tflq.targets.load import load_kernels

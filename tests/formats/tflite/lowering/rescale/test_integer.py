@@ -11,7 +11,7 @@ from support.lowered import accumulators, assert_lowered, draw, kernels_of
 from tflq.dialects.builder import Builder
 from tflq.dialects.quant import RescaleI64, RoundingDivideByPot
 from tflq.dialects.tosa.movement import Rescale
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import ScalarType, TensorType, i8, i16, i32, i64, ui8
 from tflq.numerics.fixed_point import quantize_multipliers, reduce_to_16_bits
 

@@ -11,7 +11,7 @@ from support.on_tosa import assert_exact
 
 from tflq.dialects.builder import Builder
 from tflq.dialects.quant import RescaleMean
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import i8, i16, i32
 
 COUNTS = (1, 2, 3, 7, 8, 36, 255, 256, 1000, 65537)

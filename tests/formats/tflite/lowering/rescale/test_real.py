@@ -11,7 +11,7 @@ from support.lowered import accumulators, assert_lowered, draw
 from tflq.dialects.builder import Builder
 from tflq.dialects.quant import RescaleF64
 from tflq.formats.tflite.lowering import rescale_double
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import ScalarType, TensorType, i8, i16, i32, i64, ui8
 
 SHAPE = (2, 5, 7)

@@ -16,7 +16,7 @@ from tflq.dialects.builder import Builder
 from tflq.dialects.inference import broadcast
 from tflq.formats.tosa.lowering.engine import lower
 from tflq.formats.tosa.rules import Target
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import ScalarType, TensorType, i1, i8, i16, i32, i64, ui8
 
 PLAIN = [i8, ui8, i16, i32]

@@ -18,7 +18,8 @@ from tflq.formats.tflite.reader import read
 from tflq.formats.tosa.lowering.engine import lower
 from tflq.formats.tosa.rules import Target
 from tflq.formats.tosa.text import mlir_text
-from tflq.ir.core import Buffer, Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Buffer, Op, Value
 from tflq.ir.types import (
     QuantizedType,
     ScalarType,

@@ -12,7 +12,7 @@ from support.on_tosa import assert_near_kernel, emitted, lowered_names
 from tflq.base.errors import UnsupportedError
 from tflq.dialects.builder import Builder
 from tflq.formats.tosa.rules import Target
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, f32, i8, i32
 from tflq.numerics.convolution import window
 

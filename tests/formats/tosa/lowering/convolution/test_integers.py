@@ -14,7 +14,7 @@ from tflq.base.errors import UnsupportedError
 from tflq.dialects.builder import Builder
 from tflq.formats.tosa.lowering.engine import lower
 from tflq.formats.tosa.rules import Target
-from tflq.ir.core import Value, constant
+from tflq.ir.ops import Value, constant
 from tflq.ir.types import ScalarType, Shape, TensorType, i4, i8, i16, i32, i64, ui8
 from tflq.numerics.convolution import window
 from tflq.numerics.fixed_point import Multiplier

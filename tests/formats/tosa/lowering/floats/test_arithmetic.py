@@ -10,7 +10,8 @@ from tflq.base.errors import Refused
 from tflq.formats.tosa.lowering.context import Tosa
 from tflq.formats.tosa.lowering.floats import float_activation, float_div, float_floor_div, float_floor_mod, float_sign
 from tflq.formats.tosa.rules import Target
-from tflq.ir.core import Function, Value
+from tflq.ir.module import Function
+from tflq.ir.ops import Value
 from tflq.ir.types import TensorType, f32
 
 

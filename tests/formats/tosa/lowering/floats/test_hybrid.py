@@ -12,7 +12,7 @@ from support.harness import argument, const, interpret, one_op
 from support.running import reference
 
 import tflq
-from tflq.ir.core import Value, constant
+from tflq.ir.ops import Value, constant
 from tflq.ir.types import (
     ElementType,
     ScalarType,

@@ -20,7 +20,7 @@ from tflq.formats.tflite.reader import read
 from tflq.formats.tosa.lowering.engine import lower
 from tflq.formats.tosa.rules import Target
 from tflq.formats.tosa.text import mlir_text
-from tflq.ir.core import Module
+from tflq.ir.module import Module
 from tflq.ir.types import f16, f32, i32
 
 SHAPE = (250, 40)

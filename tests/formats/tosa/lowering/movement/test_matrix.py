@@ -13,7 +13,7 @@ from support.lowered_tosa import assert_gives
 from tflq.formats.tflite.reader import read
 from tflq.formats.tosa.lowering.engine import lower
 from tflq.formats.tosa.rules import Target
-from tflq.ir.core import Function
+from tflq.ir.module import Function
 from tflq.legalize.deciding import Policy
 from tflq.legalize.engine import legalize
 from tflq.transforms.canonicalize import Canonicalize, DeadCodeElimination, Fold

@@ -12,7 +12,8 @@ from support.lowered_tosa import assert_gives, lowered_op, run
 from tflq.base.errors import UnsupportedError
 from tflq.formats.tosa.lowering.engine import lower
 from tflq.formats.tosa.rules import Target
-from tflq.ir.core import Buffer, Function, Module, Op, Value
+from tflq.ir.module import Function, Module
+from tflq.ir.ops import Buffer, Op, Value
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedPerAxisType, f32, i1, i2, i4, i8, i16, i32, i64, ui8
 
 _STORAGES = [i1, i8, ui8, i16, i32, f32]

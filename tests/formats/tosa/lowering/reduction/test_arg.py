@@ -9,7 +9,7 @@ from support.on_tosa import INTEGER, assert_exact, assert_near_kernel
 
 from tflq.dialects.builder import Builder
 from tflq.formats.tosa.rules import Target
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import ScalarType, TensorType, f32, i1, i8, i16, i32, ui8
 
 

@@ -9,7 +9,7 @@ from support.on_tosa import assert_exact, assert_near_kernel, emitted, lowered_n
 
 from tflq.base.errors import UnsupportedError
 from tflq.dialects.builder import Builder
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import ScalarType, f32, i1, i8, i16, i32, i64, ui8
 
 

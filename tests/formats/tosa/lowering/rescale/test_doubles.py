@@ -10,7 +10,7 @@ from tflq.base.errors import UnsupportedError
 from tflq.dialects.builder import Builder
 from tflq.formats.tosa.lowering.engine import lower
 from tflq.formats.tosa.rules import Target
-from tflq.ir.core import Value
+from tflq.ir.ops import Value
 from tflq.ir.types import ScalarType, TensorType, i8, i16, i32, i64, ui8
 from tflq.numerics.requantize.staircase import float_thresholds
 

@@ -1,9 +1,8 @@
-"""The IR: values, ops, functions and the module that holds them, and which class an op of a given name is of.
+"""Values and ops, and which class an op of a given name is of. Functions and modules of them are in `module.py`.
 
-A `Function` is a TFLite subgraph: arguments, an ordered list of ops in SSA form, and the values it returns.
 A constant is a `Value` with a `Buffer` and no producer. What a file says of a tensor beyond its type (a stored shape
 with a shape signature, min/max statistics, sparsity ...) is in `Value.info`; what it says of an operator beyond its
-options is in `Op.info`. A pass builds a new op list and replaces values in one sweep (`Function.replace`).
+options is in `Op.info`.
 
 A `Dialect` knows the module that declares each op, which is imported when its first op is met. Those of tflq are in
 `tflq/ir/index.py`; a package from outside names its own by an entry point in the group `tflq.dialects`.
@@ -12,17 +11,20 @@ A `Dialect` knows the module that declares each op, which is imported when its f
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cache, cached_property
 from typing import Any, ClassVar, Final, TypeVar, cast
 
 import numpy as np
 
-from tflq.ir.facts import Fact, Facts
 from tflq.ir.index import DIALECTS, PACKAGES
 from tflq.ir.types import SCALARS, ScalarType, TensorType
 
+Fact = TypeVar("Fact")
+
 _GROUP: Final = "tflq.dialects"
+_PRINTER: Final = "tflq.ir.text.printer"
+"""The module that prints an op. It is found by name, as the modules of ops are: it imports this one."""
 
 COMPLETE: Final = frozenset({"ext", "fxpmath", "quant"})
 """Dialects without other ops than those that tflq declares."""
@@ -291,7 +293,7 @@ class Op:
     constraints: ClassVar[tuple[Callable[[Any], str | None], ...]] = ()
     """Each answers why an op of the class is invalid, in any form, or None. It relies on those before it."""
 
-    module_constraints: ClassVar[tuple[Callable[[Any, Module, str], str | None], ...]] = ()
+    module_constraints: ClassVar[tuple[Callable[[Any, Any, str], str | None], ...]] = ()
     """Constraints where the answer depends on the module, or on the op around it, whose name comes last ("" for
     an op of a function)."""
 
@@ -387,7 +389,7 @@ class Op:
         return [v for v in (*self.operands, *self.results) if v is not None]
 
     def __repr__(self) -> str:
-        text: str = importlib.import_module("tflq.ir.text.printer").print_op(self)
+        text: str = importlib.import_module(_PRINTER).print_op(self)
         return text
 
 
@@ -411,182 +413,3 @@ class Region:
         """The only block. ValueError if there is another number of them."""
         (block,) = self.blocks
         return block
-
-
-class Function(Facts):
-    """One subgraph. `tensors` is the tensor table of the file it was read from, in order, unused ones included.
-
-    What `users`, `values` and `ops_of` answer is not to be changed: while passes run, it is kept from one to the next
-    (`keep_facts`). Other ops, inputs or outputs drop it, and the pass manager does after a pass that changed something.
-    A pass that asks again after it has changed operands or results by itself says `changed()` before.
-    """
-
-    def __init__(
-        self,
-        name: str | None,
-        inputs: list[Value],
-        outputs: list[Value],
-        ops: list[Op],
-        tensors: list[Value] | None = None,
-        info: Mapping[str, Any] | None = None,
-    ) -> None:
-        self.name = name
-        self.inputs = inputs
-        self.outputs = outputs
-        self.ops = ops
-        self.tensors: list[Value] = [] if tensors is None else tensors
-        self.info: Mapping[str, Any] = {} if info is None else info
-
-    def __repr__(self) -> str:
-        return f"<Function '{self.name or ''}' of {len(self.ops)} ops>"
-
-
-class Signature:
-    """A named entry point: (name, value) pairs of `function`'s inputs and outputs."""
-
-    def __init__(
-        self,
-        key: str | None,
-        function: int,
-        inputs: list[tuple[str | None, Value]] | None,
-        outputs: list[tuple[str | None, Value]] | None,
-        info: Mapping[str, Any] | None = None,
-    ) -> None:
-        self.key = key
-        self.function = function
-        self.inputs = inputs
-        self.outputs = outputs
-        self.info: Mapping[str, Any] = {} if info is None else info
-
-    @property
-    def values(self) -> list[Value]:
-        """The values of its inputs and outputs."""
-        return [value for _, value in (*(self.inputs or ()), *(self.outputs or ()))]
-
-    def with_outputs(self, replacements: Mapping[Value, Value]) -> Signature:
-        """The signature with the values that its function returns now, by those it returned."""
-        if self.outputs is None:
-            return self
-        outputs = [(name, replacements.get(value, value)) for name, value in self.outputs]
-        return Signature(self.key, self.function, self.inputs, outputs, self.info)
-
-
-class Metadata:
-    """A named blob."""
-
-    def __init__(self, name: str | None, buffer: Buffer) -> None:
-        self.name = name
-        self.buffer = buffer
-
-    @classmethod
-    def of(cls, name: str, text: bytes) -> Metadata:
-        """A blob of these bytes."""
-        return cls(name, Buffer.of(np.frombuffer(text, np.uint8)))
-
-
-Item = TypeVar("Item")
-
-
-class Record:
-    """At most one object of each class. It does not belong to the model: not printed, not compared, not written."""
-
-    __slots__ = ("_items",)
-
-    def __init__(self) -> None:
-        self._items: dict[type, object] = {}
-
-    def note(self, item: object) -> None:
-        """Notes an object, and forgets the one of its class."""
-        self._items[type(item)] = item
-
-    def find(self, kind: type[Item]) -> Item | None:
-        """The object of a class."""
-        match = self._items.get(kind)
-        assert match is None or isinstance(match, kind)
-        return match
-
-    def join(self, other: Record) -> None:
-        """Notes what another record has beyond this one."""
-        self._items = other._items | self._items
-
-
-class Module:
-    """Everything that a model file holds: returned by `tflq.read`. Two modules are equal if they hold the same model.
-
-    Attributes:
-        functions: The subgraphs.
-        signatures: The signatures; None if the file has no table of them.
-        metadata: The metadata; None if the file has no table of it.
-        description: The file's description.
-        version: The version of the file's schema.
-        buffers: The table of buffers as it was read. New constants bring their own.
-        operator_codes: The table of operator codes as it was read: the fields of each row.
-        info: Further fields of the file.
-        source: Path of the file.
-        warnings: Harmless defects that were found on reading.
-        record: What passes noted.
-
-    Example:
-        ```python
-        module = tflq.read("model.tflite")
-        print(module.main.inputs, len(list(module.ops())))
-        ```
-    """
-
-    def __init__(
-        self,
-        functions: list[Function],
-        signatures: list[Signature] | None = None,
-        metadata: list[Metadata] | None = None,
-        description: str | None = None,
-        version: int = 3,
-        buffers: list[Buffer] | None = None,
-        operator_codes: list[Mapping[str, Any]] | None = None,
-        info: Mapping[str, Any] | None = None,
-        source: str = "",
-        warnings: list[str] | None = None,
-        record: Record | None = None,
-    ) -> None:
-        self.functions = functions
-        self.signatures = signatures
-        self.metadata = metadata
-        self.description = description
-        self.version = version
-        self.buffers = [] if buffers is None else buffers
-        self.operator_codes = [] if operator_codes is None else operator_codes
-        self.info: Mapping[str, Any] = {} if info is None else info
-        self.source = source
-        self.warnings = [] if warnings is None else warnings
-        self.record = Record() if record is None else record
-
-    def metadata_of(self, name: str) -> bytes | None:
-        """The metadata of a name.
-
-        Args:
-            name: The name.
-
-        Returns:
-            The bytes; None if there are none.
-        """
-        return next((m.buffer.data.tobytes() for m in self.metadata or () if m.name == name), None)
-
-    def __repr__(self) -> str:
-        ops = sum(len(function.ops) for function in self.functions)
-        return f"<Module '{self.source}' of {len(self.functions)} functions, {ops} ops>"
-
-    def __eq__(self, other: object) -> bool:
-        """Structural: whether both hold the same model."""
-        from tflq.ir.rewriting import difference
-
-        return self is other or (isinstance(other, Module) and difference(self, other) is None)
-
-    __hash__ = object.__hash__
-
-    @property
-    def main(self) -> Function:
-        """The first function, which an interpreter runs."""
-        return self.functions[0]
-
-    def ops(self) -> Iterable[Op]:
-        """The ops of all functions, in order."""
-        return (op for function in self.functions for op in function.ops)
