@@ -1,4 +1,4 @@
-"""What kernels are written with: their operands, scratch and expressions, and loops over windows and rows."""
+"""Tools of kernels: operands, scratch and expressions, and loops over windows and rows."""
 
 from __future__ import annotations
 

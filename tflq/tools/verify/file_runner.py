@@ -1,4 +1,4 @@
-"""What a file is to a comparison that no TFLite interpreter runs: a module that says its interface, and how it runs."""
+"""A file beside a TFLite model in a comparison: a module that says its interface, and how it runs."""
 
 from __future__ import annotations
 
