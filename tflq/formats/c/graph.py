@@ -41,7 +41,7 @@ _CONTROL: Final = (move.CondIf, move.WhileLoop)
 
 
 class Shared:
-    """Shared data of the functions of a program. `state`: name and initial value of each variable; `numbers`: of layers."""
+    """Data that functions share. `state`: name and initial value of each variable; `numbers`: of layers."""
 
     def __init__(self, module: Module) -> None:
         self.unit: Final = Unit(NAME)
