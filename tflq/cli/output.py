@@ -112,7 +112,7 @@ class _Document(PathPlace):
         return super().convert(value, param, ctx)
 
 
-DOCUMENT = _Document(dir_okay=False)
+DOCUMENT = _Document(exists=True, dir_okay=False)
 """The path of a file that is no model, such as a recipe."""
 
 

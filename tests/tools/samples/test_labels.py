@@ -163,6 +163,7 @@ def test_labels_that_fit_no_output(tmp_path: Path) -> None:
     ):
         with pytest.raises(OptionError, match=what):
             labels({"given": ROWS}, where, OF_FIVE)
+    assert not samples_of({"given": ROWS, "labels": np.full(4, np.nan)}, OF_FIVE, labelled=False).labels
 
 
 def test_labels_go_with_their_samples() -> None:

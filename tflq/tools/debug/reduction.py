@@ -526,7 +526,7 @@ def _recorded_inputs(module: Module, entry: str, index: int, arrays: Sequence[np
 def input_sets(side: Side, seeds: int, user_inputs: Any) -> Iterator[list[np.ndarray]]:
     """The inputs of an entry, as `tflq.verify` makes them, or the user's."""
     if user_inputs is not None:
-        for sample in samples_of(user_inputs, entry_for(side)).arrays:
+        for sample in samples_of(user_inputs, entry_for(side), labelled=False).arrays:
             yield [np.ascontiguousarray(sample[name]).reshape(sample[name].shape) for name, _ in side]
     else:
         yield from (arrays for _, arrays in generated_inputs(side, seeds, None))

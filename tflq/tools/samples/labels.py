@@ -21,7 +21,7 @@ from tflq.tools.samples.files import IMAGES, LABELS_FILE, loaded, sorted_files
 KEY: Final = "labels"
 """The name of an array of labels beside the inputs'."""
 _MOST: Final = 2**53
-"""The number of a class is below."""
+"""Numbers of classes are below: float64 holds each of them."""
 
 
 def key_of(data: Any, labels: Any) -> str:

@@ -58,16 +58,18 @@ def check_data(name: str, data: object) -> None:
         raise not_expected(name, data, "a path, arrays by input name, or an iterable of samples")
 
 
-def samples_of(data: Any, entry: Entry, images: Images | None = None, labels: Any = None) -> Samples:
+def samples_of(
+    data: Any, entry: Entry, images: Images | None = None, labels: Any = None, *, labelled: bool = True
+) -> Samples:
     """Samples from data in any of the forms of docs/data.md: the path of an .npz or .npy file or of a folder; arrays by
     name; an iterable of samples, or a function that returns one.
 
-    labels: where their labels are, as of `labels_of`. OptionError if data is none of these, or does not fit the inputs;
-    FileError if it cannot be read.
+    labels: where their labels are, as of `labels_of`. labelled: whether labels are read at all. OptionError if data is
+    none of these, or does not fit the inputs; FileError if it cannot be read.
     """
     key = key_of(data, labels)
     samples = _samples_of(data, replace(entry, labels=key), images)
-    array = labels_of(data, labels, key)
+    array = labels_of(data, labels, key) if labelled else None
     if array is None:
         return samples
     count = samples.count

@@ -149,7 +149,8 @@ def calibrate(
         if not model.digests:
             what = "none of its tensors is float: there is nothing to calibrate"
             raise OptionError(Reason(what, os.fspath(source), remedy="give the float network that it was made of"))
-        chosen_samples = drawn(samples_of(data, model.entry, Images.of(mean, scale)), samples, seed)
+        every = samples_of(data, model.entry, Images.of(mean, scale), labelled=False)
+        chosen_samples = drawn(every, samples, seed)
         part = None if destination is None else _part(Path(destination))
         run = _Run(model, part, chosen_samples.path, ignore_nonfinite=ignore_nonfinite, observer=observer)
         if resume and destination is not None and part is not None:
