@@ -188,7 +188,7 @@ def quantize(
     with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
         source = on_disk(source, folder)
         work = Work(source, default, target, io, has_statistics=bool(listed))
-        names = (metric,) if isinstance(metric, str) else ()
+        names: tuple[str, ...] = (metric,) if isinstance(metric, str) else ()
         check_metrics(names)
         if calibration is not None and (labels is not None or names or needs_metric):
             calibration = Span.of(calibration, Entry.of(read(source)), images, labels)

@@ -166,7 +166,8 @@ def leave(*_: object) -> float:
 def test_a_metric_with_faults_is_an_error_that_names_it(metric: Any, what: str) -> None:
     with pytest.raises(OptionError, match=what):
         judging._value(metric, [[np.zeros(1)]], [[np.zeros(1)]])
-    assert judging._value(lambda *_: np.float32(0.5), [], []) == 0.5
+    half: Any = np.float32(0.5)
+    assert judging._value(lambda *_: half, [], []) == 0.5
 
 
 def test_a_fault_of_a_metric_ends_the_search(model: Path) -> None:
