@@ -14,8 +14,7 @@ from support.float_nets import SIZE, net, samples, written
 import tflq
 from tflq.base.errors import OptionError
 from tflq.cli.main import run
-from tflq.ir.module import Function, Module, Signature
-from tflq.ir.ops import Op, Value
+from tflq.ir.core import Function, Module, Op, Signature, Value
 from tflq.ir.types import TensorType, f32
 from tflq.tools.quantize import choosing
 from tflq.tools.quantize.calibration.calibrate import Calibration, calibrate
@@ -167,7 +166,8 @@ def leave(*_: object) -> float:
 def test_a_metric_with_faults_is_an_error_that_names_it(metric: Any, what: str) -> None:
     with pytest.raises(OptionError, match=what):
         judging._value(metric, [[np.zeros(1)]], [[np.zeros(1)]])
-    assert judging._value(lambda *_: np.float32(0.5), [], []) == 0.5  # type: ignore[arg-type]
+    half: Any = np.float32(0.5)
+    assert judging._value(lambda *_: half, [], []) == 0.5
 
 
 def test_a_fault_of_a_metric_ends_the_search(model: Path) -> None:

@@ -110,13 +110,14 @@ def test_what_is_over_a_bound_comes_within_it_first() -> None:
 
 
 def test_a_move_that_is_enough_is_made_at_any_price() -> None:
-    """What is missing is worth less than the bytes that it costs."""
+    """What is missing is worth less than the bytes that it costs: of several the cheapest is made."""
 
     def figures(state: Mapping[str, str]) -> Figures:
-        return Figures(40 if state else 30, 40 if state else 30, 1000 + 500 * len(state))
+        return Figures(40 if state else 30, 40 if state else 30, 1000 + 500 * len(state) + 1000 * ("e" in state))
 
     _, result, _ = search(chain(KINDS), figures, Bounds(decibels=30.1))
     assert result.after.decibels == 40
+    assert result.steps[0].tensors == ("a", "c")
 
 
 def test_small_gains_at_a_high_price_add_up() -> None:

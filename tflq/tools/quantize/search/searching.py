@@ -126,7 +126,7 @@ class _Searching:
         self._moved: list[Move] = []
         self._parts = self._first_parts()
         self._gains: dict[Move, float] = {}
-        self._best: tuple[float, Move, Figures] | None = None
+        self._best: tuple[tuple[bool, float], Move, Figures] | None = None
 
     def run(self) -> None:
         """Makes the best move of each round, then changes back what is not needed."""
@@ -164,17 +164,17 @@ class _Searching:
         return True
 
     def _try_moves(self) -> None:
-        """Tries the moves of a round, until one is enough."""
+        """Tries the moves of a round, until one is enough that is worth its price."""
         for move in self._moves():
             after = self._after(move)
             if after is None:
                 continue
             score = self._score(after)
             is_enough = self.bounds.of_fidelity and self.bounds.hold(after)
-            is_better = self._gains_enough(after, score) and (self._best is None or score > self._best[0])
-            if is_enough or is_better:
-                self._best = score, move, after
-            if is_enough or self.networks.exhausted:
+            rank = is_enough, score
+            if (is_enough or self._gains_enough(after, score)) and (self._best is None or rank > self._best[0]):
+                self._best = rank, move, after
+            if (is_enough and score > 0) or self.networks.exhausted:
                 break
 
     def _gains_enough(self, after: Figures, score: float) -> bool:
