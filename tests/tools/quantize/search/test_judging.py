@@ -14,7 +14,8 @@ from support.float_nets import SIZE, net, samples, written
 import tflq
 from tflq.base.errors import OptionError
 from tflq.cli.main import run
-from tflq.ir.core import Function, Module, Op, Signature, Value
+from tflq.ir.module import Function, Module, Signature
+from tflq.ir.ops import Op, Value
 from tflq.ir.types import TensorType, f32
 from tflq.tools.quantize import choosing
 from tflq.tools.quantize.calibration.calibrate import Calibration, calibrate
