@@ -140,7 +140,7 @@ def test_faults_of_toml_have_a_line(tmp_path: Path) -> None:
         ("[counts]", "[count]", ":2: count: there is no such key; there are counts, format"),
         ("a = 1", "a = 1\na = 2", ":4: 'counts.a' is said in line 3 already"),
         ("a = 1", "a = ", ":3: not a TOML file: Invalid value"),
-        ("a = 1", "a = " + "[" * 5000, "nested over 100 deep"),
+        ("a = 1", "a = " + "[" * 5000 + "]" * 5000, "nested over 100 deep"),
     ):
         path.write_text((TOML if before == "  0," else TOML.replace("  0,", "  3,")).replace(before, after, 1))
         with pytest.raises(OptionError, match=what):

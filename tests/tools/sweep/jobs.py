@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tflq.numerics import kernel_sets
+from tflq.numerics import reference
 from tflq.tools.sweep.measure import measure
 
 NAME = "double_scales"
@@ -58,6 +58,6 @@ def nap(task: dict[str, Any], folder: Path, stage: Stage) -> dict[str, Any]:
 
 def broken_rule(task: dict[str, Any], folder: Path, stage: Stage) -> dict[str, Any]:
     """The job itself, by a compiler whose rule of convolutions has a wrong multiplier."""
-    right = getattr(kernel_sets, NAME)
-    setattr(kernel_sets, NAME, lambda *arguments: right(*arguments) * 1.05)
+    right = getattr(reference, NAME)
+    setattr(reference, NAME, lambda *arguments: right(*arguments) * 1.05)
     return measure(task, folder, stage)
