@@ -36,7 +36,7 @@ from tflq.tools.quantize.choosing import (
 )
 from tflq.tools.quantize.fidelity import FloatNetwork, Metric, Nearness, nearness
 from tflq.tools.quantize.methods import Methods, methods_of, recipe_text
-from tflq.tools.quantize.peer_recipe import is_peer_recipe, read_peer_recipe
+from tflq.tools.quantize.peer_recipe import PeerRecipe, is_peer_recipe, read_peer_recipe
 from tflq.tools.quantize.recipe import (
     SCHEMES,
     STATIC,
@@ -166,13 +166,7 @@ def quantize(
     check_choice("scheme", scheme, SCHEMES)
     method = weight_method if weight_range is None else weight_range
     check_path("source", source, optional=False)
-    peer = read_peer_recipe(recipe, read(source)) if is_peer_recipe(recipe) else None
-    file = opened_recipe(recipe if peer is None else peer.rules)
-    scheme = scheme if peer is None else peer.scheme
-    top = file if isinstance(file, RulesFile) else None
-    methods = methods_of(top, "minmax" if range == AUTO else range)
-    default = whole_settings(top, Settings(scheme, methods.range, weights, blocks, method))
-    default.check()
+    peer, file, methods, default = _asked(source, recipe, Settings(scheme, range, weights, blocks, method))
     check_choice("io", io, EDGES)
     check_flags(force=force)
     check_kernel_target(target)
@@ -182,9 +176,8 @@ def quantize(
     needs_metric = metric is None and max_drop is not None
     if destination is not None:
         _check_suffix(destination)
-    outputs = [("the result", destination), ("the recipe", save_recipe)]
-    read_here = source, *listed, *files_of(calibration), labels, recipe, target
-    check_outputs(outputs, inputs=read_here, force=force)
+    inputs = source, *listed, *files_of(calibration), labels, recipe, target
+    check_outputs([("the result", destination), ("the recipe", save_recipe)], inputs=inputs, force=force)
     numbers = () if peer is None else peer.numbers
     rules = read_recipe(file, keep_float, default, path="" if peer is None else str(recipe), numbers=numbers)
     with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
@@ -193,9 +186,7 @@ def quantize(
         names: tuple[str, ...] = (metric,) if isinstance(metric, str) else ()
         check_metrics(names)
         if calibration is not None and (labels is not None or names or needs_metric):
-            calibration = Span.of(calibration, Entry.of(read(source)), images, labels)
-            names = default_metrics(names, calibration.labels) if needs_metric else names
-            Scoring(names, calibration.labels)
+            calibration, names = _scored(source, calibration, images, labels, names, needs_metric=needs_metric)
         metric = names[0] if names else metric
         bounds = _bounds(min_snr, metric, max_drop, max_bytes, max_time)
         evidence = _Evidence(listed, calibration, images, names, methods, is_automatic, bool(bounds))
@@ -205,6 +196,37 @@ def quantize(
         seen = default.scheme in STATIC and calibration is not None and not listed
         more = [*_renamed(weight_range), *(peer.warnings if peer else ()), *(_not_run(source) if seen else ())]
         return replace(result, warnings=(*more, *result.warnings))
+
+
+def _asked(
+    source: FilePath, recipe: Recipe | None, given: Settings
+) -> tuple[PeerRecipe | None, RulesFile | Recipe | None, Methods, Settings]:
+    """A peer's recipe, if it is one; what the rules are read from; the methods; and the settings of the whole network.
+    given: the settings of the call, with the range that it says."""
+    peer = read_peer_recipe(recipe, read(source)) if is_peer_recipe(recipe) else None
+    file = opened_recipe(recipe if peer is None else peer.rules)
+    top = file if isinstance(file, RulesFile) else None
+    methods = methods_of(top, "minmax" if given.range == AUTO else given.range)
+    scheme = given.scheme if peer is None else peer.scheme
+    default = whole_settings(top, replace(given, scheme=scheme, range=methods.range))
+    default.check()
+    return peer, file, methods, default
+
+
+def _scored(
+    source: FilePath,
+    calibration: Any,
+    images: Images | None,
+    labels: Any,
+    names: tuple[str, ...],
+    *,
+    needs_metric: bool,
+) -> tuple[Span, tuple[str, ...]]:
+    """The samples with their labels, and the metrics of these: those of the call, or what labels need."""
+    span = Span.of(calibration, Entry.of(read(source)), images, labels)
+    names = default_metrics(names, span.labels) if needs_metric else names
+    Scoring(names, span.labels)
+    return span, names
 
 
 def _bounds(
