@@ -166,7 +166,7 @@ def quantize(
     check_choice("scheme", scheme, SCHEMES)
     method = weight_method if weight_range is None else weight_range
     check_path("source", source, optional=False)
-    peer, file, methods, default = _asked(source, recipe, Settings(scheme, range, weights, blocks, method))
+    peer, file, methods, default = _request(source, recipe, Settings(scheme, range, weights, blocks, method))
     check_choice("io", io, EDGES)
     check_flags(force=force)
     check_kernel_target(target)
@@ -198,17 +198,17 @@ def quantize(
         return replace(result, warnings=(*more, *result.warnings))
 
 
-def _asked(
-    source: FilePath, recipe: Recipe | None, given: Settings
+def _request(
+    source: FilePath, recipe: Recipe | None, call: Settings
 ) -> tuple[PeerRecipe | None, RulesFile | Recipe | None, Methods, Settings]:
     """A peer's recipe, if it is one; what the rules are read from; the methods; and the settings of the whole network.
-    given: the settings of the call, with the range that it says."""
+    call: the settings of the call, with the range that it says."""
     peer = read_peer_recipe(recipe, read(source)) if is_peer_recipe(recipe) else None
     file = opened_recipe(recipe if peer is None else peer.rules)
     top = file if isinstance(file, RulesFile) else None
-    methods = methods_of(top, "minmax" if given.range == AUTO else given.range)
-    scheme = given.scheme if peer is None else peer.scheme
-    default = whole_settings(top, replace(given, scheme=scheme, range=methods.range))
+    methods = methods_of(top, "minmax" if call.range == AUTO else call.range)
+    scheme = call.scheme if peer is None else peer.scheme
+    default = whole_settings(top, replace(call, scheme=scheme, range=methods.range))
     default.check()
     return peer, file, methods, default
 
