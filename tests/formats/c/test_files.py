@@ -182,7 +182,7 @@ def test_a_header_is_included_by_its_name(stem: str, tmp_path: Path) -> None:
     assert tflq.verify(MODELS / "pad.tflite", folder / f"{stem}.c", seeds=1).equal
 
 
-@pytest.mark.parametrize("stem", ['a"b', "a\\b", "a\nb", "a??b"])
+@pytest.mark.parametrize("stem", ['a"b', "a\\b", "a\nb", "a??b", "stdio", "String"])
 def test_a_header_that_c_cannot_include_is_refused(stem: str, tmp_path: Path) -> None:
     with pytest.raises(tflq.OptionError, match="C cannot include a header of the name"):
         tflq.convert(MODELS / "pad.tflite", tmp_path / f"{stem}.c")

@@ -32,7 +32,12 @@ from tflq.numerics.kernel_sets import IN_FILE, Exactness
 
 LARGE: Final = 1 << 20
 """Bytes of constants from which a program has them in a file of bytes, if nobody says otherwise."""
-_NOT_INCLUDED: Final = re.compile(r'["\\\x00-\x1f\x7f]|\?\?')
+_NOT_INCLUDED: Final = re.compile(
+    r'["\\\x00-\x1f\x7f]|\?\?|^(assert|complex|ctype|errno|fenv|float|inttypes|iso646|limits|locale|math|setjmp|signal'
+    r"|stdarg|stdbool|stddef|stdint|stdio|stdlib|string|tgmath|time|wchar|wctype)$",
+    re.IGNORECASE,
+)
+"""Names of headers that C cannot include, or that it takes for its own."""
 DATA: Final = ("inline", "separate", "blob")
 
 
@@ -46,7 +51,7 @@ class Writer:
         self._stem = writing.stem or name
         if _NOT_INCLUDED.search(self._stem):
             what = f"C cannot include a header of the name '{comment(self._stem)}.h'"
-            remedy = "give a name without quotes, backslashes, control characters and ??"
+            remedy = "give a name without quotes, backslashes, control characters and ??, which no header of C has"
             raise OptionError(Reason(what, value=self._stem, remedy=remedy))
         self._readers = program.unit.readers()
         self._data = writing.choices.get("data") or ("blob" if program.constant_bytes >= LARGE else "inline")
