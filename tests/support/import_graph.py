@@ -47,17 +47,8 @@ def imports_at_once() -> dict[str, set[str]]:
 
 def all_imports() -> dict[str, set[str]]:
     """For each module all those that it imports: in functions and for the type checker, too."""
-    known = modules()
-    graph: dict[str, set[str]] = {}
-    for name, path in known.items():
-        found = graph[name] = set()
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.ImportFrom) and node.module in known:
-                inner = [f"{node.module}.{alias.name}" for alias in node.names]
-                found |= {each if each in known else node.module for each in inner}
-            elif isinstance(node, ast.Import):
-                found |= {alias.name for alias in node.names if alias.name in known}
-    return graph
+    trees = {name: ast.parse(path.read_text()) for name, path in modules().items()}
+    return {name: {each for node in ast.walk(tree) for each in _named(node)} - {name} for name, tree in trees.items()}
 
 
 def reached(graph: Mapping[str, set[str]], *names: str) -> set[str]:
@@ -100,14 +91,21 @@ def _imports(name: str) -> list[tuple[str, bool]]:
     known = modules()
     found = []
     for node, at_once in _nodes(ast.parse(known[name].read_text()), at_once=True):
-        if isinstance(node, ast.ImportFrom) and node.module in known:
-            inner = [each for alias in node.names if (each := f"{node.module}.{alias.name}") in known]
-            found += [(each, at_once) for each in [node.module, *(inner if at_once else ())] if each != name]
-        elif isinstance(node, ast.Import):
-            found += [(alias.name, at_once) for alias in node.names if alias.name in known]
+        if isinstance(node, ast.ImportFrom | ast.Import):
+            names = _named(node)
+            late = isinstance(node, ast.ImportFrom) and not at_once
+            found += [(each, at_once) for each in (names[:1] if late else names) if each != name]
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in known:
             found.append((node.value, False))
     return found
+
+
+def _named(node: ast.AST) -> list[str]:
+    """The modules that an import names: the one that names are from, and those that are modules themselves."""
+    known = modules()
+    if isinstance(node, ast.ImportFrom) and node.module in known:
+        return [node.module, *(each for alias in node.names if (each := f"{node.module}.{alias.name}") in known)]
+    return [alias.name for alias in node.names if alias.name in known] if isinstance(node, ast.Import) else []
 
 
 def _nodes(node: ast.AST, *, at_once: bool) -> Iterator[tuple[ast.AST, bool]]:

@@ -445,7 +445,7 @@ def _enough(source: FilePath, evidence: _Evidence, scheme: str) -> Span | None:
     data = evidence.samples
     if not evidence.chooses or data is None or isinstance(data, Iterator) or scheme == "float16":
         return None
-    samples = data if isinstance(data, Span) else Span.of(data, Entry.of(read(source)), evidence.images)
+    samples = _samples(source, data, evidence.images, "methods are chosen by samples")
     return samples if len(samples) >= FEWEST else None
 
 
