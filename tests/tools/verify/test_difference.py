@@ -126,3 +126,9 @@ def test_an_original_that_is_not_finite_accepts_nothing_else(value: float) -> No
         assert not difference(got, want, tolerance).accepted
         assert not difference(want, got, tolerance).accepted
         assert difference(want, want, tolerance).equal
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_the_largest_number_of_its_type_accepts_no_difference_of_others(dtype: type[np.floating]) -> None:
+    want = np.array([np.finfo(dtype).max, 1], dtype)
+    assert difference(want / 2, want, Tolerance(ulps=4)).beyond == 1

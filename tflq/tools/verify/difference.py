@@ -42,7 +42,9 @@ class Tolerance:
         if not self.ulps or want.dtype.kind != "f" or not want.size:
             return self
         largest = np.max(np.abs(want), initial=0, where=np.isfinite(want))
-        return replace(self, atol=max(self.atol, self.ulps * float(np.spacing(largest))))
+        below_maximum = np.nextafter(np.finfo(want.dtype).max, want.dtype.type(0))  # The maximum has no next number.
+        ulp = float(np.spacing(min(largest, below_maximum)))
+        return replace(self, atol=max(self.atol, self.ulps * ulp))
 
 
 EXACT: Final = Tolerance()
