@@ -118,6 +118,13 @@ def test_a_custom_operator_is_refused_by_its_name() -> None:
         file_of(Module([Function("main", [x], [y], ops)]))
 
 
+def test_an_entry_without_outputs_is_refused() -> None:
+    """ONNX Runtime does not load one."""
+    need_onnx()
+    with pytest.raises(tflq.UnsupportedError, match="without outputs"):
+        file_of(Module([Function("main", [argument((2,), f32)], [], [])]))
+
+
 @pytest.mark.parametrize("element", [string, bf16, f16, i4], ids=str)
 def test_tensors_of_types_that_onnx_has_not_are_refused(element: ScalarType) -> None:
     """As an input, a constant and a result."""

@@ -47,11 +47,15 @@ def onnx_pieces(module: Module, function: int = 0) -> Iterable[bytes]:
 
 
 def onnx_model(module: Module, function: int = 0) -> onnx.ModelProto:
-    """An entry as a model of the package `onnx`."""
+    """An entry as a model of the package `onnx`. UnsupportedError for one without outputs."""
     try:
         import onnx
     except ImportError:
         raise MissingPackageError("writing ONNX needs the package onnx", "onnx") from None
+    if not module.functions[function].outputs:
+        raise UnsupportedError(
+            Reason("ONNX Runtime loads no graph without outputs", module.source, remedy="name a tensor (--cut)")
+        )
     graph = _Graph(module.functions[function], onnx)
     model = onnx.helper.make_model(
         graph.proto(),
