@@ -274,7 +274,8 @@ def _coarse(
             "allow for the difference, or convert it to TFLite or ONNX",
         )
     unit, shift = _UNIT_48
-    return emit_rescale(t, x, *np.broadcast_arrays(unit, shift + spare), i32), after, int(near.min()), int(far.max())
+    narrow = emit_rescale(t, x, unit.repeat(spare.size), shift + spare, i32)
+    return narrow, after, int(near.min()), int(far.max())
 
 
 def _same_results(
