@@ -38,3 +38,13 @@ def test_around_every_threshold(last: int, exponent: int) -> None:
 
 def test_none_for_scales_of_a_half_and_more() -> None:
     assert fit_threshold_line(np.asarray([0.5]), 127, 1000) is None
+
+
+def test_a_channel_whose_results_are_all_0() -> None:
+    """Its threshold is beyond all x, of which the largest int32 leaves none."""
+    scale, reach = np.asarray([2.0**-33, 0.01]), (1 << 31) - 2
+    line = fit_threshold_line(scale, 32768, reach)
+    assert line is not None
+    x = np.asarray([[0, 0], [reach, 50], [reach // 2, reach]])
+    np.testing.assert_array_equal(result(line, x), [[0, 0], [0, 1], [0, 32768]])
+    assert fit_threshold_line(scale, 32768, reach + 1) is None

@@ -199,6 +199,8 @@ def test_a_function_lists_of_one_array_and_pairs_with_a_signature() -> None:
     assert lists(lambda: ([row[None]] for row in ROWS)) == lists([[row] for row in ROWS]) == wanted
     pairs = [pair for row in ROWS for pair in (("a", {"given": row}), ("b", {"other": row}))]
     assert lists(pairs, entry(X, key="a", signatures=("a", "b"))) == wanted
+    by_key = {"a": [{"given": row} for row in ROWS], "b": [{"other": row} for row in ROWS]}
+    assert lists(by_key, entry(X, key="a", signatures=("a", "b"))) == wanted
     with pytest.raises(OptionError, match=r"place 1 is for signature 'b', which the model has not; .*: 'a'"):
         lists(pairs, entry(X, key="a", signatures=("a",)))
 

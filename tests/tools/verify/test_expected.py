@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from support.chains import Step, chain
 from support.harness import argument, const, packed
+from support.on_c import need_compiler
 from support.on_onnx import need_onnx
 
 import tflq
@@ -151,3 +152,43 @@ def test_an_output_of_a_hybrid_operator_is_expected_to_differ(format: Any) -> No
     conversion = tflq.convert(model, format=format)
     result = tflq.verify(model, conversion.data, report=conversion.report)
     assert (result.verdict, result.notes) == ("equal" if format == "tflite" else "accepted", [])
+
+
+@need_compiler
+def test_what_follows_a_hybrid_operator_is_compared_in_c(tmp_path: Path) -> None:
+    """The program goes on with what the original gives, and a fault behind it is a difference."""
+    hybrid = const(np.arange(-12, 12).reshape(3, 8), UniformQuantizedType.of(i8, 0.02, 0), "w")
+
+    def model(factor: float) -> bytes:
+        plain = const(np.arange(-6, 6, dtype=np.float32).reshape(4, 3) * np.float32(factor), f32, "v")
+        steps: list[Step] = [
+            ("tfl.fully_connected", [hybrid], value("dense", f32), {}, 4),
+            ("tfl.fully_connected", [plain], value("y", f32, (2, 4)), {}, 1),
+        ]
+        return chain(value("x", f32, (2, 8)), steps)
+
+    verdicts = {}
+    for factor in (0.1, 0.11):
+        conversion = tflq.convert(model(factor), tmp_path / "net.c", force=True)
+        result = tflq.verify(model(0.1), tmp_path / "net.c", report=conversion.report, cc="cc -O0")
+        assert [each.tensor for each in result.expected] == ["dense"]
+        assert not result.expected[0].difference.equal
+        assert result.layers is not None
+        verdicts[result.verdict] = [each.tensor for each in result.layers.diverging if not each.difference.accepted]
+    assert verdicts == {"accepted": [], "differs": ["y"]}
+
+
+@need_compiler
+def test_counts_of_an_operator_are_none_of_what_reads_it(tmp_path: Path) -> None:
+    """C computes SUM within QUANTIZE, so a count of SUM is many of the result."""
+    wide, fine = (UniformQuantizedType.of(i8, scale, -3) for scale in (0.2, 0.01))
+    axes = const(np.array([1], np.int32), i32)
+    steps: list[Step] = [
+        ("tfl.sum", [axes], value("total", wide, (2,)), {"keep_dims": False}, 2),
+        ("tfl.quantize", [], value("y", fine, (2,)), {}, 2),
+    ]
+    model = chain(value("x"), steps)
+    tflq.convert(model, tmp_path / "net.c")
+    result = tflq.verify(model, tmp_path / "net.c", cc="cc -O0")
+    assert [(each.opcode, each.within) for each in result.expected] == [("QUANTIZE", None)]
+    assert result.passed

@@ -11,7 +11,7 @@ T is a line of integers. With 1 / scale = P + (Q + R / 2^31) / 2^b, P whole, Q b
 
 where K, k and c make up the constant 1 + 1 / (2 scale), less a little; MUL with a shift has the 64-bit product that
 this takes. b is 15, or less where R would be too small for c R to make up the constant. The line is compared with T
-at every n.
+at every n. Where all results are 0, T is the integer beyond all x.
 """
 
 from __future__ import annotations
@@ -82,6 +82,8 @@ def _channel(scale: float, n: np.ndarray, reach: int, spread: int) -> tuple[int,
             row = (whole, offset, part, int(below), rest, c, bits)
             if abs(c) <= 1 << 30 and _climbs(_line(row, n, spread), thresholds, reach):
                 return row
+    if thresholds[0] > reach and reach < _I31:
+        return 0, reach + 1, 0, 0, 0, 0, _BITS[0]
     return None
 
 

@@ -83,10 +83,21 @@ def _samples_of(data: Any, entry: Entry, images: Images | None) -> Samples:
     if isinstance(data, (str, os.PathLike)):
         return replace(_of_path(Path(data), entry, images), path=os.fspath(data))
     data = data() if callable(data) else data
-    if isinstance(data, Mapping):
+    if isinstance(data, Mapping) and not _are_by_signature(data, entry):
         return _of_arrays(data, entry)
+    if isinstance(data, Mapping):
+        data = [(key, item) for key, items in data.items() for item in items]
     check_data("data", data)
     return _of_items(data, entry)
+
+
+def _are_by_signature(data: Mapping[str, Any], entry: Entry) -> bool:
+    """Whether these are samples by signature: lists in which each is arrays by name."""
+    lists = [items for items in data.values() if isinstance(items, (list, tuple)) and items]
+    return len(lists) == len(data) > 0 and all(
+        key in (*entry.signatures, entry.key) and all(isinstance(item, Mapping) for item in items)
+        for key, items in data.items()
+    )
 
 
 def _of_path(path: Path, entry: Entry, images: Images | None) -> Samples:

@@ -27,7 +27,7 @@ from tflq.base.processes import how_ended, last_words, limited
 from tflq.ir.module import Function, Module
 from tflq.ir.ops import Value
 from tflq.tools.verify.c_interface import C_TYPES, Entry, Interface
-from tflq.tools.verify.file_runner import FileRunner
+from tflq.tools.verify.file_runner import FileRunner, dtype_of, stored
 from tflq.tools.verify.runner import Opening, RunError
 
 _FLAGS: Final = ("-std=c99", "-ffp-contract=off")
@@ -125,15 +125,28 @@ class _Program:
         _limit(self._child.pid)
 
     def run(
-        self, name: str, inputs: Sequence[np.ndarray], *, follows: bool
-    ) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """Outputs of an entry and, if the program has the hook, layers. follows: with the state that the run before has
-        left."""
-        entry = self._interface.entries[name]
+        self, name: str, inputs: Sequence[np.ndarray], fed: Mapping[str, np.ndarray], *, follows: bool
+    ) -> tuple[list[np.ndarray], dict[str, np.ndarray]]:
+        """Outputs of an entry and, of a program that shows layers, these by name, as computed. follows: with the state
+        that the run before has left. fed: what goes on in the place of layers."""
+        entry, layers = self._interface.entries[name], {}
         with self.answering():
             self.start(name, inputs, follows=follows)
-            layers = [self.tensor(value) for value in (entry.layers if self._mode else ())]
+            for value in entry.layers if self._mode else ():
+                layers[value.name] = self.shown(value)
+                self.replace(fed.get(value.name))
             return [self.tensor(value) for value in entry.outputs], layers
+
+    def shown(self, value: Value) -> np.ndarray:
+        """The next result that is shown. RunError if it has another size than the value."""
+        if (size := self.number()) != _bytes(value):
+            raise RunError(f"a result of {size} bytes where the model has {_bytes(value)}", fatal=True)
+        return self.tensor(value)
+
+    def replace(self, array: np.ndarray | None) -> None:
+        """Puts elements in the place of those of the last result; None: leaves them."""
+        data = b"" if array is None else array.tobytes()
+        self.write(len(data).to_bytes(4, "little") + data)
 
     def outputs(self, name: str) -> Sequence[Value]:
         return self._interface.entries[name].outputs
@@ -305,6 +318,8 @@ class CompiledSource(FileRunner):
         self._hooked: _Built | None = None
         self._plain = self._built(hooked=False)
         self._program = _Program(self._plain)
+        self._feeding: _Program | None = None
+        self._computed: Mapping[str, np.ndarray] = {}
         self.again: Final[dict[str, Module | None]] = {}
         """By the path of a model: what it becomes again, if the source was written from it."""
         self.has_state = bool(self._interface.state)
@@ -314,13 +329,11 @@ class CompiledSource(FileRunner):
     def _built(self, *, hooked: bool) -> _Built:
         return _Built(self.path, self._interface, self._compiler, self._timeout, hooked=hooked)
 
-    @contextmanager
-    def _showing(self, mode: str) -> Iterator[_Program]:
+    def _showing(self, mode: str) -> _Program:
         """The program with hooks, compiled once."""
         if self._hooked is None:
             self._hooked = self._built(hooked=True)
-        with closing(_Program(self._hooked, mode)) as program:
-            yield program
+        return _Program(self._hooked, mode)
 
     def ulps(self) -> int | None:
         return None if self._interface.inexact else 0
@@ -328,8 +341,23 @@ class CompiledSource(FileRunner):
     def run(
         self, key: str, inputs: Sequence[np.ndarray], fed: Mapping[str, np.ndarray], step: int | None = None
     ) -> list[np.ndarray]:
-        outputs, _layers = self._program.run(self._name(key), self.ordered(inputs, key), follows=bool(step))
+        program = self._program
+        if fed:
+            program = self._feeding = self._feeding or self._showing("layers")
+        arguments = self._name(key), self.ordered(inputs, key), self.as_stored(key, fed)
+        outputs, self._computed = program.run(*arguments, follows=bool(step))
         return self.returned(outputs, key)
+
+    def feeds(self, _: str) -> bool:
+        return True
+
+    def cut(self, _: str) -> dict[str, np.ndarray]:
+        """The layers of the last run, as computed, if it was fed others."""
+        return {**self._computed}
+
+    def as_stored(self, key: str, fed: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Values for layers of an entry, in the types of the program."""
+        return {row.name: stored(fed[row.name], dtype_of(row)) for row in self._layers(key) if row.name in fed}
 
     def _name(self, key: str) -> str:
         """The name of the function of an entry."""
@@ -352,14 +380,14 @@ class CompiledSource(FileRunner):
     @contextmanager
     def fetching(self, key: str, names: Sequence[str]) -> Iterator[Any]:
         """The program with the hook, from which layers can be fetched after a run."""
-        with self._showing("layers") as program:
+        with closing(self._showing("layers")) as program:
             yield _Fetcher(self, program, key)
 
     def try_sums(self, key: str, runs: Sequence[SumsRun]) -> list[dict[str, np.ndarray]]:
         """Results of products by name, of sums that stand in for those of their first row: for each loop that reads
         sums, [loops, rows, channels], in each run. Others are left out. RunError if the program does not run."""
         ordered = [run._replace(inputs=self.ordered(run.inputs, key)) for run in runs]
-        with self._showing("trials") as program:
+        with closing(self._showing("trials")) as program:
             return list(program.try_sums(self._name(key), ordered))
 
     @property
@@ -377,14 +405,20 @@ class CompiledSource(FileRunner):
     @contextmanager
     def showing(self, key: str) -> Iterator[Shown]:
         """The program with the hooks that show results and sums within it."""
-        with self._showing("steps") as program, program.answering():
+        with closing(self._showing("steps")) as program, program.answering():
             yield Shown(program, self._name(key))
 
     def single(self, key: str) -> Collection[str]:
         """The layers that a single function of the source computes."""
         return self._interface.entries[self._name(key)].single
 
+    def release(self) -> None:
+        if self._feeding is not None:
+            self._feeding.close()
+            self._feeding = None
+
     def close(self) -> None:
+        self.release()
         self._program.close()
         for built in (self._plain, self._hooked):
             if built is not None:
@@ -404,14 +438,10 @@ class Shown:
     def result(self, value: Value) -> tuple[np.ndarray, bytes]:
         """The next result, and the rows of sums before it. RunError if it has another size than the value."""
         rows = self._program.read(self._program.number())
-        if (size := self._program.number()) != _bytes(value):
-            raise RunError(f"a result of {size} bytes where the model has {_bytes(value)}", fatal=True)
-        return self._program.tensor(value), rows
+        return self._program.shown(value), rows
 
     def replace(self, array: np.ndarray | None) -> None:
-        """Puts elements in the place of those of the last result; None: leaves them."""
-        data = b"" if array is None else array.tobytes()
-        self._program.write(len(data).to_bytes(4, "little") + data)
+        self._program.replace(array)
 
     def end(self) -> None:
         """Skips the outputs, which are results, too."""
@@ -426,12 +456,12 @@ class _Fetcher:
         self._runner = runner
         self._program = program
         self._key = key
-        self._places = runner.names(key)
-        self._layers: list[np.ndarray] = []
+        self._layers: Mapping[str, np.ndarray] = {}
 
     def run(self, inputs: Sequence[np.ndarray], fed: Mapping[str, np.ndarray]) -> None:
-        name = self._runner._name(self._key)
-        self._layers = self._program.run(name, self._runner.ordered(inputs, self._key), follows=False)[1]
+        runner, key = self._runner, self._key
+        arguments = runner._name(key), runner.ordered(inputs, key), runner.as_stored(key, fed)
+        self._layers = self._program.run(*arguments, follows=False)[1]
 
     def fetch(self, name: str) -> np.ndarray:
-        return self._layers[self._places[name]]
+        return self._layers[name]

@@ -1,9 +1,8 @@
 /* The hooks of a program that shows what is within it. `compiled.py` puts the name of the source for MACRO.
  * `mode`, the first word of the command line, says which:
  *
- * layers: each layer is written, before the outputs.
- * steps: each layer and step is written, behind the rows of sums before it, both behind their sizes. Then comes the size
- *   of what stands in for the result, and that.
+ * layers: each layer is written, behind its size. Then comes the size of what stands in for it, and that.
+ * steps: the same of each layer and step, and before each the rows of sums before it, behind their size.
  * trials: each layer reads a head: rows of sums to try, channels, bytes of a sum, and bytes that then stand in for those
  *   of its tensor.
  *   For each loop that reads sums it writes the size of a result, and all results; then 0. */
@@ -50,9 +49,11 @@ static void keep_sums(const void *sums, size_t bytes) {
 
 static void show(const void *tensor, int32_t bytes) {
   int32_t size = 0;
-  put_number((int32_t)shown);
-  put(shown_sums, shown);
-  shown = 0;
+  if (mode == 's') {
+    put_number((int32_t)shown);
+    put(shown_sums, shown);
+    shown = 0;
+  }
   put_number(bytes);
   put(tensor, (size_t)bytes);
   fflush(stdout);
@@ -136,9 +137,7 @@ static int next_sums(void) {
 }
 
 static void hook_layer(const void *tensor, int32_t bytes) {
-  if (mode == 'l') {
-    put(tensor, (size_t)bytes);
-  } else if (mode == 's') {
+  if (mode != 't') {
     show(tensor, bytes);
   } else {
     get_head();

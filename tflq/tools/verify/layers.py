@@ -260,8 +260,8 @@ def divide(
         wrong = broken(graph) if resolver == "reference" else {}
         expected |= {i: why for i, why in wrong.items() if why.within != 0}
         for i, why in sorted(expected.items()):
-            for place in _fed(a, b, key, graph, i):
-                parts.expected[place.tensor] = place, why
+            for place in _fed(a, b, key, graph, i):  # counts are of the operator's own result
+                parts.expected[place.tensor] = place, why if place.operator == i else replace(why, within=None)
         if isinstance(b, FileRunner):
             _note_rounding(parts, graph, [i for i in rounding(graph) if i not in expected])
     cuts: list[dict[str, int]] = [{}, {}]

@@ -28,6 +28,7 @@ import numpy as np
 from tflq.base.errors import Refused
 from tflq.dialects.quant import RescaleF32, RescaleF64, RescaleFloat, RoundingDivideByPot
 from tflq.dialects.tfl.pooling import ResizeBilinear, ResizeNearestNeighbor
+from tflq.dialects.tosa.convolution import Conv2D
 from tflq.dialects.tosa.elementwise import Abs, BitwiseNot
 from tflq.dialects.tosa.movement import Resize
 from tflq.formats.tosa.lowering.context import Tosa, lowering, numbers_of, take
@@ -35,6 +36,7 @@ from tflq.formats.tosa.lowering.floats import need_float
 from tflq.formats.tosa.lowering.rescale import constant_row, emit_rescale, limited, operand_range, saturated
 from tflq.ir.ops import Value
 from tflq.ir.types import ScalarType, f32, i8, i16, i32, i64
+from tflq.numerics.convolution import exact_channel_bounds
 from tflq.numerics.fixed_point import Multiplier
 from tflq.numerics.requantize.rescale_fit import fit_rescale, saturation_bounds
 from tflq.numerics.requantize.scaling import Factor, Float32, Float64
@@ -221,12 +223,13 @@ def rescale_float(op: RescaleFloat, t: Tosa) -> Value:
 def _scaled(op: RescaleFloat, t: Tosa) -> Value:
     to, zero = t.storage(op.result), t.zero_point(op.result, op.output_zp)
     factor: Factor = op.factor
+    lows, highs = to.minimum - zero, to.maximum - zero
     least, most = operand_range(op.input, op.input_range, t)
     x = t.value(op.input)
     if x.type.storage == i64:
-        x, scale, least, most = _coarse(x, factor.slope, least, most, t)
+        bounds = _channels(op.input, least, most, t)
+        x, scale, least, most = _coarse(x, factor.slope, bounds, (lows, highs), t)
         factor = Float64(scale)
-    lows, highs = to.minimum - zero, to.maximum - zero
     if to == i8 or float(factor.slope.max()) >= 0.5 or isinstance(factor, Float32):
         rescaled = _by_rescale(x, factor, lows, highs, least, most, t, to, zero)
         if rescaled is not None:
@@ -252,17 +255,49 @@ def _in_float32(x: Value, factor: Float32, lows: int, highs: int, t: Tosa, to: S
     return t.cast(t.add(stored, t.constant(offset)) if offset else stored, to)
 
 
-def _coarse(x: Value, scale: np.ndarray, least: int, most: int, t: Tosa) -> tuple[Value, np.ndarray, int, int]:
-    """A 48-bit sum in int32, without its last bits where it does not fit, and the scale of that."""
-    spare = max(max(-least - 1, most).bit_length() - 31, 0)
-    if spare:
-        t.note(
-            f"the sum has up to {31 + spare + 1} bits; its last {spare} are rounded off before it is scaled, so a "
-            "result near the middle between two can be one count off"
+def _coarse(
+    x: Value, scale: np.ndarray, bounds: tuple[np.ndarray, np.ndarray], ends: tuple[int, int], t: Tosa
+) -> tuple[Value, np.ndarray, int, int]:
+    """A 48-bit sum in int32, without its last bits in channels where it does not fit, and the scale of that. bounds: of
+    the sum, int64 [1 or C]. ends: of the result."""
+    least, most = bounds
+    spare = np.asarray([max(int(n).bit_length() - 31, 0) for n in np.maximum(-least - 1, most)])
+    spare = spare[:1] if (spare == spare[0]).all() else spare
+    near, far = least >> spare, np.minimum((most >> spare) + (spare > 0), _I31)
+    after = scale * 2.0**spare
+    if not _same_results(scale, after, spare, (least, most, near, far), ends):
+        worst = spare.max()
+        t.warn(
+            f"the sum has up to {31 + worst + 1} bits; its last {worst} are rounded off before it is scaled, so a "
+            "result near the middle between two can be one count off",
+            "inexact",
+            "allow for the difference, or convert it to TFLite or ONNX",
         )
-        least, most = (least >> spare), min((most >> spare) + 1, _I31)
     unit, shift = _UNIT_48
-    return emit_rescale(t, x, unit, shift + spare, i32), scale * 2.0**spare, least, most
+    narrow = emit_rescale(t, x, unit.repeat(spare.size), shift + spare, i32)
+    return narrow, after, int(near.min()), int(far.max())
+
+
+def _same_results(
+    before: np.ndarray, after: np.ndarray, spare: np.ndarray, sums: tuple[np.ndarray, ...], ends: tuple[int, int]
+) -> bool:
+    """Whether bits that are left out change no result: these are all the same where there are some. sums: the ends of
+    each channel's, with those bits and without."""
+    rows = np.stack(np.broadcast_arrays(*sums))
+    results = np.concatenate([Float64(before).apply(rows[:2]), Float64(after).apply(rows[2:])]).clip(*ends)
+    return bool(((results == results[0]) | (spare == 0)).all())
+
+
+def _channels(source: Value, least: int, most: int, t: Tosa) -> tuple[np.ndarray, np.ndarray]:
+    """Bounds of sums, int64 [1 or C]: of each channel where they exceed int32, and weights and bias are constant."""
+    op, whole = source.producer, (np.asarray([least]), np.asarray([most]))
+    if max(-least - 1, most) <= _I31 or not isinstance(op, Conv2D):
+        return whole
+    if not (op.weight.is_constant and op.bias.is_constant):
+        return whole
+    low, high = operand_range(op.input, None, t, op.input_zp)
+    weights, bias = op.weight.array, op.bias.array
+    return exact_channel_bounds(weights, (1, 2, 3), op.weight_zp, min(low, 0), max(high, 0), bias)
 
 
 _THRESHOLDS_A_UNIT: Final = 18
@@ -303,11 +338,17 @@ def _by_comparison(
     x: Value, scale: np.ndarray, last: int, least: int, most: int, t: Tosa, to: ScalarType, zero: int
 ) -> Value:
     """sign(x) (n + (|x| >= T(n + 1))), n from a RESCALE that is never above the result."""
-    x = limited(x, t, -_I31 if least < -_I31 else None, None)
     units = last * scale.size >> _THRESHOLDS_A_UNIT
-    line = t.searched(units, fit_threshold_line, scale, last, min(max(-least, most), _I31))
+    reach = min(max(-least, most), _I31)
+    line = t.searched(units, fit_threshold_line, scale, last, reach)
+    if line is None and reach == _I31:  # no int32 is beyond it
+        reach = _I31 - 1
+        ends = Float64(scale).apply(np.asarray([[reach], [1 << 31]])).clip(0, last)
+        if (ends[0] == ends[1]).all():
+            line = t.searched(units, fit_threshold_line, scale, last, reach)
     if line is None:
         raise Refused("no integer form of a scale by a double is proven equal to it")
+    x = limited(x, t, -reach if least < -reach else None, reach if most > reach else None)
     magnitude = t.emit(Abs, [x])
     n = emit_rescale(t, magnitude, line.multiplier, line.shift, i32)
     n = t.minimum(n, constant_row(t, line.last - 1))

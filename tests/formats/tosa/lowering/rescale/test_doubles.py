@@ -129,6 +129,23 @@ def test_sums_of_48_bits() -> None:
     check(types, product(2.0**-13 * 0.77, 3 << 27), [small, y])
     module = single(types, product(2.0**-18 * 0.77, 3 << 30))
     _, notes = lower(module, Target())
-    assert ["one count off" in note.text for note in notes] == [True]
+    assert [("one count off" in note.text, note.exception) for note in notes] == [(True, "inexact")]
     exact = np.rint((x.astype(np.int64) @ y).astype(np.float64) * 2.0**-18 * 0.77)
     assert np.abs(lowered_outputs(module, [x, y]) - exact).max() <= 1
+
+
+def test_only_channels_beyond_int32_lose_bits() -> None:
+    """A channel without weights, whose bias of 35 bits gives 0, beside one whose sums are exact."""
+    rng = np.random.default_rng(0)
+    weights, bias = np.zeros((2, 1, 1, 8), np.int8), np.asarray([-(1 << 34), 77], np.int64)
+    weights[1] = rng.integers(-127, 128, 8)
+    scale = np.asarray([2.0**-36, 0.00175])
+
+    def body(b: Builder, x: Value) -> Value:
+        sums = b.conv2d(x, b.constant(weights, i8), b.constant(bias, i64), (2000, 1, 1, 2), acc=i64)
+        return b.emit("ext.rescale_f64", [sums], sums.type.with_element(i16), scale=scale, output_zp=0)
+
+    x = rng.integers(-32768, 32768, (2000, 1, 1, 8)).astype(np.int16)
+    check([(x.shape, i16)], body, [x])
+    _, notes = lower(single([(x.shape, i16)], body), Target())
+    assert notes == []
