@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from typing import Any, Final, Literal, NamedTuple
@@ -72,7 +72,7 @@ def quantize(
     source: FilePath,
     destination: FilePath | None = None,
     *,
-    scheme: Scheme = "int8",
+    scheme: Scheme | None = None,
     statistics: OneStatistics | Sequence[OneStatistics] | None = None,
     calibration: Any = None,
     mean: Level | None = None,
@@ -82,9 +82,9 @@ def quantize(
     target: FilePath | None = None,
     keep_float: Sequence[str] = (),
     recipe: Recipe | None = None,
-    weights: Literal["int8", "int4", "int2"] = "int8",
-    blocks: int = 0,
-    weight_method: WeightMethod = "minmax",
+    weights: Literal["int8", "int4", "int2"] | None = None,
+    blocks: int | None = None,
+    weight_method: WeightMethod | None = None,
     weight_range: WeightMethod | None = None,
     min_snr: float | None = None,
     labels: Any = None,
@@ -102,7 +102,7 @@ def quantize(
         destination: Where the result goes, a TFLite model. None: it is only returned.
         scheme: "int8": activations and weights of 8 bits. "int16x8": activations of 16 bits, weights of 8. "dynamic":
             weights of 8 bits, activations quantized as the network runs. "weight-only": weights of 8 bits,
-            dequantized before use. "float16": weights as float16.
+            dequantized before use. "float16": weights as float16. None: as a recipe says, else "int8".
         statistics: What calibration saw, for "int8" and "int16x8": a file of `tflq calibrate`, or its result; or a list
             of these, each of another signature. A network that was trained with fake quantization needs neither these
             nor samples.
@@ -120,15 +120,17 @@ def quantize(
         keep_float: Patterns of tensors' names (`*`, `?`, `re:`): an operator that makes one of them stays float. Rules
             of a recipe, before its own.
         recipe: What is asked of single operators: a file, or a list of its rules as mappings (docs/quantize.md); or a
-            recipe of ai-edge-quantizer or litert-quantizer, a file of JSON, which says the scheme, too.
-        weights: What weights become: "int8", "int4" or, for "dynamic" and "weight-only", "int2"; those of operators
-            whose kernel takes fewer bits.
+            recipe of ai-edge-quantizer or litert-quantizer, a file of JSON, which says the scheme, too. What a file
+            says of the whole network no other argument may contradict.
+        weights: What weights become: "int8", the default, "int4" or, for "dynamic" and "weight-only", "int2"; those of
+            operators whose kernel takes fewer bits.
         blocks: How many weights of FULLY_CONNECTED in a row have one scale: 32, 64, 128 or 256, for "weight-only", and
-            for "dynamic" of "int4". 0: a channel has one.
-        weight_method: Which range weights have then: "minmax", "mse" or "octav"; or "gptq": the range of "mse", and
-            weights are rounded so that products are near on `calibration`, where that is better on the last quarter of
-            its samples. "reconstruct": weights and biases of CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED are fitted
-            to the inputs that the quantized network gives on `calibration`, where that is better on the last quarter.
+            for "dynamic" of "int4". 0, the default: a channel has one.
+        weight_method: Which range weights have then: "minmax", the default, "mse" or "octav"; or "gptq": the range of
+            "mse", and weights are rounded so that products are near on `calibration`, where that is better on the last
+            quarter of its samples. "reconstruct": weights and biases of CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED
+            are fitted to the inputs that the quantized network gives on `calibration`, where that is better on the last
+            quarter.
         weight_range: The former name of `weight_method`.
         min_snr: The least signal-to-noise ratio of the outputs, in decibels, on samples that nothing was calibrated
             with: the last quarter of `calibration`, or all where ranges are from `statistics`, or the scheme is of
@@ -164,10 +166,12 @@ def quantize(
         print(result.summary(), result.decibels)
         ```
     """
-    check_choice("scheme", scheme, SCHEMES)
+    if scheme is not None:
+        check_choice("scheme", scheme, SCHEMES)
     method = weight_method if weight_range is None else weight_range
     check_path("source", source, optional=False)
-    peer, file, methods, default = _request(source, recipe, Settings(scheme, range, weights, blocks, method))
+    options = {"scheme": scheme, "range": range, "weights": weights, "blocks": blocks, "weight_method": method}
+    peer, file, methods, default = _request(source, recipe, options)
     check_choice("io", io, EDGES)
     check_flags(force=force)
     check_kernel_target(target)
@@ -207,16 +211,21 @@ def quantize(
 
 
 def _request(
-    source: FilePath, recipe: Recipe | None, call: Settings
+    source: FilePath, recipe: Recipe | None, options: Mapping[str, Any]
 ) -> tuple[PeerRecipe | None, RulesFile | Recipe | None, Methods, Settings]:
     """A peer's recipe, if it is one; what the rules are read from; the methods; and the settings of the whole network.
-    call: the settings of the call, with the range that it says."""
+    options: the settings of the call; None where it says nothing. OptionError where the recipe says otherwise."""
     peer = read_peer_recipe(recipe, read(source)) if is_peer_recipe(recipe) else None
     file = opened_recipe(recipe if peer is None else peer.rules)
     top = file if isinstance(file, RulesFile) else None
-    methods = methods_of(top, "minmax" if call.range == AUTO else call.range)
-    scheme = call.scheme if peer is None else peer.scheme
-    default = whole_settings(top, replace(call, scheme=scheme, range=methods.range))
+    asked = {key: value for key, value in options.items() if value not in (None, AUTO)}
+    methods = methods_of(top, asked.get("range", "minmax"))
+    call = Settings(**{"scheme": "int8", **asked, "range": methods.range})
+    default = whole_settings(top, call if peer is None else replace(call, scheme=peer.scheme))
+    for key, value in asked.items():
+        if (other := getattr(default, key)) != value:
+            what = f"{key}={value!r} contradicts the recipe, by which {key} is {other!r}"
+            raise OptionError(Reason(what, str(recipe), value=value, remedy="leave out one of them"))
     default.check()
     return peer, file, methods, default
 
