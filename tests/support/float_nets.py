@@ -38,6 +38,23 @@ def net(seed: int = 0, *, last: str = "tfl.tanh", signature: bool = True) -> Mod
     return Module([Function("main", [x], [y], ops)], signatures)
 
 
+def signatures(size: int = SIZE) -> Module:
+    """Two products of the same weights, each with a signature: "xy" and "ab", whose input is `given`."""
+    weights = np.random.default_rng(0).normal(size=(size, size)).astype(np.float32)
+    functions, entries, first = [], [], None
+    for place, names in enumerate(("xy", "ab")):
+        x, y = (Value(TensorType((1, size), f32), name) for name in names)
+        product = dense(weights, x, y, f"{names}/product")
+        first = first or product
+        for one, other in zip(product.operands[1:], first.operands[1:], strict=True):
+            assert one is not None
+            assert other is not None
+            one.buffer = other.buffer
+        functions.append(Function(names, [x], [y], [product]))
+        entries.append(Signature(names, place, [("given", x)], [("made", y)]))
+    return Module(functions, entries)
+
+
 def written(folder: Path, module: Module, name: str = "model.tflite") -> Path:
     path = folder / name
     tflq.write(module, path)

@@ -69,8 +69,7 @@ class _Quantize(SectionedCommand):
 @click.option(
     "--scheme",
     type=click.Choice(SCHEMES),
-    default="int8",
-    show_default=True,
+    show_default="int8",
     help="What is quantized, and to how many bits.",
 )
 @click.option("--io", type=click.Choice(EDGES), default="float", show_default=True, help="What inputs and outputs are.")
@@ -86,15 +85,12 @@ class _Quantize(SectionedCommand):
     type=DOCUMENT,
     help="What is asked of single operators: TOML, or JSON of litert-quantizer.",
 )
-@click.option("--weights", type=click.Choice(WEIGHTS), default="int8", show_default=True, help="Bits of weights.")
-@click.option(
-    "--blocks", type=int, default=0, metavar="32|64|128|256", help="Weights of FULLY_CONNECTED that share a scale."
-)
+@click.option("--weights", type=click.Choice(WEIGHTS), show_default="int8", help="Bits of weights.")
+@click.option("--blocks", type=int, metavar="32|64|128|256", help="Weights of FULLY_CONNECTED that share a scale.")
 @click.option(
     "--weight-method",
     type=click.Choice(METHODS),
-    default="minmax",
-    show_default=True,
+    show_default="minmax",
     help="The range of weights; gptq and reconstruct fit them to samples.",
 )
 @click.option("--weight-range", type=click.Choice(METHODS), hidden=True, help="The former name of --weight-method.")

@@ -122,6 +122,23 @@ def forget_constants(module: Module, constants: Set[Value] | None = None) -> Non
     module.buffers = [Buffer(NO_DATA) if buffer in gone else buffer for buffer in module.buffers]
 
 
+def forget_tables(module: Module) -> None:
+    """Has the writer make the tables of buffers and operator codes anew. Equal constants of several functions, such as
+    weights that signatures share, have one buffer."""
+    from hashlib import sha256
+
+    module.buffers, module.operator_codes = [], []
+    if len(module.functions) < 2:
+        return
+    known: dict[bytes, Buffer] = {}
+    for function in module.functions:
+        pairs = [(value, value.buffer) for value in function.values() if value.buffer and value.buffer.data.size]
+        digests = [sha256(buffer.data.data).digest() for _, buffer in pairs]
+        for (value, buffer), digest in zip(pairs, digests, strict=True):
+            value.buffer = known.get(digest, buffer)
+        known |= {digest: value.buffer for (value, _), digest in zip(pairs, digests, strict=True) if value.buffer}
+
+
 def rewrite_ops(owner: Function | Block, rewritten: Callable[[Op], Sequence[Op] | None]) -> bool:
     """Put other ops in the place of those for which there are some; whether there were any."""
     ops: list[Op] = []

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.float_nets import SIZE, dense, net, samples, written
+from support.float_nets import SIZE, dense, net, samples, signatures, written
 
 import tflq
 from tflq.analysis.statistics import PointStatistics, Statistics
@@ -64,7 +64,7 @@ def test_all_operators_are_quantized_by_what_was_seen(model: Path, scheme: str) 
 
 def test_the_bytes_are_the_same_each_time(model: Path) -> None:
     seen = tflq.calibrate(model, list(samples(20))).statistics
-    first, second = (tflq.write(tflq.quantize(model, statistics=seen).module) for _ in range(2))
+    first, second = (tflq.write(tflq.quantize(model, statistics=seen, io="int8").module) for _ in range(2))
     assert first == second
 
 
@@ -232,34 +232,61 @@ def test_without_a_histogram_only_where_a_range_needs_it(tmp_path: Path, monkeyp
         asked.append(histogram)
         return own(*given, histogram=histogram, **options)
 
-    monkeypatch.setattr("tflq.tools.quantize.quantize.calibrate", noted)
+    monkeypatch.setattr("tflq.tools.quantize.choosing.calibrate", noted)
     for range_of in ("minmax", "mse"):
         tflq.quantize(model, calibration=list(samples(4)), range=range_of)
     tflq.quantize(model, calibration=list(samples(4)), recipe=[{"name": "second", "range": "percentile:99"}])
     assert asked == [False, True, True]
 
 
-def signatures() -> Module:
-    """Two products of the same weights, each with a signature."""
-    weights = np.random.default_rng(0).normal(size=(SIZE, SIZE)).astype(np.float32)
-    functions, entries = [], []
-    for place, names in enumerate(("xy", "ab")):
-        given, made = (Value(TensorType((1, SIZE), f32), name) for name in names)
-        functions.append(Function(names, [given], [made], [dense(weights, given, made, f"{names}/product")]))
-        entries.append(Signature(names, place, [("given", given)], [("made", made)]))
-    return Module(functions, entries)
-
-
 def test_samples_of_several_signatures(tmp_path: Path) -> None:
-    """Samples run the first subgraph alone: arrays of other signatures are refused, and a warning names these."""
-    model, data = written(tmp_path, signatures()), samples(4)
-    keys = [each.key for each in signatures().signatures or []]
-    result = tflq.quantize(model, calibration=list(data), range="minmax")
-    assert any(f"there are no samples of signature '{keys[1]}'" in text for text in result.warnings)
-    with pytest.raises(OptionError, match=rf"has arrays of signature '{keys[1]}', .*; run each .*--signature KEY"):
-        tflq.quantize(model, calibration={f"{keys[1]}/given": data})
-    seen = [tflq.calibrate(model, {f"{key}/given": data for key in keys}, signature=key).statistics for key in keys]
-    assert not tflq.quantize(model, statistics=seen, range="minmax").kept
+    """Each runs on its samples, which say in any form which signature they are of; a warning names one without."""
+    model, data = written(tmp_path, signatures()), samples(8)
+    scaled = data * np.float32(100)
+    first = tflq.quantize(model, calibration=list(data), range="minmax")
+    assert any("there are no samples of signature 'ab'" in text for text in first.warnings)
+    other = tflq.quantize(model, calibration={"ab": scaled}, range="minmax")
+    assert any("there are no samples of signature 'xy'" in text for text in other.warnings)
+    np.savez(tmp_path / "both.npz", **{"xy/given": data, "ab/given": scaled})
+    pairs = [*(("xy", row) for row in data), *(("ab", {"given": row}) for row in scaled)]
+    forms = {"xy": data, "ab": list(scaled)}, tmp_path / "both.npz", pairs, iter(pairs), lambda: iter(pairs)
+    results = [tflq.quantize(model, calibration=form, range="minmax", io="int8") for form in forms]
+    assert len({tflq.write(result.module) for result in results}) == 1
+    assert not results[0].kept
+    assert not results[0].warnings
+    assert results[0].decibels is not None
+    scales = [function.inputs[0].type.element.scale for function in results[0].module.functions]  # type: ignore[union-attr]
+    assert scales[1] == pytest.approx(100 * scales[0])
+    seen = [tflq.calibrate(model, forms[0], signature=key).statistics for key in ("xy", "ab")]
+    assert tflq.write(tflq.quantize(model, statistics=seen, io="int8").module) == tflq.write(results[0].module)
+    with pytest.raises(OptionError, match="labels are of the samples of one signature"):
+        tflq.quantize(model, calibration=forms[0], labels=np.zeros(8, np.int64))
+
+
+@pytest.mark.parametrize("options", [{"scheme": "weight-only", "weights": "int4"}, {"range": "minmax"}])
+@pytest.mark.parametrize("method", ["gptq", "reconstruct"])
+def test_weights_that_signatures_share_are_fitted_to_the_samples_of_both(
+    options: dict[str, Any], method: Any, tmp_path: Path
+) -> None:
+    size, rng = 32, np.random.default_rng(1)
+    model = written(tmp_path, signatures(size))
+    data = {
+        key: (rng.normal(size=(24, 4)) @ rng.normal(size=(4, size)) + number).astype(np.float32)
+        for number, key in enumerate(("xy", "ab"))
+    }
+    out = tmp_path / "out.tflite"
+    methods: list[tuple[Any, Any]] = [(data, "mse"), ({"xy": data["xy"]}, method), (data, method)]
+    plain, alone, fitted = (
+        tflq.quantize(model, out, calibration=samples_of, weight_method=each, force=True, **options)
+        for samples_of, each in methods
+    )
+    assert plain.decibels is not None
+    assert fitted.decibels is not None
+    assert fitted.decibels > plain.decibels + (2 if "weights" in options else 0.3)
+    functions = tflq.read(out).functions
+    one, other = (max((v for v in f.tensors if v.is_constant), key=lambda v: v.type.size or 0) for f in functions)
+    assert one.buffer is other.buffer
+    assert tflq.write(alone.module) != tflq.write(fitted.module)
 
 
 def test_each_signature_has_ranges_of_its_own(tmp_path: Path) -> None:

@@ -212,9 +212,28 @@ def test_a_recipe_has_the_scheme_and_the_weights(tmp_path: Path) -> None:
     model, path = written(tmp_path, net()), tmp_path / "recipe.toml"
     result = tflq.quantize(model, scheme="weight-only", weights="int4", weight_method="mse", save_recipe=path)
     assert path.read_text().startswith('scheme = "weight-only"\nweights = "int4"\nweight_method = "mse"\n')
-    again = tflq.quantize(model, recipe=path, blocks=32)
-    assert tflq.write(again.module) == tflq.write(result.module)
-    assert (again.scheme, again.recipe) == ("weight-only", result.recipe)
+    for options in ({}, {"scheme": "weight-only", "weights": "int4", "range": "auto"}):
+        again = tflq.quantize(model, recipe=path, **options)  # type: ignore[arg-type]
+        assert tflq.write(again.module) == tflq.write(result.module)
+        assert (again.scheme, again.recipe) == ("weight-only", result.recipe)
+
+
+@pytest.mark.parametrize(
+    ("options", "what"),
+    [
+        ({"scheme": "int8"}, "scheme='int8' contradicts the recipe, by which scheme is 'weight-only'"),
+        ({"weights": "int8"}, "weights='int8' contradicts the recipe, by which weights is 'int4'"),
+        ({"blocks": 32}, "blocks=32 contradicts the recipe, by which blocks is 0"),
+        ({"weight_method": "octav"}, "weight_method='octav' contradicts the recipe, by which weight_method is 'mse'"),
+        ({"range": "ema"}, "range='ema' contradicts the recipe, by which range is 'minmax'"),
+    ],
+)
+def test_what_a_recipe_says_of_the_whole_network_no_option_contradicts(
+    options: dict[str, Any], what: str, tmp_path: Path
+) -> None:
+    text = 'range = "minmax"\nscheme = "weight-only"\nweights = "int4"\nweight_method = "mse"\n'
+    with pytest.raises(OptionError, match=f"{what}; leave out one of them"):
+        tflq.quantize(written(tmp_path, net()), recipe=recipe(tmp_path, text), **options)
 
 
 @pytest.mark.parametrize(

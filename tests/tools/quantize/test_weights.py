@@ -18,6 +18,7 @@ from tflq.ir.ops import Op, Value, constant
 from tflq.ir.types import TensorType, UniformQuantizedPerAxisType, UniformQuantizedSubChannelType, f32, i4
 from tflq.tools.quantize.fidelity import signal_to_noise
 from tflq.tools.quantize.weights import NOT_BETTER, NOT_SEEN, ROUNDED_BY_GPTQ, moments_of
+from tflq.tools.samples.reading import Spans
 
 pytest.importorskip("ai_edge_litert", reason="needs the interpreter")
 SIZES = (128, 64, 16)
@@ -210,7 +211,7 @@ def pointwise(stride: int) -> Module:
 def test_moments_are_of_what_is_multiplied(tmp_path: Path) -> None:
     path = written(tmp_path, pointwise(2))
     samples = list(np.random.default_rng(4).normal(size=(8, 1, 5, 5, 4)).astype(np.float32))
-    found = moments_of(path, samples)
+    found = moments_of(path, Spans.of(samples, tflq.read(path)))
     assert [tflq.read(path).functions[at].tensors[tensor].name for at, tensor in found] == ["y/weights"]
     for made, part in zip(next(iter(found.values())), (samples[:6], samples[6:]), strict=True):
         rows = np.stack(part)[:, 0, ::2, ::2].reshape(-1, 4).astype(np.float64)

@@ -212,6 +212,17 @@ def test_arrays_of_several_signatures_have_their_keys_before_the_names() -> None
         assert found == [{"given": [row]} for row in (sign * ROWS).tolist()]
 
 
+def test_samples_in_a_mapping_by_signature() -> None:
+    both = {"a": ROWS, "b": [{"given": -row} for row in ROWS]}
+    for key, sign in (("a", 1), ("b", -1)):
+        found = lists(both, entry(X, key=key, signatures=("a", "b")))
+        assert found == [{"given": [row]} for row in (sign * ROWS).tolist()]
+    with pytest.raises(OptionError, match="there are no samples of signature 'b', and some of 'a'"):
+        lists({"a": ROWS}, entry(X, key="b", signatures=("a", "b")))
+    with pytest.raises(OptionError, match="the data has arrays of signature 'a', and the first subgraph runs"):
+        lists({"a": ROWS}, entry(X, signatures=("a", "b")))
+
+
 def test_floats_for_quantized_inputs_are_quantized() -> None:
     quantized = Input("x", "x", (1, 4), np.dtype(np.int8), 0.5, 3)
     assert lists([np.asarray([0, 0.25, -0.25, 1e9], np.float32)], entry(quantized)) == [{"x": [[3, 4, 2, 127]]}]

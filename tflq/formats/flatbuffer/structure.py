@@ -200,7 +200,7 @@ class _Walk:
 
     def _known(self, wave: _Wave, field: Field, values: np.ndarray, some: np.ndarray) -> None:
         known = self.schema.enum(field.type).names
-        if not set(np.unique(values).tolist()) <= known.keys():
+        if not set(values.tolist()) <= known.keys():
             first = int(np.argmin(np.isin(values, list(known))))
             wave.fail(some[first], field.name, f"unknown {field.type} {values[first]}")
 

@@ -16,7 +16,7 @@ from tflq.formats.mlir.annotations import drop_annotations
 from tflq.formats.sources import read, write
 from tflq.ir.module import Module
 from tflq.ir.ops import Value
-from tflq.ir.rewriting import forget_constants
+from tflq.ir.rewriting import forget_constants, forget_tables
 from tflq.ir.types import f32
 from tflq.targets.load import load_kernels
 from tflq.tools.quantize.limits import beyond_limits, noted, refused_rows, widen
@@ -67,7 +67,9 @@ class Work:
     io: Edges
     has_statistics: bool
 
-    def build(self, rules: Sequence[Rule], statistics: Callable[[bool], list[Statistics]], moments: Placed) -> Network:
+    def build(
+        self, rules: Sequence[Rule], statistics: Callable[[bool], Sequence[Statistics]], moments: Placed
+    ) -> Network:
         """The network by some rules. statistics: is called where ranges of activations are needed, and told
         whether these need histograms. moments: of what weights are multiplied with, by the function and the tensor."""
         module, chosen = self._read(rules)
@@ -110,7 +112,7 @@ def _placed(module: Module, moments: Placed) -> dict[Value, Moments]:
 def _written(module: Module, rows: Sequence[QuantizedRow], warnings: Sequence[str] = ()) -> Network:
     """A quantized module as a file."""
     forget_constants(module)
-    module.buffers, module.operator_codes = [], []  # the writer makes these tables anew
+    forget_tables(module)
     return Network(module, tuple(rows), write(module), tuple(warnings))
 
 

@@ -25,14 +25,15 @@ from tflq.numerics.ranges import GPTQ, RECONSTRUCT
 from tflq.tools.quantize.building import Network, Work
 from tflq.tools.quantize.calibration.calibrate import calibrate
 from tflq.tools.quantize.equalization.equalizing import equalized
-from tflq.tools.quantize.fidelity import CALIBRATED, FloatNetwork, decibels
+from tflq.tools.quantize.fidelity import FloatNetwork, decibels
 from tflq.tools.quantize.headroom import with_headroom
 from tflq.tools.quantize.methods import Methods
 from tflq.tools.quantize.recipe import STATIC, Choices, Rule
 from tflq.tools.quantize.report import Trial
-from tflq.tools.quantize.weights import Placed
-from tflq.tools.samples.reading import Span
+from tflq.tools.samples.reading import Spans
 
+Seen = list[Statistics]
+"""What samples showed, of each entry that they run."""
 AUTO: Final = "auto"
 FEWEST: Final = 8
 """Samples without which nothing is chosen."""
@@ -48,14 +49,14 @@ _EQUALIZED: Final = "channels equalized"
 
 
 def equalized_work(
-    work: Work, rules: Sequence[Rule], samples: Span, folder: str
+    work: Work, rules: Sequence[Rule], samples: Spans, folder: str
 ) -> tuple[Work, tuple[Trial, ...], frozenset[str]]:
     """The work on a network with equalized channels, in a folder, if these are nearer; else the work as it is.
 
     Returns as well what was tried, and the names of the tensors whose channels are equalized. Errors as of `calibrate`
     and `Work.build`.
     """
-    first, judge = samples.split(math.ceil(len(samples) * CALIBRATED))
+    first, judge = samples.parts()
     trial = os.path.join(folder, "equalized.trial.tflite")
     if not equalized(work.source, first, trial):
         return work, (), frozenset()
@@ -70,7 +71,7 @@ def equalized_work(
     return better, trials, tensors
 
 
-def equalized_by(work: Work, samples: Span, folder: str) -> tuple[Work, frozenset[str]]:
+def equalized_by(work: Work, samples: Spans, folder: str) -> tuple[Work, frozenset[str]]:
     """The work on a network whose channels are equalized on samples, in a folder, and the names of their tensors. The
     work as it is, if there are none. InvalidModelError if the interpreter refuses the network."""
     path = os.path.join(folder, "equalized.all.tflite")
@@ -78,10 +79,9 @@ def equalized_by(work: Work, samples: Span, folder: str) -> tuple[Work, frozense
     return (replace(work, source=path) if tensors else work), tensors
 
 
-def _plain_network(work: Work, rules: Sequence[Rule], samples: Span) -> Network:
+def _plain_network(work: Work, rules: Sequence[Rule], samples: Spans) -> Network:
     """The network by the least and the largest of samples."""
-    build = by_range(work, _PLAIN).build
-    return build(rules, lambda bins: [calibrate(work.source, samples, histogram=bins).statistics], {})
+    return by_range(work, _PLAIN).build(rules, lambda bins: seen_by(work, samples, Methods(_PLAIN), bins=bins), {})
 
 
 def noted_network(network: Network, tensors: frozenset[str]) -> Network:
@@ -105,18 +105,18 @@ class Choice(NamedTuple):
 
     methods: Methods
     trials: tuple[Trial, ...]
-    seen: Statistics
+    seen: Seen
 
 
-def chosen_methods(work: Work, rules: Sequence[Rule], samples: Span, *, biases: bool = True) -> Choice:
+def chosen_methods(work: Work, rules: Sequence[Rule], samples: Spans, *, biases: bool = True) -> Choice:
     """The choice of methods. biases: whether their correction is tried. Errors as of `calibrate` and `Work.build`."""
     with _choosing(work, rules, samples) as choosing:
-        methods, seen = choosing.choose(calibrate(work.source, choosing.first).statistics, biases=biases)
+        methods, seen = choosing.choose(seen_by(work, choosing.first, Methods(_PLAIN)), biases=biases)
         return Choice(methods, tuple(choosing.trials), seen)
 
 
 def corrected_methods(
-    work: Work, rules: Sequence[Rule], samples: Span, choice: Choice, before: float
+    work: Work, rules: Sequence[Rule], samples: Spans, choice: Choice, before: float
 ) -> tuple[Methods, tuple[Trial, ...]]:
     """Methods with biases corrected if that is nearer on the last quarter of samples, and the trial. before: the
     decibels without. Errors as of `chosen_methods`."""
@@ -126,48 +126,40 @@ def corrected_methods(
 
 
 @contextmanager
-def _choosing(work: Work, rules: Sequence[Rule], samples: Span) -> Iterator[_Choosing]:
+def _choosing(work: Work, rules: Sequence[Rule], samples: Spans) -> Iterator[_Choosing]:
     """Trials of networks of the first samples, judged on the last quarter."""
-    first, judge = samples.split(math.ceil(len(samples) * CALIBRATED))
+    first, judge = samples.parts()
     with closing(FloatNetwork(work.source)) as floats:
         yield _Choosing(work, rules, first, lambda network: decibels(floats.beside_bytes(network.data, judge)))
 
 
-def network_by(work: Work, rules: Sequence[Rule], samples: Span, methods: Methods, moments: Placed) -> Network:
-    """The network by methods, of all samples. moments: as of `Work.build`. Errors as of `calibrate` and
-    `Work.build`."""
-    return _network(work, rules, samples, methods, seen_by(work, samples, methods), moments)
-
-
-def seen_by(work: Work, samples: Span, methods: Methods) -> Statistics:
-    """Statistics of samples, with headroom where methods have it."""
-    seen = calibrate(work.source, samples).statistics
+def seen_by(work: Work, samples: Spans, methods: Methods, *, bins: bool = True) -> Seen:
+    """Statistics of samples, of each entry, with headroom where methods have it."""
+    seen = [
+        calibrate(work.source, span, signature=span.entry.key or None, histogram=bins).statistics
+        for span in samples.each
+    ]
     return _further(work, seen) if methods.headroom else seen
 
 
-def _network(
-    work: Work, rules: Sequence[Rule], samples: Span, methods: Methods, seen: Statistics, moments: Placed
-) -> Network:
-    network = by_range(work, methods.range).build(rules, lambda _: [seen], moments)
-    return corrected_network(work, network, samples) if methods.correct_biases else network
-
-
-def _further(work: Work, seen: Statistics) -> Statistics:
+def _further(work: Work, seen: Seen) -> Seen:
     """Statistics with headroom; the same object where nothing gets it."""
-    return with_headroom(read(work.source), seen, STATIC[work.default.scheme])
+    module = read(work.source)
+    further = [with_headroom(module, each, STATIC[work.default.scheme]) for each in seen]
+    return seen if all(new is old for new, old in zip(further, seen, strict=True)) else further
 
 
 class _Choosing:
     """Trials of networks, one after the other. measure: fidelity on samples held back."""
 
-    def __init__(self, work: Work, rules: Sequence[Rule], first: Span, measure: Callable[[Network], float]) -> None:
+    def __init__(self, work: Work, rules: Sequence[Rule], first: Spans, measure: Callable[[Network], float]) -> None:
         self.work = work
         self.rules = rules
         self.first = first
         self.measure = measure
         self.trials: list[Trial] = []
 
-    def choose(self, seen: Statistics, *, biases: bool) -> tuple[Methods, Statistics]:
+    def choose(self, seen: Seen, *, biases: bool) -> tuple[Methods, Seen]:
         """Chooses the methods, and returns statistics with their headroom. seen: of samples, without headroom."""
         methods = Methods(_PLAIN)
         least = self._tried(_range(_PLAIN), seen, methods, -math.inf)
@@ -191,14 +183,17 @@ class _Choosing:
         self.trials = [replace(each, chosen=each.chosen and each.name not in unchosen) for each in self.trials]
         return methods, seen
 
-    def correct(self, methods: Methods, seen: Statistics, before: float) -> tuple[Methods, float]:
+    def correct(self, methods: Methods, seen: Seen, before: float) -> tuple[Methods, float]:
         """Methods with biases corrected if that is nearer, and how near they are."""
         corrected = replace(methods, correct_biases=True)
         after = self._tried(_BIASES, seen, corrected, before + GAIN)
         return (corrected, after) if self.trials[-1].chosen else (methods, before)
 
-    def _tried(self, name: str, seen: Statistics, methods: Methods, least: float) -> float:
-        value = self.measure(_network(self.work, self.rules, self.first, methods, seen, {}))
+    def _tried(self, name: str, seen: Seen, methods: Methods, least: float) -> float:
+        network = by_range(self.work, methods.range).build(self.rules, lambda _: seen, {})
+        if methods.correct_biases:
+            network = corrected_network(self.work, network, self.first)
+        value = self.measure(network)
         self.trials.append(Trial(name, value, value >= least))
         return value
 
@@ -212,7 +207,7 @@ def by_range(work: Work, method: str) -> Work:
     return replace(work, default=replace(work.default, range=method))
 
 
-def corrected_network(work: Work, network: Network, samples: Span) -> Network:
+def corrected_network(work: Work, network: Network, samples: Spans) -> Network:
     """A network with the biases of its products corrected; as it is, if parts of it do not run by themselves."""
     from tflq.tools.quantize.correction.correcting import corrected
 
@@ -224,7 +219,7 @@ def corrected_network(work: Work, network: Network, samples: Span) -> Network:
     return network._replace(module=read(result.data), data=result.data)
 
 
-def fitted_network(work: Work, rules: Sequence[Rule], network: Network, samples: Span) -> Network:
+def fitted_network(work: Work, rules: Sequence[Rule], network: Network, samples: Spans) -> Network:
     """A network with the weights and biases of its products fitted, where a rule or the call asks for it."""
     from tflq.tools.quantize.correction.correcting import corrected
 

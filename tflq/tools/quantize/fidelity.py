@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
@@ -13,16 +13,16 @@ import numpy as np
 
 from tflq.base.errors import InvalidModelError
 from tflq.base.files import FilePath, replace_file
+from tflq.dialects.tfl.state import VarHandle
 from tflq.formats.sources import read
 from tflq.tools.samples.files import Images
-from tflq.tools.samples.inputs import Entry, Sample
-from tflq.tools.samples.reading import samples_of
+from tflq.tools.samples.inputs import Entry
+from tflq.tools.samples.reading import Span, Spans, samples_of
 from tflq.tools.verify.difference import in_decibels
 from tflq.tools.verify.metrics import agreements, real
 from tflq.tools.verify.outcome import RunTime
-from tflq.tools.verify.runner import RunError
-from tflq.tools.verify.tflite_runner import TfliteRunner
-from tflq.tools.verify.timing import run_time
+from tflq.tools.verify.runner import Child, Opened, RunError
+from tflq.tools.verify.timing import run_time_of
 
 _TIMEOUT: Final = 60.0
 MOST: Final = 100
@@ -105,36 +105,48 @@ class FloatNetwork:
     What it gives is kept in a temporary file, of the first `MOST` samples; memory holds the outputs of one sample."""
 
     def __init__(self, path: FilePath, *, signature: str | None = None, entry: Entry | None = None) -> None:
-        self.entry = Entry.of(read(path), signature) if entry is None else entry
+        module = read(path)
+        self.entry = Entry.of(module, signature) if entry is None else entry
         self.path = os.fspath(path)
-        with _running(self.path):
-            self._runner = TfliteRunner(self.path, "default", _TIMEOUT)
+        self._has_variables = any(isinstance(op, VarHandle) for op in module.ops())
+        self._child = Child("the interpreter", _TIMEOUT)
+        try:
+            self._floats = self._opened(self.path)
+        except BaseException:
+            self._child.close()
+            raise
         self._outputs_file = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the network
         self._places: list[int] = []
+
+    def _opened(self, path: str, called: str = "") -> Opened:
+        """A model with the network's variables, in the process of the interpreter."""
+        request = {"model": os.path.abspath(path), "resolver": "default", "anew": self._has_variables}
+        with _running(called or path):
+            return Opened(self._child, request)
 
     def beside(
         self, result: FilePath, data: Any, *, images: Images | None = None, called: str = "", most: int | None = MOST
     ) -> Iterator[tuple[Outputs, Outputs]]:
         """The outputs of the network and of a result, as `signal_to_noise` compares them. called: what messages call
         the result, if not by its path. most: samples, at most; None: all."""
-        path = os.fspath(result)
-        with _running(called or path):
-            after = TfliteRunner(path, "default", _TIMEOUT, beside=self._runner)
-        with closing(after):
-            key = self.entry.key if self.entry.key in after.entries else next(iter(after.entries))
-            sides = after.entries[key]
-            input_types, output_types = ([described for _, described in sides[side]] for side in ("inputs", "outputs"))
-            for place, arrays in enumerate(self._inputs(data, images, most)):
-                floats = self._outputs(place, arrays)
-                with _running(called or path):
-                    others = after.run(key, list(map(_stored, arrays, input_types)), {})
-                yield [array.astype(np.float64) for array in floats], list(map(real, others, output_types))
-            after.release()
+        after = self._opened(os.fspath(result), called)
+        entries = after.head["entries"]
+        try:
+            for place, (entry, arrays) in enumerate(self._inputs(data, images, most)):
+                floats = self._outputs(place, entry, arrays)
+                key = entry.key if entry.key in entries else next(iter(entries))
+                inputs, outputs = ([described for _, described in entries[key][side]] for side in ("inputs", "outputs"))
+                with _running(called or os.fspath(result)):
+                    others = after.run(key, list(map(_stored, arrays, inputs)))
+                yield [array.astype(np.float64) for array in floats], list(map(real, others, outputs))
+        finally:
+            with suppress(RunError):  # the process has ended
+                after.close()
 
     def outputs(self, data: Any, *, images: Images | None = None) -> Iterator[Outputs]:
         """The outputs of the network for the same samples."""
-        for place, arrays in enumerate(self._inputs(data, images, MOST)):
-            yield [array.astype(np.float64) for array in self._outputs(place, arrays)]
+        for place, (entry, arrays) in enumerate(self._inputs(data, images, MOST)):
+            yield [array.astype(np.float64) for array in self._outputs(place, entry, arrays)]
 
     def beside_bytes(
         self, data: bytes, samples: Any, *, images: Images | None = None
@@ -145,42 +157,42 @@ class FloatNetwork:
             replace_file(path, [data])
             yield from self.beside(path, samples, images=images, called="the quantized network")
 
-    def run_time(self, first: FilePath, second: FilePath, sample: Sample) -> RunTime:
-        """Durations of a run of two results on a sample, measured in turns on one thread."""
-        with ExitStack() as stack:
-            one, other = (
-                stack.enter_context(closing(TfliteRunner(os.fspath(path), "default", _TIMEOUT, beside=self._runner)))
-                for path in (first, second)
-            )
-            described = [each for _, each in one.entries[self.entry.key]["inputs"]]
-            arrays = self._in_run_order(sample)
-            return run_time(one, other, self.entry.key, list(map(_stored, arrays, described)))
+    def run_time(self, first: FilePath, second: FilePath, samples: Spans) -> RunTime:
+        """Durations of a run of two results on the first of the samples, measured in turns on one thread."""
+        one, other = (self._opened(os.fspath(path)) for path in (first, second))
+        entry, arrays = next(self._inputs(samples, None, 1))
+        described = [each for _, each in one.head["entries"][entry.key]["inputs"]]
+        with _running("the quantized network"):
+            time = run_time_of(one, other, entry.key, list(map(_stored, arrays, described)))
+        one.close()
+        other.close()
+        return time
 
     def close(self) -> None:
         """Ends the interpreter's process, and forgets what it gave."""
         self._outputs_file.close()
-        self._runner.close()
+        self._child.close()
 
-    def _inputs(self, data: Any, images: Images | None, most: int | None) -> Iterator[list[np.ndarray]]:
-        """The arrays of each sample, as a run takes them. most: samples, at most; None: all."""
-        return map(self._in_run_order, islice(samples_of(data, self.entry, images).arrays, most))
+    def _inputs(self, data: Any, images: Images | None, most: int | None) -> Iterator[tuple[Entry, list[np.ndarray]]]:
+        """The entry of each sample and its arrays, as a run takes them. most: samples of an entry, at most; None:
+        all."""
+        for part in data.each if isinstance(data, Spans) else (data,):
+            entry = part.entry if isinstance(part, Span) else self.entry
+            for sample in islice(samples_of(part, entry, images).arrays, most):
+                yield entry, [sample[input_.name] for input_ in entry.in_run_order]
 
-    def _in_run_order(self, sample: Sample) -> list[np.ndarray]:
-        return [sample[input_.name] for input_ in self.entry.in_run_order]
-
-    def _outputs(self, place: int, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+    def _outputs(self, place: int, entry: Entry, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
         """The outputs for the sample at a place: of the interpreter, the first time."""
         if place == len(self._places):
             with _running(self.path):
-                outputs = self._runner.run(self.entry.key, arrays, {})
+                outputs = self._floats.run(entry.key, arrays)
             self._places.append(self._outputs_file.seek(0, os.SEEK_END))
             for output in outputs:
                 np.save(self._outputs_file, output, allow_pickle=False)
             return outputs
         self._outputs_file.seek(self._places[place])
-        return [
-            np.load(self._outputs_file, allow_pickle=False) for _ in self._runner.entries[self.entry.key]["outputs"]
-        ]
+        described = self._floats.head["entries"][entry.key]["outputs"]
+        return [np.load(self._outputs_file, allow_pickle=False) for _ in described]
 
 
 @contextmanager
@@ -199,7 +211,3 @@ def _stored(array: np.ndarray, described: Mapping[str, Any]) -> np.ndarray:
     ends = np.iinfo(dtype)
     steps = np.rint(array / np.float32(described["scales"][0])) + described["zero_points"][0]
     return np.clip(steps, ends.min, ends.max).astype(dtype)
-
-
-CALIBRATED: Final = 3 / 4
-"""The share of samples that ranges are taken from, where the others are to judge; the first ones."""

@@ -21,7 +21,7 @@ from tflq.dialects.tfl.movement import ExpandDims, Reshape, Squeeze
 from tflq.ir.module import Function, Module
 from tflq.ir.ops import Value
 from tflq.numerics.ranges import range_before_softmax
-from tflq.tools.quantize.calibration.calibrate import points_of
+from tflq.tools.quantize.calibration.calibrate import digests, points_of
 
 WIDER: Final = 1.5
 """Of what samples showed, with results of 16 bits."""
@@ -36,9 +36,10 @@ def with_headroom(module: Module, seen: Statistics, levels: int) -> Statistics:
     """
     points = dict(seen.points) if levels <= _BYTE else {key: _wider(point) for key, point in seen.points.items()}
     for function in module.functions:
-        keys = points_of(function, set(function.values()))
+        keys, known = points_of(function, set(function.values())), dict[Value, str]()
         for value, softmax in _before_softmax(function):
-            if (key := keys.get(value, "")) in points:
+            known = known or digests(function)
+            if (key := keys.get(value, "")) in points and points[key].digest in ("", known[value]):
                 points[key] = _further(seen.points[key], value.type.dims[-1] or 1, softmax.beta, levels)
     return seen if points == seen.points else replace(seen, points=points)
 

@@ -15,7 +15,7 @@ from tflq.dialects.tfl.movement import Densify
 from tflq.ir.module import Function, Module
 from tflq.ir.ops import Buffer, Op, Value
 from tflq.ir.rewriting import insert_after, remove_ops
-from tflq.ir.types import CalibratedQuantizedType, is_float
+from tflq.ir.types import CalibratedQuantizedType, TensorType, is_float
 from tflq.tools.quantize.calibration.calibrate import digests, points_of
 from tflq.tools.quantize.recipe import STATIC, Choices
 from tflq.tools.quantize.regions.lookup import real_constant
@@ -106,19 +106,28 @@ def _is_stored(value: Value) -> bool:
 def spread_constants(module: Module, *, integers: bool) -> None:
     """Makes DEQUANTIZE and DENSIFY of constants constants of float32, under their names. integers: also those of
     quantized constants, which otherwise say how these are quantized."""
+    buffers: dict[tuple[Buffer | None, TensorType], Buffer] = {}
     for function in module.functions:
-        remove_ops(
-            function, {op for op in function.ops if isinstance(op, _SPREADS) and _spread(op, function, integers)}
-        )
+        spread = {op for op in function.ops if isinstance(op, _SPREADS) and _spread(op, function, integers, buffers)}
+        remove_ops(function, spread)
 
 
-def _spread(op: Dequantize | Densify, function: Function, integers: bool) -> bool:
-    """Makes the result of an operator a constant, if its input is one. Returns whether it is."""
+def _spread(
+    op: Dequantize | Densify,
+    function: Function,
+    integers: bool,
+    buffers: dict[tuple[Buffer | None, TensorType], Buffer],
+) -> bool:
+    """Makes the result of an operator a constant, if its input is one. Returns whether it is. buffers: of the results,
+    by what they are made of."""
     source, result = op.input, op.result
     if not source.is_constant or result in function.outputs or not is_float(result.type.element):
         return False
     real = (real_constant(source) if integers else None) if source.type.quantized else source
     if real is None:
         return False
-    result.buffer, result.producer = Buffer.of(real.array.astype(result.type.storage.dtype)), None
+    key = source.buffer, source.type
+    if key not in buffers:
+        buffers[key] = Buffer.of(real.array.astype(result.type.storage.dtype))
+    result.buffer, result.producer = buffers[key], None
     return True

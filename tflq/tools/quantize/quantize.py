@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from typing import Any, Final, Literal, NamedTuple
@@ -16,6 +16,7 @@ from tflq.base.errors import OptionError, Reason
 from tflq.base.files import FilePath, check_outputs, replace_files
 from tflq.formats.backend import DEFAULT, named_by
 from tflq.formats.sources import on_disk, read
+from tflq.ir.module import Module
 from tflq.targets.load import check_kernel_target
 from tflq.targets.target import RulesFile
 from tflq.tools.quantize.building import Network, Work
@@ -27,10 +28,10 @@ from tflq.tools.quantize.choosing import (
     by_range,
     chosen_methods,
     corrected_methods,
+    corrected_network,
     equalized_by,
     equalized_work,
     fitted_network,
-    network_by,
     noted_network,
     seen_by,
 )
@@ -52,13 +53,13 @@ from tflq.tools.quantize.recipe import (
 )
 from tflq.tools.quantize.report import Quantization, Trial
 from tflq.tools.quantize.search.bounds import DECIBELS, Bounds, Figures, shown
-from tflq.tools.quantize.search.judging import Complete, search_network
+from tflq.tools.quantize.search.judging import Completed, search_network
 from tflq.tools.quantize.search.outcome import Search
 from tflq.tools.quantize.stored_edges import EDGES, Edges
 from tflq.tools.quantize.weights import Placed, moments_of
 from tflq.tools.samples.files import Images, Level, files_of
-from tflq.tools.samples.inputs import Entry
-from tflq.tools.samples.reading import Span
+from tflq.tools.samples.inputs import Entry, signature_keys
+from tflq.tools.samples.reading import Spans
 from tflq.tools.verify.metrics import Score, Scoring, check_metrics, default_metrics, nearness_of
 
 WeightMethod = Literal["minmax", "mse", "octav", "gptq", "reconstruct"]
@@ -71,7 +72,7 @@ def quantize(
     source: FilePath,
     destination: FilePath | None = None,
     *,
-    scheme: Scheme = "int8",
+    scheme: Scheme | None = None,
     statistics: OneStatistics | Sequence[OneStatistics] | None = None,
     calibration: Any = None,
     mean: Level | None = None,
@@ -81,9 +82,9 @@ def quantize(
     target: FilePath | None = None,
     keep_float: Sequence[str] = (),
     recipe: Recipe | None = None,
-    weights: Literal["int8", "int4", "int2"] = "int8",
-    blocks: int = 0,
-    weight_method: WeightMethod = "minmax",
+    weights: Literal["int8", "int4", "int2"] | None = None,
+    blocks: int | None = None,
+    weight_method: WeightMethod | None = None,
     weight_range: WeightMethod | None = None,
     min_snr: float | None = None,
     labels: Any = None,
@@ -101,13 +102,13 @@ def quantize(
         destination: Where the result goes, a TFLite model. None: it is only returned.
         scheme: "int8": activations and weights of 8 bits. "int16x8": activations of 16 bits, weights of 8. "dynamic":
             weights of 8 bits, activations quantized as the network runs. "weight-only": weights of 8 bits,
-            dequantized before use. "float16": weights as float16.
+            dequantized before use. "float16": weights as float16. None: as a recipe says, else "int8".
         statistics: What calibration saw, for "int8" and "int16x8": a file of `tflq calibrate`, or its result; or a list
             of these, each of another signature. A network that was trained with fake quantization needs neither these
             nor samples.
-        calibration: Samples to calibrate with instead, as `tflq.calibrate` takes them. The signal-to-noise ratio of the
-            outputs is measured on them, unless they are an iterator; for schemes of weights they are for that, and for
-            equalized channels.
+        calibration: Samples to calibrate with instead, as `tflq.calibrate` takes them; of several signatures also by
+            key, {KEY: samples}. The signal-to-noise ratio of the outputs is measured on them, unless they are an
+            iterator; for schemes of weights they are for that, and for equalized channels.
         mean: For images: subtracted from each pixel (0 to 255), a number or one for each channel.
         scale: For images: multiplies the difference, a number or one for each channel.
         range: Which range follows from statistics: "minmax", "ema", "percentile:99.9" or "mse". "auto": the
@@ -119,15 +120,17 @@ def quantize(
         keep_float: Patterns of tensors' names (`*`, `?`, `re:`): an operator that makes one of them stays float. Rules
             of a recipe, before its own.
         recipe: What is asked of single operators: a file, or a list of its rules as mappings (docs/quantize.md); or a
-            recipe of ai-edge-quantizer or litert-quantizer, a file of JSON, which says the scheme, too.
-        weights: What weights become: "int8", "int4" or, for "dynamic" and "weight-only", "int2"; those of operators
-            whose kernel takes fewer bits.
+            recipe of ai-edge-quantizer or litert-quantizer, a file of JSON, which says the scheme, too. What a file
+            says of the whole network no other argument may contradict.
+        weights: What weights become: "int8", the default, "int4" or, for "dynamic" and "weight-only", "int2"; those of
+            operators whose kernel takes fewer bits.
         blocks: How many weights of FULLY_CONNECTED in a row have one scale: 32, 64, 128 or 256, for "weight-only", and
-            for "dynamic" of "int4". 0: a channel has one.
-        weight_method: Which range weights have then: "minmax", "mse" or "octav"; or "gptq": the range of "mse", and
-            weights are rounded so that products are near on `calibration`, where that is better on the last quarter of
-            its samples. "reconstruct": weights and biases of CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED are fitted
-            to the inputs that the quantized network gives on `calibration`, where that is better on the last quarter.
+            for "dynamic" of "int4". 0, the default: a channel has one.
+        weight_method: Which range weights have then: "minmax", the default, "mse" or "octav"; or "gptq": the range of
+            "mse", and weights are rounded so that products are near on `calibration`, where that is better on the last
+            quarter of its samples. "reconstruct": weights and biases of CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED
+            are fitted to the inputs that the quantized network gives on `calibration`, where that is better on the last
+            quarter.
         weight_range: The former name of `weight_method`.
         min_snr: The least signal-to-noise ratio of the outputs, in decibels, on samples that nothing was calibrated
             with: the last quarter of `calibration`, or all where ranges are from `statistics`, or the scheme is of
@@ -163,70 +166,68 @@ def quantize(
         print(result.summary(), result.decibels)
         ```
     """
-    check_choice("scheme", scheme, SCHEMES)
+    if scheme is not None:
+        check_choice("scheme", scheme, SCHEMES)
     method = weight_method if weight_range is None else weight_range
     check_path("source", source, optional=False)
-    peer, file, methods, default = _request(source, recipe, Settings(scheme, range, weights, blocks, method))
+    options = {"scheme": scheme, "range": range, "weights": weights, "blocks": blocks, "weight_method": method}
+    peer, file, methods, default = _request(source, recipe, options)
     check_choice("io", io, EDGES)
     check_flags(force=force)
     check_kernel_target(target)
     images = Images.of(mean, scale)
     listed = _listed(statistics)
-    is_automatic = range == AUTO and recipe is None and not listed
-    needs_metric = metric is None and max_drop is not None
     if destination is not None:
         _check_suffix(destination)
     inputs = source, *listed, *files_of(calibration), labels, recipe, target
     check_outputs([("the result", destination), ("the recipe", save_recipe)], inputs=inputs, force=force)
     numbers = () if peer is None else peer.numbers
     rules = read_recipe(file, keep_float, default, path="" if peer is None else str(recipe), numbers=numbers)
+    chooses = range == AUTO and recipe is None and not listed and not isinstance(calibration, Iterator)
+    searches = any(bound is not None for bound in (min_snr, max_drop, max_bytes, max_time))
     with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
         source = on_disk(source, folder)
-        work = Work(source, default, target, io, has_statistics=bool(listed))
-        names: tuple[str, ...] = (metric,) if isinstance(metric, str) else ()
-        check_metrics(names)
-        if calibration is not None and (labels is not None or names or needs_metric):
-            calibration, names = _scored(source, calibration, images, labels, names, needs_metric=needs_metric)
+        module = read(source)
+        names = check_metrics((metric,) if isinstance(metric, str) else ())
+        needs_metric = metric is None and max_drop is not None
+        need = _need_of_samples(rules, methods, default, searches=searches)
+        again = labels is not None or bool(names) or needs_metric
+        samples = _samples(calibration, module, images, labels, *need, again=again)
+        if isinstance(samples, Spans):
+            names = default_metrics(names, samples.labels) if needs_metric else names
+            Scoring(names, samples.labels)
         metric = names[0] if names else metric
         bounds = _bounds(min_snr, metric, max_drop, max_bytes, max_time)
-        evidence = _Evidence(listed, calibration, images, names, methods, is_automatic, bool(bounds))
+        work = Work(source, default, target, io, has_statistics=bool(listed))
+        seen = [each if isinstance(each, Statistics) else read_statistics(each) for each in listed]
+        evidence = _Evidence(seen, samples, images, names, methods, chooses, bool(bounds))
         data, result = _quantized(work, rules, evidence, folder, bounds, metric)
         files = [(destination, data), (save_recipe, result.recipe.encode())]
         replace_files([(place, [content]) for place, content in files if place is not None], force=force)
-        seen = default.scheme in STATIC and calibration is not None and not listed
-        more = [*_renamed(weight_range), *(peer.warnings if peer else ()), *(_not_run(source) if seen else ())]
-        return replace(result, warnings=(*more, *result.warnings))
+    more = [*_renamed(weight_range), *(peer.warnings if peer else ())]
+    if default.scheme in STATIC and samples is not None and not listed:
+        more += _not_run(module, samples)
+    return replace(result, warnings=(*more, *result.warnings))
 
 
 def _request(
-    source: FilePath, recipe: Recipe | None, call: Settings
+    source: FilePath, recipe: Recipe | None, options: Mapping[str, Any]
 ) -> tuple[PeerRecipe | None, RulesFile | Recipe | None, Methods, Settings]:
     """A peer's recipe, if it is one; what the rules are read from; the methods; and the settings of the whole network.
-    call: the settings of the call, with the range that it says."""
+    options: the settings of the call; None where it says nothing. OptionError where the recipe says otherwise."""
     peer = read_peer_recipe(recipe, read(source)) if is_peer_recipe(recipe) else None
     file = opened_recipe(recipe if peer is None else peer.rules)
     top = file if isinstance(file, RulesFile) else None
-    methods = methods_of(top, "minmax" if call.range == AUTO else call.range)
-    scheme = call.scheme if peer is None else peer.scheme
-    default = whole_settings(top, replace(call, scheme=scheme, range=methods.range))
+    asked = {key: value for key, value in options.items() if value not in (None, AUTO)}
+    methods = methods_of(top, asked.get("range", "minmax"))
+    call = Settings(**{"scheme": "int8", **asked, "range": methods.range})
+    default = whole_settings(top, call if peer is None else replace(call, scheme=peer.scheme))
+    for key, value in asked.items():
+        if (other := getattr(default, key)) != value:
+            what = f"{key}={value!r} contradicts the recipe, by which {key} is {other!r}"
+            raise OptionError(Reason(what, str(recipe), value=value, remedy="leave out one of them"))
     default.check()
     return peer, file, methods, default
-
-
-def _scored(
-    source: FilePath,
-    calibration: Any,
-    images: Images | None,
-    labels: Any,
-    names: tuple[str, ...],
-    *,
-    needs_metric: bool,
-) -> tuple[Span, tuple[str, ...]]:
-    """The samples with their labels, and the metrics of these: those of the call, or what labels need."""
-    span = Span.of(calibration, Entry.of(read(source)), images, labels)
-    names = default_metrics(names, span.labels) if needs_metric else names
-    Scoring(names, span.labels)
-    return span, names
 
 
 def _bounds(
@@ -261,32 +262,43 @@ def _bounds(
 class _Evidence(NamedTuple):
     """Where ranges come from: statistics, or samples.
 
-    metrics: what is measured, by name. methods: those of the call. chooses: whether others are chosen by samples held
-    back. judges: whether samples beside statistics are to judge by.
+    samples: in an iterator they are gone through once. metrics: what is measured, by name. methods: those of the call.
+    chooses: whether others are chosen by samples held back. judges: whether samples beside statistics are to judge by.
     """
 
-    statistics: Sequence[FilePath | Statistics]
-    samples: Any
+    statistics: Sequence[Statistics]
+    samples: Spans | Iterator[Any] | None
     images: Images | None
     metrics: tuple[str, ...]
     methods: Methods
     chooses: bool
     judges: bool
 
-    def seen(self, source: FilePath, bins: bool) -> list[Statistics]:
-        """The statistics of the call, read, or those of samples; empty without either."""
-        samples = None if self.judges and self.statistics else self.samples
-        return _statistics(source, self.statistics, samples, self.images, bins)
+    @property
+    def spans(self) -> Spans | None:
+        """The samples, if they can be gone through again."""
+        return self.samples if isinstance(self.samples, Spans) else None
+
+    def seen(self, work: Work, methods: Methods, bins: bool) -> Sequence[Statistics]:
+        """The statistics of the call, or those of its samples; empty without either. OptionError if it has both."""
+        if self.samples is None or (self.statistics and self.judges):
+            return self.statistics
+        if self.statistics:
+            what = "ranges come either from statistics or from samples to calibrate with"
+            raise OptionError(Reason(what, remedy="give one of them"))
+        if isinstance(self.samples, Spans):
+            return seen_by(work, self.samples, methods, bins=bins)
+        levels: dict[str, Any] = {} if self.images is None else {"mean": self.images.mean, "scale": self.images.scale}
+        return [calibrate(work.source, self.samples, histogram=bins, **levels).statistics]
 
     def nearness(self, source: FilePath, network: Network) -> tuple[Nearness, tuple[Score, ...]]:
         """The nearness of outputs to those of the source on the samples, and their metrics, if the samples can be gone
         through once more."""
-        if self.samples is None or isinstance(self.samples, Iterator):
+        if self.spans is None:
             return Nearness(None, None), ()
-        samples = _samples(source, self.samples, self.images, "")
         with closing(FloatNetwork(source)) as floats:
-            scoring = Scoring(default_metrics(self.metrics, samples.labels), samples.labels)
-            near = nearness(scoring.over(floats.beside_bytes(network.data, samples)))
+            scoring = Scoring(default_metrics(self.metrics, self.spans.labels), self.spans.labels)
+            near = nearness(scoring.over(floats.beside_bytes(network.data, self.spans)))
         return near, scoring.scores()
 
 
@@ -295,38 +307,27 @@ def _quantized(
 ) -> tuple[bytes, Quantization]:
     """The file of the network, and what became of it, by a search if it has bounds. folder: for the networks
     between."""
-    source, trials, search = work.source, tuple[Trial, ...](), None
-    span, methods = _enough(source, evidence, work.default.scheme), evidence.methods
-    is_static = work.default.scheme in STATIC
-    tensors = frozenset[str]()
-    if span is not None:
-        work, trials, tensors = equalized_work(work, rules, span, folder)
+    source, methods, spans = work.source, evidence.methods, evidence.spans
+    trials, tensors, search = tuple[Trial, ...](), frozenset[str](), None
+    chooses = evidence.chooses and spans is not None and spans.least >= FEWEST and work.default.scheme != "float16"
+    if spans is not None and chooses:
+        work, trials, tensors = equalized_work(work, rules, spans, folder)
         methods = replace(methods, equalize=bool(tensors))
-    evidence, moments = _for_weights(work, rules, evidence)
-    if methods.equalize and span is None:
-        work, tensors = equalized_by(work, evidence.samples, folder)
+    elif spans is not None and methods.equalize:
+        work, tensors = equalized_by(work, spans, folder)
+    moments: Placed = {}
+    if spans is not None and rounds_by_products(rules, work.default):
+        moments = moments_of(work.source, spans)
     choice: Choice | None = None
-    if span is not None and is_static:
-        choice = chosen_methods(work, rules, span, biases=not bounds)
+    if spans is not None and chooses and work.default.scheme in STATIC:
+        choice = chosen_methods(work, rules, spans, biases=not bounds)
         methods, trials = replace(choice.methods, equalize=methods.equalize), trials + choice.trials
-    if not bounds:
-        network = _completed(work, rules, evidence, span, methods, moments)
+    completing = _Completing(work, evidence, methods, moments, choice)
+    if bounds:
+        completed, rules, search = _searched(completing, rules, bounds, metric)
     else:
-
-        def complete(changed: tuple[Rule, ...], search: Search) -> Network:
-            nonlocal methods, trials
-            if choice is not None and span is not None and not search.interrupted:
-                chosen = choice._replace(methods=methods)
-                methods, more = corrected_methods(work, changed, span, chosen, search.after.decibels)
-                trials += more
-            return _completed(work, changed, evidence, span, methods, moments)
-
-        before = trials
-        network, rules, search = _searched(work, rules, evidence, bounds, metric, methods, choice, complete)
-        if search.refused is not None:
-            methods = replace(methods, correct_biases=False)
-            trials = (*before, *(replace(trial, chosen=False) for trial in trials[len(before) :]))
-    network = noted_network(network, tensors)
+        completed = Completed(completing.network(rules, methods), methods)
+    network = noted_network(completed.network, tensors)
     near, scores = evidence.nearness(source, network)
     return network.data, Quantization(
         network.module,
@@ -338,22 +339,39 @@ def _quantized(
         search,
         near.agreement,
         (*network.warnings, *(_warnings(search, bounds, near, scores, evidence) if search else near.warnings())),
-        trials,
-        recipe_text(rules, methods, work.default),
+        trials + completed.trials,
+        recipe_text(rules, completed.methods, work.default),
         scores,
     )
 
 
-def _completed(
-    work: Work, rules: tuple[Rule, ...], evidence: _Evidence, span: Span | None, methods: Methods, moments: Placed
-) -> Network:
-    """The network of all samples. span: these, if methods are chosen by them."""
-    if work.default.scheme in STATIC and (span is not None or methods.headroom or methods.correct_biases):
-        network = network_by(work, rules, evidence.samples if span is None else span, methods, moments)
-    else:
+class _Completing(NamedTuple):
+    """The last step: the network of all samples. choice: of the methods, if samples chose them."""
+
+    work: Work
+    evidence: _Evidence
+    methods: Methods
+    moments: Placed
+    choice: Choice | None
+
+    def network(self, rules: tuple[Rule, ...], methods: Methods) -> Network:
+        """The network by rules and methods."""
+        work, spans = self.work, self.evidence.spans
         by = by_range(work, methods.range)
-        network = by.build(rules, lambda bins: evidence.seen(work.source, bins), moments)
-    return fitted_network(work, rules, network, evidence.samples) if fits_weights(rules, work.default) else network
+        network = by.build(rules, lambda bins: self.evidence.seen(work, methods, bins), self.moments)
+        if spans is not None and methods.correct_biases and work.default.scheme in STATIC:
+            network = corrected_network(work, network, spans)
+        if spans is not None and fits_weights(rules, work.default):
+            network = fitted_network(work, rules, network, spans)
+        return network
+
+    def after(self, rules: tuple[Rule, ...], search: Search) -> Completed:
+        """The network by the rules that a search ends with, biases corrected where that is nearer."""
+        methods, trials, spans = self.methods, tuple[Trial, ...](), self.evidence.spans
+        if self.choice is not None and spans is not None and not search.interrupted:
+            choice = self.choice._replace(methods=methods)
+            methods, trials = corrected_methods(self.work, rules, spans, choice, search.after.decibels)
+        return Completed(self.network(rules, methods), methods, trials)
 
 
 def _warnings(
@@ -374,28 +392,24 @@ def _warnings(
 
 
 def _searched(
-    work: Work,
-    rules: tuple[Rule, ...],
-    evidence: _Evidence,
-    bounds: Bounds,
-    metric: str | Metric | None,
-    methods: Methods,
-    choice: Choice | None,
-    complete: Complete,
-) -> tuple[Network, tuple[Rule, ...], Search]:
-    """The network within bounds, its rules, and the search for it. choice: of the methods, if samples chose them."""
-    samples = _samples(
-        work.source, evidence.samples, evidence.images, "how near the outputs are is measured on samples"
-    )
+    completing: _Completing, rules: tuple[Rule, ...], bounds: Bounds, metric: str | Metric | None
+) -> tuple[Completed, tuple[Rule, ...], Search]:
+    """The network within bounds, its rules, and the search for it."""
+    work, evidence, methods, _, choice = completing
+    assert evidence.spans is not None
 
-    def seen(first: Span) -> list[Statistics]:
-        return [seen_by(work, first, methods) if choice is None else choice.seen]
+    def seen(first: Spans) -> Sequence[Statistics]:
+        return seen_by(work, first, methods) if choice is None else choice.seen
 
-    listed = _statistics(work.source, evidence.statistics, None, None, True) if evidence.statistics else None
-    by = by_range(work, methods.range)
-    bounded = metric if bounds.metric != DECIBELS else None
     return search_network(
-        by, rules, samples, bounds, complete, seen=listed or seen, metric=bounded, is_chosen=choice is not None
+        by_range(work, methods.range),
+        rules,
+        evidence.spans,
+        bounds,
+        completing.after,
+        seen=evidence.statistics or seen,
+        metric=metric if bounds.metric != DECIBELS else None,
+        is_chosen=choice is not None,
     )
 
 
@@ -407,55 +421,52 @@ def _check_suffix(destination: FilePath) -> None:
         raise OptionError(Reason(what, os.fspath(destination), remedy=remedy))
 
 
-def _for_weights(work: Work, rules: tuple[Rule, ...], evidence: _Evidence) -> tuple[_Evidence, Placed]:
-    """The samples, to go through several times where methods need that, and the moments of the numbers that weights are
-    multiplied with. OptionError if weights are fitted to samples, and there are too few."""
-    moments: Placed = {}
-    data, images, methods = evidence.samples, evidence.images, evidence.methods
+def _need_of_samples(rules: Sequence[Rule], methods: Methods, default: Settings, *, searches: bool) -> tuple[str, int]:
+    """The reason why samples are needed, and their least number; empty: they are not. searches: whether there are
+    bounds."""
     if methods.equalize or methods.headroom or methods.correct_biases:
-        data = _samples(work.source, data, images, "channels, headroom and biases follow from samples")
-    if rounds_by_products(rules, work.default):
-        data = _samples(work.source, data, images, "weights are rounded by gptq on samples")
-        moments = _moments(work.source, data)
-    if fits_weights(rules, work.default):
-        data = _samples(work.source, data, images, "weights are fitted to samples")
-        _check_enough(data)
-    return evidence._replace(samples=data), moments
+        return "channels, headroom and biases follow from samples", 2
+    if rounds_by_products(rules, default):
+        return "weights are rounded by gptq on samples", 2
+    if fits_weights(rules, default):
+        return "weights are fitted to samples", 2
+    return ("how near the outputs are is measured on samples", 1) if searches else ("", 0)
 
 
-def _not_run(source: FilePath) -> list[str]:
+def _samples(
+    data: Any, module: Module, images: Images | None, labels: Any, need: str, least: int, *, again: bool
+) -> Spans | Iterator[Any] | None:
+    """The samples of the call; an iterator stays what it is if they are gone through once. OptionError if there are
+    fewer than are needed.
+
+    need: what needs them. again: whether they are gone through several times anyway.
+    """
+    if data is None and need:
+        raise OptionError(Reason(need, remedy="give samples: --calibration"))
+    once = isinstance(data, Iterator) and not need and not again and len(signature_keys(module)) < 2
+    if data is None or once:
+        return data
+    samples = Spans.of(data, module, images, labels)
+    if samples.least < least:
+        what = f"{samples.least} samples are too few to fit to some and judge by others"
+        raise OptionError(Reason(what, value=samples.least, remedy=f"give {least} at least"))
+    return samples
+
+
+def _not_run(module: Module, samples: Spans | Iterator[Any]) -> list[str]:
     """The warning for signatures that samples did not run."""
-    module = read(source)
-    entry = Entry.of(module)
-    keys = [f"'{each.key}'" for each in module.signatures or [] if each.function != entry.function]
+    entries = [span.entry for span in samples.each] if isinstance(samples, Spans) else [Entry.of(module)]
+    known = {entry.function for entry in entries}
+    keys = [f"'{each.key}'" for each in module.signatures or [] if each.function not in known]
     if not keys:
         return []
     which = f"signature{'s' * (len(keys) > 1)} {', '.join(keys)}"
-    remedy = "run each: tflq calibrate --signature KEY, and give all files as --statistics"
+    remedy = "give some of each, {KEY: samples} or arrays KEY/NAME"
     return [f"there are no samples of {which}, and what only they compute stays float: {remedy}"]
 
 
 def _renamed(weight_range: str | None) -> list[str]:
     return [] if weight_range is None else ["weight_range has the name weight_method now"]
-
-
-def _enough(source: FilePath, evidence: _Evidence, scheme: str) -> Span | None:
-    """The samples to choose by; None if there are not enough, or nothing to choose. Samples that can be gone through
-    only once are not enough."""
-    data = evidence.samples
-    if not evidence.chooses or data is None or isinstance(data, Iterator) or scheme == "float16":
-        return None
-    samples = _samples(source, data, evidence.images, "methods are chosen by samples")
-    return samples if len(samples) >= FEWEST else None
-
-
-def _samples(source: FilePath, data: Any, images: Images | None, what: str) -> Span:
-    """All samples, to go through several times. OptionError, which says what they are for, if none are given."""
-    if isinstance(data, Span):
-        return data
-    if data is None:
-        raise OptionError(Reason(what, remedy="give samples: --calibration"))
-    return Span.of(data, Entry.of(read(source)), images)
 
 
 def _listed(statistics: OneStatistics | Sequence[OneStatistics] | None) -> list[FilePath | Statistics]:
@@ -470,29 +481,3 @@ def _listed(statistics: OneStatistics | Sequence[OneStatistics] | None) -> list[
             raise not_expected("statistics", one, _OF_STATISTICS)
         listed.append(one)
     return listed
-
-
-def _statistics(
-    source: Any, statistics: Sequence[FilePath | Statistics], calibration: Any, images: Images | None, bins: bool
-) -> list[Statistics]:
-    """The statistics of the call, read, or those of samples; empty without either."""
-    if statistics and calibration is not None:
-        what = "ranges come either from statistics or from samples to calibrate with"
-        raise OptionError(Reason(what, remedy="give one of them"))
-    if calibration is not None:
-        levels: dict[str, Any] = {} if images is None else {"mean": images.mean, "scale": images.scale}
-        return [calibrate(source, calibration, histogram=bins, **levels).statistics]
-    return [each if isinstance(each, Statistics) else read_statistics(each) for each in statistics]
-
-
-def _moments(source: FilePath, samples: Span) -> Placed:
-    """The moments of the numbers that weights are multiplied with. OptionError if no samples could be held back."""
-    _check_enough(samples)
-    return moments_of(source, samples)
-
-
-def _check_enough(samples: Span) -> None:
-    """OptionError if no samples could be held back."""
-    if len(samples) < 2:
-        what = f"{len(samples)} samples are too few to round weights by some and judge by others"
-        raise OptionError(Reason(what, value=len(samples), remedy="give two at least"))

@@ -6,9 +6,8 @@ back.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D, FullyConnecte
 from tflq.dialects.tfl.movement import Reshape
 from tflq.formats.sources import read
 from tflq.ir.module import Module
-from tflq.ir.ops import Op, Value, constant
+from tflq.ir.ops import Buffer, Op, Value, constant
 from tflq.ir.types import TensorType, UniformQuantizedPerAxisType, UniformQuantizedSubChannelType, f16, f32, i2, i4, i8
 from tflq.numerics.ranges import (
     GPTQ,
@@ -31,12 +30,10 @@ from tflq.numerics.ranges import (
     stored_weights,
 )
 from tflq.tools.quantize.calibration.collecting import Factor, second_moments
-from tflq.tools.quantize.fidelity import CALIBRATED
 from tflq.tools.quantize.preparing import spread_constants
 from tflq.tools.quantize.recipe import WEIGHT_SCHEMES, Choices, Settings
 from tflq.tools.quantize.report import STAYS_FLOAT, QuantizedRow
-from tflq.tools.samples.inputs import Entry
-from tflq.tools.samples.reading import Span
+from tflq.tools.samples.reading import Spans
 
 AXES: Final = {Conv2D: (1, 0), FullyConnected: (1, 0), DepthwiseConv2D: (1, 3), TransposeConv: (1, 0)}
 """The operand with the weights of each operator, and their axis of output channels."""
@@ -249,27 +246,25 @@ Placed = dict[tuple[int, int], Moments]
 """The moments of weights, by the function and the place of the weights among its tensors."""
 
 
-def moments_of(source: FilePath, data: Any) -> Placed:
-    """The moments of all constant weights of FULLY_CONNECTED and 1×1 CONV_2D in the function that the samples are of.
-    Of weights that several operators have these are added. data: two samples at least; the first `CALIBRATED` of them
-    are rounded by."""
+def moments_of(source: FilePath, samples: Spans) -> Placed:
+    """The moments of all constant weights of FULLY_CONNECTED and 1×1 CONV_2D that run on samples, two of each entry at
+    least. Of weights that several operators or signatures have these are added."""
     module = read(source)
-    entry = Entry.of(module)
-    places = entry.places(module)
+    places = [span.entry.places(module) for span in samples.each]
     spread_constants(module, integers=True)
-    ops = module.functions[entry.function].ops
-    products = [product for op in ops if (product := _product(op, places)) is not None]
-    samples = Span.of(data, entry)
-    sides = samples.split(min(math.ceil(len(samples) * CALIBRATED), len(samples) - 1))
-    factors = list(dict.fromkeys(factor for _, factor in products))
-    arrays = (([sample[input_.name] for input_ in entry.in_run_order] for sample in side) for side in sides)
-    sums = [second_moments(source, entry.key, factors, each) for each in arrays]
-    of_factor = dict(zip(factors, map(Moments, *sums), strict=True))
-    moments: Placed = {}
-    for weights, factor in products:
-        at, each = places[weights], of_factor[factor]
-        moments[at] = Moments(*map(np.add, moments[at], each)) if at in moments else each
-    return moments
+    moments, known = dict[Buffer | None, Moments](), dict[tuple[int, int], Buffer | None]()
+    for span, at in zip(samples.each, places, strict=True):
+        ops = module.functions[span.entry.function].ops
+        products = [product for op in ops if (product := _product(op, at)) is not None]
+        factors = list(dict.fromkeys(factor for _, factor in products))
+        arrays = (([sample[input_.name] for input_ in span.entry.in_run_order] for sample in p) for p in span.parts())
+        sums = [second_moments(source, span.entry.key, factors, each) for each in arrays]
+        of_factor = dict(zip(factors, map(Moments, *sums), strict=True))
+        for weights, factor in products:
+            shared, each = weights.buffer, of_factor[factor]
+            moments[shared] = Moments(*map(np.add, moments[shared], each)) if shared in moments else each
+            known[at[weights]] = shared
+    return {place: moments[shared] for place, shared in known.items()}
 
 
 def _product(op: Op, places: Mapping[Value, tuple[int, int]]) -> tuple[Value, Factor] | None:

@@ -134,7 +134,7 @@ class Entry:
         """The entry of a key; by default that of the only signature, else the first subgraph. OptionError if no
         signature has the key."""
         signatures = [s for s in module.signatures or [] if s.key and s.inputs is not None]
-        keys = tuple(s.key or "" for s in signatures)
+        keys = signature_keys(module)
         if signature is not None:
             signatures = [s for s in signatures if s.key == signature]
             if not signatures:
@@ -162,17 +162,21 @@ class Entry:
         """The inputs in the order in which the interpreter's runner takes them: a signature's by their names."""
         return sorted(self.inputs, key=lambda input_: input_.name) if self.key else list(self.inputs)
 
+    def is_by_key(self, names: Sequence[str]) -> bool:
+        """Whether samples with such names are by keys of signatures, {KEY: samples}, and not by inputs."""
+        return bool(names) and {*names} <= {*self.signatures} - {input_.name for input_ in self.inputs}
+
     def is_for(self, key: str) -> bool:
         """Whether a sample for a signature is one for this entry."""
         return key == self.key or (not self.key and self.signatures in ((), (key,)))
 
-    def _check_not_of_signatures(self, names: Sequence[str], where: str) -> None:
+    def check_not_of_signatures(self, names: Sequence[str], where: str) -> None:
         """OptionError if arrays are of signatures, KEY/NAME, where the first subgraph of a model with several runs."""
         several = self.signatures if not self.key and len(self.signatures) > 1 else ()
-        if keys := [key for key in several if any(name.startswith(f"{key}/") for name in names)]:
+        if keys := [key for key in several if any(name == key or name.startswith(f"{key}/") for name in names)]:
             which = ", ".join(f"'{key}'" for key in keys)
             what = f"{where} has arrays of signature{'s' * (len(keys) > 1)} {which}, and the first subgraph runs"
-            remedy = "run each by itself: tflq calibrate --signature KEY; tflq quantize takes all as --statistics"
+            remedy = "run each by itself: tflq calibrate --signature KEY; tflq quantize takes all at once"
             raise OptionError(Reason(what, value=keys[0], remedy=remedy))
 
     def names(self, names: Sequence[str], where: str) -> dict[Input, str]:
@@ -190,7 +194,7 @@ class Entry:
             )
             name = next((name for name in (*known, f"arr_{place}") if name in names), None)
             if name is None:
-                self._check_not_of_signatures(names, where)
+                self.check_not_of_signatures(names, where)
                 if len(self.inputs) == len(names) == 1:
                     return {input_: names[0]}
                 what = f"{where} has no array '{input_.name}', which is an input"
@@ -204,6 +208,11 @@ class Entry:
                 Reason(what, value=extra[0], remedy=choices(extra[0], [input_.name for input_ in self.inputs]))
             )
         return result
+
+
+def signature_keys(module: Module) -> tuple[str, ...]:
+    """The keys of the signatures of a model."""
+    return tuple(s.key for s in module.signatures or [] if s.key and s.inputs is not None)
 
 
 def _inputs(module: Module, function: int, names: Iterable[tuple[str | None, Value]]) -> tuple[Input, ...]:

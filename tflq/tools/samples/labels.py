@@ -26,7 +26,7 @@ _MOST: Final = 2**53
 
 def key_of(data: Any, labels: Any) -> str:
     """The name of the array of labels in data: `labels`, if it is the name of one, else `KEY`."""
-    return labels if isinstance(labels, str) and labels in _names(data) else KEY
+    return labels if isinstance(labels, str) and labels in names_of(data) else KEY
 
 
 def labels_of(data: Any, labels: Any, key: str) -> np.ndarray | None:
@@ -35,7 +35,7 @@ def labels_of(data: Any, labels: Any, key: str) -> np.ndarray | None:
     labels: where they are: the key of an array in the data, a path, or the labels themselves; None: where the data has
     them. OptionError if they are nowhere, or not numbers; FileError if they cannot be read.
     """
-    if labels is None or (isinstance(labels, str) and labels == key and key in _names(data)):
+    if labels is None or (isinstance(labels, str) and labels == key and key in names_of(data)):
         array = _beside(data, key)
     elif isinstance(labels, (str, os.PathLike)):
         array = _of_file(Path(labels), data)
@@ -93,7 +93,7 @@ def _numbers(shape: tuple[int | None, ...]) -> int | None:
     return None if None in dims else math.prod(dim or 0 for dim in dims)
 
 
-def _names(data: Any) -> Sequence[str]:
+def names_of(data: Any) -> Sequence[str]:
     """The names of the arrays of data that has names."""
     if isinstance(data, Mapping):
         return list(data)
@@ -104,7 +104,7 @@ def _names(data: Any) -> Sequence[str]:
 
 def _beside(data: Any, key: str) -> np.ndarray | None:
     """The labels that come with data."""
-    if key in _names(data):
+    if key in names_of(data):
         return np.asarray(data[key] if isinstance(data, Mapping) else loaded(Path(data))[key])
     if isinstance(data, (str, os.PathLike)) and (folder := Path(data)).is_dir():
         if (file := folder / LABELS_FILE).is_file():
@@ -120,7 +120,7 @@ def _of_file(path: Path, data: Any) -> np.ndarray:
         files = sorted_files(Path(data))[0] if is_folder else []
         return _of_csv(path, [file.name for file in files if file.suffix.lower() in IMAGES])
     if not path.is_file():
-        names = _names(data)
+        names = names_of(data)
         remedy = f"the data has {', '.join(map(repr, names))}" if names else "give a .npy, .npz or .csv file"
         raise OptionError(
             Reason(f"labels '{path}' are neither an array of the data nor a file", str(path), remedy=remedy)

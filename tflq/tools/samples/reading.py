@@ -7,21 +7,25 @@ sent to one; what a program gives, and what is compressed, comes one after the o
 
 from __future__ import annotations
 
+import math
 import os
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from tflq.base.arguments import not_expected
 from tflq.base.errors import FileError, OptionError, Reason
 from tflq.tools.samples.files import Batch, Images, Samples, Stored, of_folder, of_npy, of_npz
-from tflq.tools.samples.inputs import Arrangement, Entry, Input, Sample, fitted, stacked
-from tflq.tools.samples.labels import by_sample, key_of, labels_of, settled
+from tflq.tools.samples.inputs import Arrangement, Entry, Input, Sample, fitted, signature_keys, stacked
+from tflq.tools.samples.labels import KEY, by_sample, key_of, labels_of, names_of, settled
+
+if TYPE_CHECKING:
+    from tflq.ir.module import Module
 
 BATCH: Final = 16
 """Samples that a process runs at once."""
@@ -80,24 +84,29 @@ def samples_of(
 
 
 def _samples_of(data: Any, entry: Entry, images: Images | None) -> Samples:
+    if isinstance(data, Span):
+        return data.samples()
     if isinstance(data, (str, os.PathLike)):
         return replace(_of_path(Path(data), entry, images), path=os.fspath(data))
     data = data() if callable(data) else data
-    if isinstance(data, Mapping) and not _are_by_signature(data, entry):
-        return _of_arrays(data, entry)
+    if isinstance(data, Mapping) and entry.is_by_key(list(data)):
+        return _samples_of(_of_signature(data, entry), entry, images)
     if isinstance(data, Mapping):
-        data = [(key, item) for key, items in data.items() for item in items]
+        return _of_arrays(data, entry)
     check_data("data", data)
     return _of_items(data, entry)
 
 
-def _are_by_signature(data: Mapping[str, Any], entry: Entry) -> bool:
-    """Whether these are samples by signature: lists in which each is arrays by name."""
-    lists = [items for items in data.values() if isinstance(items, (list, tuple)) and items]
-    return len(lists) == len(data) > 0 and all(
-        key in (*entry.signatures, entry.key) and all(isinstance(item, Mapping) for item in items)
-        for key, items in data.items()
-    )
+def _of_signature(data: Mapping[str, Any], entry: Entry) -> Any:
+    """The samples of an entry in a mapping by keys of signatures. OptionError if it has none."""
+    entry.check_not_of_signatures(list(data), "the data")
+    if entry.key not in data:
+        known = ", ".join(f"'{key}'" for key in data)
+        what = f"there are no samples of signature '{entry.key}', and some of {known}"
+        raise OptionError(Reason(what, value=entry.key, remedy="give some of each signature that runs"))
+    rows = data[entry.key]
+    is_array = getattr(rows, "__array__", None) is not None and len(entry.inputs) == 1
+    return {entry.inputs[0].name: rows} if is_array else rows
 
 
 def _of_path(path: Path, entry: Entry, images: Images | None) -> Samples:
@@ -221,15 +230,82 @@ class Span:
         return self.stop - self.start
 
     def __iter__(self) -> Iterator[Sample]:
-        arrays = _samples_of(self.data, self.entry, self.images).arrays
-        if isinstance(arrays, Stored):
-            return iter(arrays.at(range(self.start, self.stop)))
-        return islice(arrays, self.start, self.stop)
+        return iter(self.samples().arrays)
+
+    def samples(self) -> Samples:
+        """The samples, to go through once."""
+        every = _samples_of(self.data, self.entry, self.images)
+        arrays: Iterable[Sample]
+        if isinstance(every.arrays, Stored):
+            arrays = every.arrays.at(range(self.start, self.stop))
+        else:
+            arrays = islice(every.arrays, self.start, self.stop)
+        return Samples(arrays, len(self), path=every.path)
+
+    def parts(self) -> tuple[Span, Span]:
+        """The samples that networks are made by, and those that judge: `JUDGED` at the end, one at least."""
+        return self.split(fitted_of(len(self)))
 
     def split(self, count: int) -> tuple[Span, Span]:
         """The first so many, and the others."""
         first = replace(self, stop=self.start + count, labels=self.labels[:count])
         return first, replace(self, start=self.start + count, labels=self.labels[count:])
+
+
+JUDGED: Final = 1 / 4
+"""The share of samples that are held back, to judge by; the last ones."""
+
+
+def fitted_of(count: int) -> int:
+    """The number of samples, of so many, that are not held back."""
+    return min(math.ceil(count * (1 - JUDGED)), count - 1)
+
+
+@dataclass(frozen=True)
+class Spans:
+    """Samples of a model. each: those of its only entry, or of each signature that there are some of."""
+
+    each: tuple[Span, ...]
+
+    @classmethod
+    def of(cls, data: Any, module: Module, images: Images | None = None, labels: Any = None) -> Spans:
+        """All samples of data, as of `Span.of`: of the signatures that it names by key, else of the entry that a model
+        has by default. OptionError for labels of several signatures."""
+        data = list(data) if isinstance(data, Iterator) else data
+        keys = signature_keys(module)
+        named = [key for key in keys if key in _keys_in(data, keys)] if len(keys) > 1 else []
+        if named and (labels is not None or KEY in names_of(data)):
+            remedy = "leave labels out, or quantize each signature's network alone"
+            raise OptionError(Reason("labels are of the samples of one signature", remedy=remedy))
+        entries = [Entry.of(module, key) for key in named] or [Entry.of(module)]
+        return cls(tuple(Span.of(data, entry, images, labels) for entry in entries))
+
+    def __len__(self) -> int:
+        return sum(map(len, self.each))
+
+    @property
+    def least(self) -> int:
+        """The number of samples of the entry that has the fewest."""
+        return min(map(len, self.each))
+
+    @property
+    def labels(self) -> tuple[np.ndarray, ...]:
+        return tuple(label for span in self.each for label in span.labels)
+
+    def parts(self) -> tuple[Spans, Spans]:
+        """The samples that networks are made by, and those that judge, as of `Span.parts`."""
+        first, judge = zip(*(span.parts() for span in self.each), strict=True)
+        return Spans(first), Spans(judge)
+
+
+def _keys_in(data: Any, keys: Sequence[str]) -> set[str]:
+    """The keys of signatures that data has samples for by key: names KEY/NAME, {KEY: samples}, or pairs (KEY,
+    sample)."""
+    if isinstance(data, (Mapping, str, os.PathLike)):
+        names = names_of(data)
+        return {key for key in keys if key in names or any(name.startswith(f"{key}/") for name in names)}
+    items = data() if callable(data) else data
+    return {item[0] for item in items if _is_pair(item)} if isinstance(items, Iterable) else set()
 
 
 def drawn(samples: Samples, most: int | None, seed: int | None) -> Samples:

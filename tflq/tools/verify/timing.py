@@ -17,7 +17,7 @@ import numpy as np
 
 from tflq.tools.verify.layers import AnyRunner
 from tflq.tools.verify.outcome import RunTime
-from tflq.tools.verify.runner import RunError
+from tflq.tools.verify.runner import Opened, RunError
 from tflq.tools.verify.tflite_runner import TfliteRunner
 
 TURNS, LEAST_TURNS = 15, 3
@@ -31,13 +31,18 @@ def run_time(a: AnyRunner, b: AnyRunner, key: str, inputs: Sequence[np.ndarray])
     problem = a.untimed or b.untimed
     if problem or not isinstance(a, TfliteRunner) or not isinstance(b, TfliteRunner):
         return RunTime(key, problem=problem)
-    turns: list[tuple[float, float]] = []
-    end = monotonic() + SECONDS
     try:
         with a.timed() as before, b.timed() as after:
-            while len(turns) < LEAST_TURNS or (len(turns) < TURNS and monotonic() < end):
-                turns.append((before.time(key, inputs), after.time(key, inputs)))
+            return run_time_of(before, after, key, inputs)
     except RunError as error:
         return RunTime(key, problem=f"the default kernels do not run both models: {error}")
+
+
+def run_time_of(before: Opened, after: Opened, key: str, inputs: Sequence[np.ndarray]) -> RunTime:
+    """Duration of a run of an entry in two models that are open. RunError if one does not run."""
+    turns: list[tuple[float, float]] = []
+    end = monotonic() + SECONDS
+    while len(turns) < LEAST_TURNS or (len(turns) < TURNS and monotonic() < end):
+        turns.append((before.time(key, inputs), after.time(key, inputs)))
     firsts, seconds = zip(*turns, strict=True)
     return RunTime(key, median(firsts), median(seconds), median(s / f for f, s in turns), len(turns))

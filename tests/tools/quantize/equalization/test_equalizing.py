@@ -18,8 +18,7 @@ from tflq.ir.types import TensorType, f32
 from tflq.tools.quantize.equalization.equalizing import equalized
 from tflq.tools.quantize.equalization.groups import groups_of
 from tflq.tools.quantize.fidelity import signal_to_noise
-from tflq.tools.samples.inputs import Entry
-from tflq.tools.samples.reading import Span
+from tflq.tools.samples.reading import Spans
 
 CHANNELS = 6
 WINDOWS = {"padding": "SAME", "stride_w": 1, "stride_h": 1}
@@ -70,7 +69,7 @@ def images(count: int, channels: int = 2) -> list[np.ndarray]:
 def equal(folder: Path, module: Module, data: list[np.ndarray]) -> tuple[Path, frozenset[str]]:
     """The file of the equalized network, whose outputs are those of the network, and the tensors that changed."""
     source, path = written(folder, module), folder / "equalized.tflite"
-    tensors = equalized(source, Span.of(data, Entry.of(read(source))), str(path))
+    tensors = equalized(source, Spans.of(data, read(source)), str(path))
     if tensors:
         assert signal_to_noise(source, path, data) > 100
     return path, tensors
@@ -204,6 +203,16 @@ def test_equalized_where_that_is_nearer(tmp_path: Path, scheme: Any, least: floa
     assert after.decibels > before.decibels + 10
     assert signal_to_noise(model, out, list(np.abs(samples(40, 1)))) > least
     assert {row.tensor for row in result.rows if "channels equalized" in row.note} & {"first", "positive"}
+
+
+def test_a_recipe_rounds_weights_by_the_numbers_of_equalized_channels(tmp_path: Path) -> None:
+    model, out = written(tmp_path, scaled_net()), tmp_path / "out.tflite"
+    options: dict[str, Any] = {"scheme": "dynamic", "weight_method": "gptq", "calibration": list(np.abs(samples(24)))}
+    result = tflq.quantize(model, out, **options)
+    assert result.trials[1].chosen
+    recipe = tmp_path / "recipe.toml"
+    recipe.write_text(result.recipe)
+    assert tflq.write(tflq.quantize(model, recipe=recipe, **options).module) == out.read_bytes()
 
 
 def test_networks_that_gain_nothing_stay(tmp_path: Path) -> None:

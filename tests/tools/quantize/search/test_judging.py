@@ -23,7 +23,7 @@ from tflq.tools.quantize.fidelity import FloatNetwork, signal_to_noise
 from tflq.tools.quantize.search import judging
 from tflq.tools.samples.reading import Span
 from tflq.tools.verify.outcome import RunTime
-from tflq.tools.verify.tflite_runner import TfliteRunner
+from tflq.tools.verify.runner import Opened
 
 pytest.importorskip("ai_edge_litert", reason="needs the interpreter")
 
@@ -103,16 +103,16 @@ def test_its_recipe_repeats_the_result(tmp_path: Path, range: str, least: float)
 
 
 def test_the_float_network_runs_once_on_each_sample(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    runs, run = Counter[str](), TfliteRunner.run
+    runs, run = Counter[int](), Opened.run
 
-    def counted(runner: TfliteRunner, *arguments: Any) -> list[np.ndarray]:
-        runs[runner.path] += 1
-        return run(runner, *arguments)
+    def counted(opened: Opened, *arguments: Any) -> list[np.ndarray]:
+        runs[opened._number] += 1
+        return run(opened, *arguments)
 
-    monkeypatch.setattr(TfliteRunner, "run", counted)
+    monkeypatch.setattr(Opened, "run", counted)
     result = quantized(model, scheme="weight-only", weights="int4", calibration=list(samples(6)), min_snr=25)
     assert result.search is not None
-    assert runs[str(model)] == 2 * 6  # the search, and the result
+    assert runs[0] == 2 * 6  # the first that is opened, in the search and for the result
     assert sum(runs.values()) == 2 * 6 + 6 * (result.search.trials + 1)
 
 

@@ -76,6 +76,14 @@ class Layer:
     def has_bias(self) -> bool:
         return self.op.bias is not None
 
+    def is_same(self, other: Layer) -> bool:
+        """Whether another function's product is stored in the same weights, and has an equal bias and activation."""
+        return (
+            (self.weights.buffer, type(self.op), self.ends) == (other.weights.buffer, type(other.op), other.ends)
+            and self.has_bias == other.has_bias
+            and np.array_equal(self.floats.bias, other.floats.bias)
+        )
+
     def stored(self) -> Stored:
         """The weights and the bias of the quantized network."""
         kind = self.weights.type.element

@@ -2,50 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from tflq.base.files import FilePath
 from tflq.dialects.tfl.convolution import DepthwiseConv2D
 from tflq.formats.sources import read, write
-from tflq.ir.module import Function
+from tflq.ir.module import Function, Module
 from tflq.ir.ops import Op, Value, constant
-from tflq.ir.rewriting import forget_constants
+from tflq.ir.rewriting import forget_constants, forget_tables
 from tflq.numerics.equalization import equalizing_factors
 from tflq.tools.quantize.calibration.collecting import Channels, channel_ranges
 from tflq.tools.quantize.equalization.groups import PRODUCTS, Group, groups_of
 from tflq.tools.quantize.preparing import spread_constants
 from tflq.tools.quantize.regions.ranges import set_plain_types
-from tflq.tools.samples.reading import Span
+from tflq.tools.samples.reading import Span, Spans
+
+Places = Mapping[Value, tuple[int, int]]
 
 
-def equalized(source: FilePath, samples: Span, path: str) -> frozenset[str]:
+def equalized(source: FilePath, samples: Spans, path: str) -> frozenset[str]:
     """Writes a network with channels of like ranges on samples; none if it has no channels to equalize.
 
     Returns the names of the tensors whose channels were multiplied. InvalidModelError if the interpreter refuses the
     network.
     """
     module = read(source)
-    entry = samples.entry
-    places = entry.places(module)
+    entries = {span.entry.function: span for span in samples.each}
+    places = {value: place for span in entries.values() for value, place in span.entry.places(module).items()}
     spread_constants(module, integers=False)
-    function = module.functions[entry.function]
-    groups = [group for group in groups_of(function) if all(value in places for value in group.values)]
+    groups = [
+        (number, group)
+        for number in entries
+        for group in groups_of(module.functions[number])
+        if all(value in places for value in group.values) and not _is_shared(group, module.functions[number], module)
+    ]
+    for number, span in entries.items():
+        _equalize([group for at, group in groups if at == number], module.functions[number], source, span, places)
+    if groups:
+        forget_constants(module)
+        forget_tables(module)
+        write(module, path)
+    return frozenset(value.name for _, group in groups for value in group.values)
+
+
+def _is_shared(group: Group, function: Function, module: Module) -> bool:
+    """Whether other functions, in which channels would stay as they are, have constants of a group."""
+    others = {v.buffer for other in module.functions if other is not function for v in other.tensors if v.is_constant}
+    return any(v.buffer in others for op in (*group.writers, *group.readers) for v in op.present_operands)
+
+
+def _equalize(
+    groups: Sequence[Group],
+    function: Function,
+    source: FilePath,
+    samples: Span,
+    places: Mapping[Value, tuple[int, int]],
+) -> None:
+    """Equalizes channels of a function on samples."""
     if not groups:
-        return frozenset()
+        return
     watched = {value: Channels(places[value], group.channels) for group in groups for value in group.values}
+    entry = samples.entry
     arrays = ([sample[input_.name] for input_ in entry.in_run_order] for sample in samples)
-    ranges = dict(zip(watched, channel_ranges(source, entry.key, list(watched.values()), arrays), strict=True))
+    ranges = dict(zip(watched, channel_ranges(source, entry.key, [*watched.values()], arrays), strict=True))
     changed = _Changed()
     for group in groups:
         changed.equalize(group, ranges)
         set_plain_types(group.values)
     changed.put(function)
-    forget_constants(module)
-    module.buffers, module.operator_codes = [], []  # the writer makes these tables anew
-    write(module, path)
-    return frozenset(value.name for group in groups for value in group.values)
 
 
 class _Changed:

@@ -9,45 +9,60 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import replace
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tflq.analysis.statistics import Statistics
-from tflq.base.errors import InvalidModelError, OptionError, Reason
+from tflq.base.errors import OptionError, Reason
 from tflq.base.faults import fault_of_metric, no_number_of_metric
 from tflq.base.files import replace_file
 from tflq.formats.sources import read
 from tflq.tools.quantize.building import Network, Work
-from tflq.tools.quantize.fidelity import CALIBRATED, MOST, FloatNetwork, Metric, Outputs, decibels
+from tflq.tools.quantize.fidelity import MOST, FloatNetwork, Metric, Outputs, decibels
+from tflq.tools.quantize.methods import Methods
 from tflq.tools.quantize.recipe import Choices, Rule, rounds_by_products
+from tflq.tools.quantize.report import Trial
 from tflq.tools.quantize.search.bounds import Bounds, Figures
 from tflq.tools.quantize.search.moves import Operators, alternatives
 from tflq.tools.quantize.search.outcome import Search
 from tflq.tools.quantize.search.searching import searched
 from tflq.tools.quantize.weights import moments_of
-from tflq.tools.samples.reading import Span
+from tflq.tools.samples.reading import Spans
 from tflq.tools.verify.metrics import Scoring, nearness_of
 
-Seen = Callable[[Span], list[Statistics]]
+Seen = Callable[[Spans], Sequence[Statistics]]
 """Statistics of samples."""
 
 
-Complete = Callable[[tuple[Rule, ...], Search], Network]
-"""The network of all samples, by the rules that a search ends with."""
+class Completed(NamedTuple):
+    """The network of all samples, its methods, and what was tried for it."""
+
+    network: Network
+    methods: Methods
+    trials: tuple[Trial, ...] = ()
+
+    def replaced(self, network: Network) -> Completed:
+        """Another network in its place, whose biases are not corrected."""
+        trials = tuple(replace(trial, chosen=False) for trial in self.trials)
+        return Completed(network, replace(self.methods, correct_biases=False), trials)
+
+
+Complete = Callable[[tuple[Rule, ...], Search], Completed]
+"""What completes a search, by the rules that it ends with."""
 
 
 def search_network(
     work: Work,
     rules: tuple[Rule, ...],
-    samples: Span,
+    samples: Spans,
     bounds: Bounds,
     complete: Complete,
     *,
     seen: Seen | Sequence[Statistics],
     metric: str | Metric | None,
     is_chosen: bool,
-) -> tuple[Network, tuple[Rule, ...], Search]:
+) -> tuple[Completed, tuple[Rule, ...], Search]:
     """The network that a search ends with, its rules, those of the call among them, and the search.
 
     The network of all samples is measured as well. If it is not within the bounds, the result is the one that was.
@@ -57,11 +72,12 @@ def search_network(
     """
     chosen = Choices(read(work.source), rules, work.default)
     rounds = rounds_by_products(rules, work.default)
-    split = math.ceil(len(samples) * CALIBRATED) if rounds or (chosen.static and callable(seen)) else 0
-    if len(samples) <= split:
-        what = f"{len(samples)} samples are too few to calibrate with some and judge by others"
-        raise OptionError(Reason(what, value=len(samples), remedy="give two at least"))
-    first, judge = samples.split(split)
+    is_split = rounds or (chosen.static and callable(seen))
+    least = 3 if rounds else 2 if is_split else 1
+    if samples.least < least:
+        what = f"{samples.least} samples are too few to calibrate with some and judge by others"
+        raise OptionError(Reason(what, value=samples.least, remedy=f"give {least} at least"))
+    first, judge = samples.parts() if is_split else (samples, samples)
     known = list(seen(first) if callable(seen) else seen) if chosen.static else []
     moments = moments_of(work.source, first) if rounds else {}
     leading = max((place for place, rule in enumerate(rules, 1) if "scheme" in dict(rule.what)), default=0)
@@ -77,12 +93,13 @@ def search_network(
     with closing(_Judge(work, judge, metric, is_timed=bounds.milliseconds is not None)) as measure:
         bounds = bounds.below(measure.of_floats())
         changes, search = searched(operators, choices, build, measure, bounds)
-        search = replace(search, calibrated=split, judged=min(len(judge), MOST))
-        network = complete(inserted(changes), search)
-        after = measure.untimed(network)
+        judged = sum(min(len(span), MOST) for span in judge.each)
+        search = replace(search, calibrated=len(samples) - len(judge), judged=judged)
+        completed = complete(inserted(changes), search)
+        after = measure.untimed(completed.network)
         if search.reached and not bounds.hold(after):
-            network, search = build(changes), replace(search, refused=after)
-    return network, inserted(changes), search
+            completed, search = completed.replaced(build(changes)), replace(search, refused=after)
+    return completed, inserted(changes), search
 
 
 def _value(metric: Metric, floats: list[Outputs], others: list[Outputs]) -> float:
@@ -104,7 +121,7 @@ class _Judge:
     """Figures of networks on samples. is_timed: whether runs are timed: the ratio to the first network, in turns with
     it, times what this took."""
 
-    def __init__(self, work: Work, samples: Span, metric: str | Metric | None, *, is_timed: bool) -> None:
+    def __init__(self, work: Work, samples: Spans, metric: str | Metric | None, *, is_timed: bool) -> None:
         self._floats = FloatNetwork(work.source)
         self._samples = samples
         self._metric = metric
@@ -152,11 +169,9 @@ class _Judge:
         replace_file(path, [network.data], force=True)
         if self._seconds is None:
             replace_file(first, [network.data])
-        time = self._floats.run_time(first, path, next(iter(self._samples)))
-        if time.ratio is None:
-            raise InvalidModelError("", f"no time of a run: {time.problem}", path="the quantized network")
+        time = self._floats.run_time(first, path, self._samples)
         self._seconds = self._seconds or time.before
-        return (self._seconds or 0.0) * time.ratio * 1000
+        return (self._seconds or 0.0) * (time.ratio or 0.0) * 1000
 
     def close(self) -> None:
         """Ends the process, and removes the files."""
