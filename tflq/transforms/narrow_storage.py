@@ -45,7 +45,7 @@ def _narrow(function: Function) -> bool:
                 ops.append(op)
                 continue
             narrow[value] = Value(TensorType(value.type.shape, operands[0].type.storage))
-            ops.append(Op(op.name, operands, [narrow[value]], dict(op.attributes), op.location))
+            ops.append(Op(op.name, [*operands], [narrow[value]], dict(op.attributes), op.location))
             ops.append(Op(Cast.op_name, [narrow[value]], [value], {}, op.location))
         elif (storage := _fitting(value, ranges)) and _is_stored(users.get(value, ())):
             whole, narrow[value] = (Value(TensorType(value.type.shape, type)) for type in (i32, storage))
@@ -61,7 +61,7 @@ def _narrow(function: Function) -> bool:
 
 def _is_stored(users: Sequence[Op]) -> bool:
     """Whether a value cannot be computed within the one operator that reads it."""
-    return len(users) > 1 or any(isinstance(op, _MOVES) for op in users)
+    return len({*users}) > 1 or any(isinstance(op, _MOVES) for op in users)
 
 
 def _fitting(value: Value, ranges: Ranges) -> ScalarType | None:
