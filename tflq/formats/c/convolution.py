@@ -25,6 +25,8 @@ from tflq.ir.types import i8, i32, i64
 _MOST_TAPS: Final = 25
 """Elements of a window to which a depthwise convolution has pointers, on the stack."""
 _AT_ONCE: Final = 9
+_TOGETHER: Final = 16
+"""Elements of a window that one step of a loop multiplies, where there are vectors. Zeros fill the last step."""
 COPY: Final = "col"
 """The name of the scratch for copies of windows."""
 
@@ -41,6 +43,8 @@ def convolution(op: conv.Weighted, body: Body, copies: int) -> list[Rows]:
         below = math.prod(dims[1:]) <= 1 << 15 or not op.weight_zp  # sums of a window, times the zero point
         if isinstance(op, conv.Conv2D) and copies and below:
             return _columns(op, body, copies)
+        if isinstance(op, conv.Conv2D) and _is_pointwise(op) and below and (rows := _direct(op, body)):
+            return rows
         if isinstance(op, conv.DepthwiseConv2D) and height * width <= _MOST_TAPS and multiplier == 1:
             return _by_taps(op, body)
     return _plain(op, body, "float" if op.result.type.storage.is_float else "int32_t" if fits else "int64_t")
@@ -115,33 +119,66 @@ def _columns(op: conv.Conv2D, body: Body, most: int) -> list[Rows]:
     *outer, outputs = dims_of(op.result)
     places, k, zero = math.prod(outer), math.prod(dims_of(op.weight)[1:]), op.weight_zp
     x, x_type, more = body.operand(op.input)
-    w = body.unit.constant(op.weight.array, i8)
+    n = -(-k // _TOGETHER) * _TOGETHER
+    w = body.unit.constant(np.append(op.weight.array, np.zeros(n - k, np.int8)), i8)
     wide = min(places, most)
     body.accumulator("int32_t", outputs * wide)
-    body.scratch.append(Scratch("int16_t", COPY, 2 * k * wide))
-    less = f" - {zero} * total" if zero > 0 else f" + {-zero} * total" if zero else ""
+    body.scratch.append(Scratch("int16_t", COPY, 2 * n * wide))
     fill = _filled(op, x, x_type, more)
     if zero:
         fill += ["int32_t total = 0;", *closed([*loops(k=k), "total += d[k];"])]
-    fill += closed([*loops(o=outputs), f"a[o] = {_bias(op, body, 'int32_t', 'o')}{less};"])
-    last, text = outputs - 1, read_sum("int32_t", op.result).replace("acc", "s")
+    fill += closed([*loops(o=outputs), f"a[o] = {_bias(op, body, 'int32_t', 'o')}{_less(zero)};"])
+    text = read_sum("int32_t", op.result).replace("acc", "s")
 
     def rows(at_once: int, head: Sequence[str], first: str) -> Rows:
-        """Rows of so many places, two channels at a time."""
-        ends = range(0, at_once * outputs, outputs)
-        windows, sums = ", ".join(f"col + {r * k}" for r in range(at_once)), ", ".join(f"acc + {r} + o" for r in ends)
-        pair = f"dot{at_once}2({windows}, {w} + o * {k}, {w} + (o + 1) * {k}, {k}, {sums});"
-        odd = [f"dot11(col + {r * k}, {w} + {last * k}, {k}, acc + {end + last});" for r, end in enumerate(ends)]
-        row = [f"int16_t *d = col + r * {k};", f"int32_t *a = acc + r * {outputs};", f"const int32_t at = {first} + r;"]
-        lines = [*head, *closed([*loops(r=at_once), *row, *fill])]
-        lines += [*closed([f"for (int32_t o = 0; o + 1 < {outputs}; o += 2) {{", pair]), *(odd if outputs % 2 else ())]
+        """Rows of so many places."""
+        row = [f"int16_t *d = col + r * {n};", f"int32_t *a = acc + r * {outputs};", f"const int32_t at = {first} + r;"]
+        lines = [*head, *closed([*loops(r=at_once), *row, *fill]), f"dot{at_once}(col, {w}, {n}, {k}, {outputs}, acc);"]
         lines += [*loops(r=at_once), f"int32_t *s = acc + r * {outputs};"]
         return Rows(lines, f"({first} + r) * {outputs}", outputs, text)
 
     parts = [rows(2, [f"for (int32_t p = 0; p + 1 < {places}; p += 2) {{"], "p")] if wide > 1 else []
     if places % wide or wide == 1:
         parts.append(rows(1, [] if wide > 1 else loops(p=places), str(places - 1) if wide > 1 else "p"))
+    if n > k:
+        clear = f"memset(col, 0, {n * wide} * sizeof(int16_t));"
+        parts[0] = parts[0]._replace(lines=[clear, *parts[0].lines])
     return parts
+
+
+def _is_pointwise(op: conv.Conv2D) -> bool:
+    """Whether each window is the channels of one place, and each place has one."""
+    return dims_of(op.weight)[1:3] == (1, 1) and tuple(op.stride) == (1, 1) and not any(op.pad)
+
+
+def _direct(op: conv.Conv2D, body: Body) -> list[Rows] | None:
+    """Windows where they are, without copies; what zero points add is in the first sums. None if these are too large,
+    or not constant."""
+    *outer, outputs = dims_of(op.result)
+    k, weights, zero = dims_of(op.input)[-1], op.weight.array.reshape(outputs, -1), op.weight_zp
+    x, x_type, _ = body.operand(op.input)
+    first = -op.input_zp * (weights.sum(axis=1, dtype=np.int64) - k * zero)
+    reach = op.input.type.storage.maximum + 1
+    if not op.bias.is_constant or x_type not in ("int8_t", "int16_t"):
+        return None
+    first += op.bias.array.reshape(-1).astype(np.int64)
+    if max(abs(int(first.min())), abs(int(first.max()))) + 2 * k * reach * (128 + abs(zero)) > i32.maximum:
+        return None
+    w, start = body.unit.constant(op.weight.array, i8), body.unit.numbers(first, i32)
+    body.accumulator("int32_t", outputs)
+    lines = [*loops(p=math.prod(outer)), f"const {x_type} *q = {x} + p * {k};"]
+    if zero:
+        lines += ["int32_t total = 0;", *closed([*loops(k=k), "total += q[k];"])]
+    lines += closed([*loops(o=outputs), f"acc[o] = {start}[o]{_less(zero)};"])
+    lines.append(
+        f"dot8(q, {w}, {k}, {outputs}, acc);" if x_type == "int8_t" else f"dot1(q, {w}, {k}, {k}, {outputs}, acc);"
+    )
+    return [Rows(lines, f"p * {outputs}", outputs, read_sum("int32_t", op.result))]
+
+
+def _less(zero: int) -> str:
+    """What the sum of a window's elements adds for a zero point of the weights."""
+    return f" - {zero} * total" if zero > 0 else f" + {-zero} * total" if zero else ""
 
 
 def _filled(op: conv.Conv2D, x: str, x_type: str, more: int) -> list[str]:
@@ -149,7 +186,7 @@ def _filled(op: conv.Conv2D, x: str, x_type: str, more: int) -> list[str]:
     (_, height, width, channels), (_, rows, columns, _) = dims_of(op.input), dims_of(op.result)
     _, kh, kw, _ = dims_of(op.weight)
     zero = -op.input_zp - more
-    if kh == kw == 1 and tuple(op.stride) == (1, 1) and not any(op.pad):
+    if _is_pointwise(op):
         return closed([*loops(c=channels), f"d[c] = (int16_t)({plus(f'{x}[at * {channels} + c]', zero)});"])
     run = kw if op.dilation[1] == 1 else 1  # places of a row of the window that lie behind each other
     lines = [
