@@ -121,7 +121,7 @@ def _columns(op: conv.Conv2D, body: Body, most: int) -> list[Rows]:
     x, x_type, more = body.operand(op.input)
     n = -(-k // _TOGETHER) * _TOGETHER
     w = body.unit.constant(np.append(op.weight.array, np.zeros(n - k, np.int8)), i8)
-    wide = min(places, most)
+    wide = next(size for size in (4, 2, 1) if size <= min(places, most))
     body.accumulator("int32_t", outputs * wide)
     body.scratch.append(Scratch("int16_t", COPY, 2 * n * wide))
     fill = _filled(op, x, x_type, more)
@@ -137,9 +137,10 @@ def _columns(op: conv.Conv2D, body: Body, most: int) -> list[Rows]:
         lines += [*loops(r=at_once), f"int32_t *s = acc + r * {outputs};"]
         return Rows(lines, f"({first} + r) * {outputs}", outputs, text)
 
-    parts = [rows(2, [f"for (int32_t p = 0; p + 1 < {places}; p += 2) {{"], "p")] if wide > 1 else []
-    if places % wide or wide == 1:
-        parts.append(rows(1, [] if wide > 1 else loops(p=places), str(places - 1) if wide > 1 else "p"))
+    whole = places // wide * wide
+    parts = [rows(wide, [f"for (int32_t p = 0; p < {whole}; p += {wide}) {{"], "p")]
+    if places > whole:
+        parts.append(rows(1, [f"for (int32_t p = {whole}; p < {places}; p++) {{"], "p"))
     if n > k:
         clear = f"memset(col, 0, {n * wide} * sizeof(int16_t));"
         parts[0] = parts[0]._replace(lines=[clear, *parts[0].lines])

@@ -140,7 +140,7 @@ class Graph:
         plan = Plan(self._fusion, rest, set(self._pointers))
         least = least_end(plan.all)
         for number in copies:
-            root, ways = self.kernels[number].results[0].producer, [1, 0]
+            root, ways = self.kernels[number].results[0].producer, [2, 1, 0]
             alive = sum(aligned(span.size) for span in plan.spans.values() if span.first <= number <= span.last)
             while alive + sum(s.size for s in self.kernels[number].scratch) > _MORE * least and root and ways:
                 self.kernels[number] = kernel(root, self._shared.unit, self._fusion, self._ranges, copies=ways.pop(0))

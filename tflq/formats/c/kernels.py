@@ -28,7 +28,7 @@ from tflq.numerics.convolution import reciprocal_scale
 from tflq.numerics.resize import nearest_index, steps_of, taps
 
 
-def kernel(op: Op, unit: Unit, fusion: Fusion, ranges: Ranges, *, copies: int = 2) -> Kernel:
+def kernel(op: Op, unit: Unit, fusion: Fusion, ranges: Ranges, *, copies: int = 4) -> Kernel:
     """The kernel of a root. copies: how many of its windows a convolution may copy. Refused if no loop computes it."""
     row = fusion.row_of(op.result)
     if row is None and type(op) in _PLAIN and not is_table(op):
