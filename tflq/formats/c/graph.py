@@ -5,18 +5,16 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import count as numbers
 from typing import Any, Final, TypeVar
 
 from tflq.analysis.blocks import MOVEMENT
 from tflq.analysis.known import Ranges
-from tflq.analysis.placing import aligned, least_end, placed
+from tflq.analysis.placing import alive
 from tflq.base.errors import Reason, Refused
 from tflq.dialects.tosa import convolution as conv
 from tflq.dialects.tosa import elementwise as ew
 from tflq.dialects.tosa import movement as move
-from tflq.formats.c.convolution import COPY
 from tflq.formats.c.fusion import Fusion
 from tflq.formats.c.kernels import kernel
 from tflq.formats.c.loops import Body
@@ -36,7 +34,7 @@ _INEXACT: Final = (
 """Operators on floats whose results differ between libraries, or by the order of a sum; but for these:"""
 _EXACT: Final = (ew.Ceil, ew.Floor)
 _MORE: Final = 1.05
-"""How much more memory than without them copies of windows may need."""
+"""How much more memory than tensors need sums and copies of windows may take."""
 _CONTROL: Final = (move.CondIf, move.WhileLoop)
 
 
@@ -129,21 +127,19 @@ class Graph:
             if value in computed and times[value] == 1 and not isinstance(value.producer, move.VariableRead):
                 self._pointers[value] = f"out{at}"
         self._read_state()
-        self._spare()
         self.plan = Plan(fusion, self.kernels, set(self._pointers))
-        self.size = placed(self.plan.all)
+        self._spare()
+        self.size = self.plan.place(self.kernels)
 
     def _spare(self) -> None:
-        """Copies one window at a time, or none, where copies need much more memory than all else."""
-        copies = {at for at, each in enumerate(self.kernels) if any(s.name == COPY for s in each.scratch)}
-        rest = [replace(each, scratch=[s for s in each.scratch if s.name != COPY]) for each in self.kernels]
-        plan = Plan(self._fusion, rest, set(self._pointers))
-        least = least_end(plan.all)
-        for number in copies:
-            root, ways = self.kernels[number].results[0].producer, [2, 1, 0]
-            alive = sum(aligned(span.size) for span in plan.spans.values() if span.first <= number <= span.last)
-            while alive + sum(s.size for s in self.kernels[number].scratch) > _MORE * least and root and ways:
-                self.kernels[number] = kernel(root, self._shared.unit, self._fusion, self._ranges, copies=ways.pop(0))
+        """Sums fewer channels at a time, and copies one window or none, where that needs much more memory than tensors
+        do."""
+        bytes, most = alive(self.plan.spans.values()), _MORE * self.plan.place([])
+        for number, each in enumerate(self.kernels):
+            room = int(most) - bytes.get(number, 0)
+            root = each.results[0].producer if each.scratch and each.results else None
+            if root is not None and self._fusion.row_of(root.result) and each.bytes > room:
+                self.kernels[number] = kernel(root, self._shared.unit, self._fusion, self._ranges, room=room)
 
     def _read_state(self) -> None:
         """Reads a variable where it is, unless it is written before the last use."""

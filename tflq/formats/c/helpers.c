@@ -2,8 +2,8 @@
  * Shifts of negative numbers are arithmetic, and casts to narrower integers wrap: a file checks both.
  * scale_two is TOSA's DOUBLE_ROUND with a shift above 31, without a branch: the high half of the doubled product, and a
  * division by a power of two, rounded half away from zero. The shift is r + 32, and a > -2^31. Source: TOSA 1.0, RESCALE.
- * dot1, dot2 and dot8 add products of one or two windows of n elements with filters, which lie k elements apart, to a row
- * of sums. Compilers make one instruction of two products of int16, and none of int8: dot8 takes twice its elements. */
+ * dot1, dot2 and dot8 add products of one or two windows of n elements with filters, which lie k elements apart, to rows
+ * of an even number of sums. Compilers make one instruction of two products of int16, and none of int8: dot8 takes twice its elements. */
 
 static inline int32_t add32(int32_t a, int32_t b) {
   return (int32_t)((uint32_t)a + (uint32_t)b);
@@ -201,8 +201,7 @@ static inline float sigmoid(float a) {
 
 static void dot4(const int16_t *x, const int8_t *w, int32_t n, int32_t k, int32_t outputs, int32_t *a) {
   for (int32_t o = 0; o < outputs; o += 2) {
-    const int32_t more = o + 1 < outputs;
-    const int8_t *w0 = w + o * k, *w1 = w0 + more * k;
+    const int8_t *w0 = w + o * k, *w1 = w0 + k;
     int32_t s00 = 0, s01 = 0, s10 = 0, s11 = 0, s20 = 0, s21 = 0, s30 = 0, s31 = 0;
     for (int32_t i = 0; i < n; i++) {
       s00 += x[i] * w0[i];
@@ -218,19 +217,16 @@ static void dot4(const int16_t *x, const int8_t *w, int32_t n, int32_t k, int32_
     a[o + outputs] += s10;
     a[o + 2 * outputs] += s20;
     a[o + 3 * outputs] += s30;
-    if (more != 0) {
-      a[o + 1] += s01;
-      a[o + 1 + outputs] += s11;
-      a[o + 1 + 2 * outputs] += s21;
-      a[o + 1 + 3 * outputs] += s31;
-    }
+    a[o + 1] += s01;
+    a[o + 1 + outputs] += s11;
+    a[o + 1 + 2 * outputs] += s21;
+    a[o + 1 + 3 * outputs] += s31;
   }
 }
 
 static void dot2(const int16_t *x, const int8_t *w, int32_t n, int32_t k, int32_t outputs, int32_t *a) {
   for (int32_t o = 0; o < outputs; o += 2) {
-    const int32_t more = o + 1 < outputs;
-    const int8_t *w0 = w + o * k, *w1 = w0 + more * k;
+    const int8_t *w0 = w + o * k, *w1 = w0 + k;
     int32_t s00 = 0, s01 = 0, s10 = 0, s11 = 0;
     for (int32_t i = 0; i < n; i++) {
       s00 += x[i] * w0[i];
@@ -240,43 +236,35 @@ static void dot2(const int16_t *x, const int8_t *w, int32_t n, int32_t k, int32_
     }
     a[o] += s00;
     a[o + outputs] += s10;
-    if (more != 0) {
-      a[o + 1] += s01;
-      a[o + 1 + outputs] += s11;
-    }
+    a[o + 1] += s01;
+    a[o + 1 + outputs] += s11;
   }
 }
 
 static void dot1(const int16_t *x, const int8_t *w, int32_t n, int32_t k, int32_t outputs, int32_t *a) {
   for (int32_t o = 0; o < outputs; o += 2) {
-    const int32_t more = o + 1 < outputs;
-    const int8_t *w0 = w + o * k, *w1 = w0 + more * k;
+    const int8_t *w0 = w + o * k, *w1 = w0 + k;
     int32_t s0 = 0, s1 = 0;
     for (int32_t i = 0; i < n; i++) {
       s0 += x[i] * w0[i];
       s1 += x[i] * w1[i];
     }
     a[o] += s0;
-    if (more != 0) {
-      a[o + 1] += s1;
-    }
+    a[o + 1] += s1;
   }
 }
 
-static void dot8(const int8_t *x, const int8_t *w, int32_t k, int32_t outputs, int32_t *a) {
+static void dot8(const int8_t *x, const int8_t *w, int32_t n, int32_t k, int32_t outputs, int32_t *a) {
   for (int32_t o = 0; o < outputs; o += 2) {
-    const int32_t more = o + 1 < outputs;
-    const int8_t *w0 = w + o * k, *w1 = w0 + more * k;
+    const int8_t *w0 = w + o * k, *w1 = w0 + k;
     int32_t s0 = 0, s1 = 0;
-    for (int32_t i = 0; i < k; i++) {
+    for (int32_t i = 0; i < n; i++) {
       const int16_t twice = (int16_t)(x[i] * 2);
       s0 += twice * w0[i];
       s1 += twice * w1[i];
     }
     a[o] += s0 / 2;
-    if (more != 0) {
-      a[o + 1] += s1 / 2;
-    }
+    a[o + 1] += s1 / 2;
   }
 }
 

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from tflq.analysis.placing import aligned
 from tflq.base.files import resource
 from tflq.formats.c.names import _TYPES, c_type, comment, dims_of
 from tflq.ir.ops import Op, Value
@@ -27,8 +28,9 @@ class Scratch(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A call of a function of C. leaves: tensors that it reads. shares: those of them in whose memory the result may
-    be. results: none where only state is written. lines: the function's statements; none copy a variable."""
+    """A call of a function of C. leaves: tensors that it reads. shares: those of them of which each element is read
+    before that of the result is written in its place. results: none where only state is written. lines: the function's
+    statements; none copy a variable."""
 
     op: Op
     leaves: Sequence[Value]
@@ -36,6 +38,11 @@ class Kernel:
     scratch: Sequence[Scratch] = ()
     shares: Sequence[Value] = ()
     lines: Sequence[str] = ()
+
+    @property
+    def bytes(self) -> int:
+        """The memory that it needs while it runs."""
+        return sum(aligned(each.size) for each in self.scratch)
 
 
 @dataclass(slots=True)
