@@ -52,8 +52,6 @@ def convolution(op: conv.Weighted, body: Body) -> list[Rows]:
                 room = body.room - aligned(2 * _padded(k) * wide)
                 if room >= 0 and wide <= places:
                     return _columns(op, body, wide, _block(outputs, 4 * wide, room))
-            if _is_pointwise(op) and (rows := _direct(op, body, _block(outputs, 4, body.room))):
-                return rows
         if isinstance(op, conv.DepthwiseConv2D) and height * width <= _MOST_TAPS and multiplier == 1:
             return _by_taps(op, body, _block(outputs, 4, body.room))
     return _plain(op, body, type, _block(outputs, 8 if type == "int64_t" else 4, body.room))
@@ -103,7 +101,11 @@ def _plain(op: conv.Weighted, body: Body, type: str, block: Block) -> list[Rows]
         q, v = _factors(op, type, more, "q[c]", "v[c]")
         weights = f"const {w_type} *v = {w} + {flat(at, 'k', kernel)} * {channels};"
         sums = [f"{type} s = 0;", *closed([*loops(c=channels), f"s += {q} * {v};"]), "acc[o] += s;"]
-        taps += [*loops(o=block.size), weights, *([f"acc[o] += dotf(q, v, {channels});"] if type == "float" else sums)]
+        if type == "float":
+            sums = [f"acc[o] += dotf(q, v, {channels});"]
+        elif x_type == w_type == "int8_t" and type == "int32_t" and not op.weight_zp and channels <= 1 << 15:
+            sums = [f"acc[o] += dot8(q, v, {channels}, {op.input_zp});"]
+        taps += [*loops(o=block.size), weights, *sums]
     first = closed([*loops(o=block.size), f"acc[o] = {_bias(op, body, type, at)};"])
     return placed(op.result, [*block.heads, *first, *closed(taps)], read_sum(type, op.result), block)
 
@@ -138,21 +140,22 @@ def _columns(op: conv.Conv2D, body: Body, wide: int, block: Block) -> list[Rows]
     n, b, even = _padded(k), block.first, _even(block.size)
     copies = Scratch("int16_t", "col", 2 * n * wide)
     x, x_type, more = body.operand(op.input)
-    w = _filters(op, body)
+    w = f"{_filters(op, body)} + b * {k}" if b else _filters(op, body)
     body.room -= aligned(copies.size)
     body.accumulator("int32_t", (block.most + block.most % 2) * wide)
     body.scratch.append(copies)
     copy = _filled(op, x, x_type, more)
+    less = f" - {zero} * total[r]" if zero > 0 else f" + {-zero} * total[r]" if zero else ""
     if zero:
         copy += ["total[r] = 0;", *closed([*loops(k=k), "total[r] += d[k];"])]
-    start = f"a[o] = {_bias(op, body, 'int32_t', f'{b}o')}{_less(zero, 'total[r]')};"
+    start = f"a[o] = {_bias(op, body, 'int32_t', f'{b}o')}{less};"
 
     def rows(at_once: int, head: str) -> Rows:
         """Rows of so many places."""
         row = [f"int16_t *d = col + r * {n};", "const int32_t at = p + r;"]
         lines = [head, *[f"int32_t total[{at_once}];"] * bool(zero), *closed([*loops(r=at_once), *row, *copy])]
         lines += [*block.heads, *loops(r=at_once), f"int32_t *a = acc + r * {even};"]
-        lines += [*closed([*loops(o=block.size), start]), "}", _product(f"dot{at_once}", "col", w, n, k, block)]
+        lines += [*closed([*loops(o=block.size), start]), "}", f"dot{at_once}(col, {w}, {n}, {k}, {even}, acc);"]
         lines += [*loops(r=at_once), f"int32_t *s = acc + r * {even};"]
         return block.rows(lines, f"(p + r) * {outputs}", read_sum("int32_t", op.result).replace("acc", "s"))
 
@@ -178,48 +181,9 @@ def _filters(op: conv.Conv2D, body: Body) -> str:
     return body.unit.constant(np.append(op.weight.array, np.zeros(outputs % 2 * k + _padded(k) - k, np.int8)), i8)
 
 
-def _product(name: str, x: str, w: str, n: int, k: int, block: Block) -> str:
-    """The call that adds products of windows and the filters of a block to rows of sums."""
-    filters = f"{w} + b * {k}" if block.first else w
-    return f"{name}({x}, {filters}, {n}, {k}, {_even(block.size)}, acc);"
-
-
 def _even(size: int | str) -> str:
     """A number of filters as loops need it, which take two at a time."""
     return f"({size} + {size} % 2)" if isinstance(size, str) else str(size + size % 2)
-
-
-def _is_pointwise(op: conv.Conv2D) -> bool:
-    """Whether each window is the channels of one place, and each place has one."""
-    return dims_of(op.weight)[1:3] == (1, 1) and tuple(op.stride) == (1, 1) and not any(op.pad)
-
-
-def _direct(op: conv.Conv2D, body: Body, block: Block) -> list[Rows] | None:
-    """Windows where they are, without copies; what zero points add is in the first sums. None if these are too large,
-    or not constant."""
-    *outer, outputs = dims_of(op.result)
-    k, weights, zero = dims_of(op.input)[-1], op.weight.array.reshape(outputs, -1), op.weight_zp
-    x, x_type, _ = body.operand(op.input)
-    first = -op.input_zp * (weights.sum(axis=1, dtype=np.int64) - k * zero)
-    reach = op.input.type.storage.maximum + 1
-    if not op.bias.is_constant or x_type not in ("int8_t", "int16_t"):
-        return None
-    first += op.bias.array.reshape(-1).astype(np.int64)
-    if max(abs(int(first.min())), abs(int(first.max()))) + 2 * k * reach * (128 + abs(zero)) > i32.maximum:
-        return None
-    start = body.unit.numbers(first, i32)
-    body.accumulator("int32_t", block.most + block.most % 2)
-    lines = [*loops(p=math.prod(outer)), f"const {x_type} *q = {x} + p * {k};"]
-    if zero:
-        lines += ["int32_t total = 0;", *closed([*loops(k=k), "total += q[k];"])]
-    lines += [*block.heads, *closed([*loops(o=block.size), f"acc[o] = {start}[{block.first}o]{_less(zero, 'total')};"])]
-    lines.append(_product("dot8" if x_type == "int8_t" else "dot1", "q", _filters(op, body), k, k, block))
-    return [block.rows(lines, f"p * {outputs}", read_sum("int32_t", op.result))]
-
-
-def _less(zero: int, total: str) -> str:
-    """What the sum of a window's elements adds for a zero point of the weights."""
-    return f" - {zero} * {total}" if zero > 0 else f" + {-zero} * {total}" if zero else ""
 
 
 def _filled(op: conv.Conv2D, x: str, x_type: str, more: int) -> list[str]:
@@ -227,7 +191,7 @@ def _filled(op: conv.Conv2D, x: str, x_type: str, more: int) -> list[str]:
     (_, height, width, channels), (_, rows, columns, _) = dims_of(op.input), dims_of(op.result)
     _, kh, kw, _ = dims_of(op.weight)
     zero = -op.input_zp - more
-    if _is_pointwise(op):
+    if kh == kw == 1 and tuple(op.stride) == (1, 1) and not any(op.pad):
         return closed([*loops(c=channels), f"d[c] = (int16_t)({plus(f'{x}[at * {channels} + c]', zero)});"])
     run = kw if op.dilation[1] == 1 else 1  # places of a row of the window that lie behind each other
     lines = [

@@ -2,8 +2,8 @@
  * Shifts of negative numbers are arithmetic, and casts to narrower integers wrap: a file checks both.
  * scale_two is TOSA's DOUBLE_ROUND with a shift above 31, without a branch: the high half of the doubled product, and a
  * division by a power of two, rounded half away from zero. The shift is r + 32, and a > -2^31. Source: TOSA 1.0, RESCALE.
- * dot1, dot2 and dot8 add products of one or two windows of n elements with filters, which lie k elements apart, to rows
- * of an even number of sums. Compilers make one instruction of two products of int16, and none of int8: dot8 takes twice its elements. */
+ * dot1, dot2 and dot4 add products of windows of n elements with filters, which lie k elements apart, to rows of an
+ * even number of sums. dot8 adds up twice its products: compilers make one instruction of two products of int16. */
 
 static inline int32_t add32(int32_t a, int32_t b) {
   return (int32_t)((uint32_t)a + (uint32_t)b);
@@ -254,18 +254,13 @@ static void dot1(const int16_t *x, const int8_t *w, int32_t n, int32_t k, int32_
   }
 }
 
-static void dot8(const int8_t *x, const int8_t *w, int32_t n, int32_t k, int32_t outputs, int32_t *a) {
-  for (int32_t o = 0; o < outputs; o += 2) {
-    const int8_t *w0 = w + o * k, *w1 = w0 + k;
-    int32_t s0 = 0, s1 = 0;
-    for (int32_t i = 0; i < n; i++) {
-      const int16_t twice = (int16_t)(x[i] * 2);
-      s0 += twice * w0[i];
-      s1 += twice * w1[i];
-    }
-    a[o] += s0 / 2;
-    a[o + 1] += s1 / 2;
+static int32_t dot8(const int8_t *x, const int8_t *w, int32_t n, int32_t zero) {
+  int32_t s = 0;
+  for (int32_t i = 0; i < n; i++) {
+    const int16_t twice = (int16_t)((x[i] - zero) * 2);
+    s += twice * w[i];
   }
+  return s / 2;
 }
 
 static float dotf(const float *x, const float *w, int32_t n) {
