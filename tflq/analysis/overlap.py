@@ -16,7 +16,7 @@ from tflq.dialects.tosa import convolution as conv
 from tflq.dialects.tosa import movement as move
 from tflq.ir.ops import Op
 
-_AT_ONCE: Final = 2
+_AT_ONCE: Final = 4
 """Places of a result that are computed at a time, at most."""
 
 

@@ -26,6 +26,10 @@ from tflq.ir.types import i8, i32, i64
 _MOST_TAPS: Final = 25
 """Elements of a window to which a depthwise convolution has pointers, on the stack."""
 _AT_ONCE: Final = 9
+_TOGETHER: Final = 16
+"""Elements of a window that one step of a loop multiplies, where there are vectors. Zeros fill the last step."""
+_WIDE: Final = (4, 2, 1)
+"""Places whose windows are copied at a time, where there is room for them."""
 _BLOCKS: Final = (64, 16)
 """Channels that have sums at a time, where those of all need too much memory."""
 
@@ -44,9 +48,9 @@ def convolution(op: conv.Weighted, body: Body) -> list[Rows]:
         k, places = math.prod(dims[1:]), math.prod(dims_of(op.result)[:-1])
         below = k <= 1 << 15 or not op.weight_zp  # sums of a window, times the zero point
         if isinstance(op, conv.Conv2D) and below:
-            for wide in (2, 1) if places > 1 else (1,):
-                room = body.room - aligned(2 * k * wide)
-                if room >= 0:
+            for wide in _WIDE:
+                room = body.room - aligned(2 * _padded(k) * wide)
+                if room >= 0 and wide <= places:
                     return _columns(op, body, wide, _block(outputs, 4 * wide, room))
         if isinstance(op, conv.DepthwiseConv2D) and height * width <= _MOST_TAPS and multiplier == 1:
             return _by_taps(op, body, _block(outputs, 4, body.room))
@@ -55,7 +59,9 @@ def convolution(op: conv.Weighted, body: Body) -> list[Rows]:
 
 def _block(outputs: int, bytes: int, room: int) -> Block:
     """The largest block of channels for whose sums there is room, or the smallest."""
-    return Block.of(outputs, next((most for most in (outputs, *_BLOCKS) if aligned(most * bytes) <= room), _BLOCKS[-1]))
+    return Block.of(
+        outputs, next((most for most in (outputs, *_BLOCKS) if aligned((most + most % 2) * bytes) <= room), _BLOCKS[-1])
+    )
 
 
 def _bias(op: conv.Weighted, body: Body, type: str, index: str) -> str:
@@ -95,7 +101,11 @@ def _plain(op: conv.Weighted, body: Body, type: str, block: Block) -> list[Rows]
         q, v = _factors(op, type, more, "q[c]", "v[c]")
         weights = f"const {w_type} *v = {w} + {flat(at, 'k', kernel)} * {channels};"
         sums = [f"{type} s = 0;", *closed([*loops(c=channels), f"s += {q} * {v};"]), "acc[o] += s;"]
-        taps += [*loops(o=block.size), weights, *([f"acc[o] += dotf(q, v, {channels});"] if type == "float" else sums)]
+        if type == "float":
+            sums = [f"acc[o] += dotf(q, v, {channels});"]
+        elif x_type == w_type == "int8_t" and type == "int32_t" and not op.weight_zp and channels <= 1 << 15:
+            sums = [f"acc[o] += dot8(q, v, {channels}, {op.input_zp});"]
+        taps += [*loops(o=block.size), weights, *sums]
     first = closed([*loops(o=block.size), f"acc[o] = {_bias(op, body, type, at)};"])
     return placed(op.result, [*block.heads, *first, *closed(taps)], read_sum(type, op.result), block)
 
@@ -123,50 +133,57 @@ def _inverse(kernel: Sequence[int], stride: Sequence[int], before: Sequence[int]
 
 
 def _columns(op: conv.Conv2D, body: Body, wide: int, block: Block) -> list[Rows]:
-    """So many places at a time, one or two, and others by themselves. With a zero point of the weights, the sum
-    of a window's elements is less off as often."""
+    """So many places at a time, and others by themselves. With a zero point of the weights, the sum of a window's
+    elements is less off as often."""
     *outer, outputs = dims_of(op.result)
     places, k, zero = math.prod(outer), math.prod(dims_of(op.weight)[1:]), op.weight_zp
-    copies = Scratch("int16_t", "col", 2 * k * wide)
+    n, b, even = _padded(k), block.first, _even(block.size)
+    copies = Scratch("int16_t", "col", 2 * n * wide)
     x, x_type, more = body.operand(op.input)
-    w, b, size = body.unit.constant(op.weight.array, i8), block.first, block.size
+    w = f"{_filters(op, body)} + b * {k}" if b else _filters(op, body)
     body.room -= aligned(copies.size)
-    body.accumulator("int32_t", block.most * wide)
+    body.accumulator("int32_t", (block.most + block.most % 2) * wide)
     body.scratch.append(copies)
-    less = f" - {zero} * total[r]" if zero > 0 else f" + {-zero} * total[r]" if zero else ""
     copy = _filled(op, x, x_type, more)
+    less = f" - {zero} * total[r]" if zero > 0 else f" + {-zero} * total[r]" if zero else ""
     if zero:
         copy += ["total[r] = 0;", *closed([*loops(k=k), "total[r] += d[k];"])]
-    first_sums = closed([*loops(o=size), f"a[o] = {_bias(op, body, 'int32_t', f'{b}o')}{less};"])
-    text = read_sum("int32_t", op.result).replace("acc", "s")
+    start = f"a[o] = {_bias(op, body, 'int32_t', f'{b}o')}{less};"
 
-    def rows(at_once: int, head: Sequence[str], first: str) -> Rows:
-        """Rows of so many places, two channels at a time."""
-        ends = range(0, at_once * block.most, block.most)
-        windows, sums = ", ".join(f"col + {r * k}" for r in range(at_once)), ", ".join(f"acc + {r} + o" for r in ends)
-        pair = f"dot{at_once}2({windows}, {w} + ({b}o) * {k}, {w} + ({b}o + 1) * {k}, {k}, {sums});"
-        last = [
-            f"dot11(col + {r * k}, {w} + {(outputs - 1) * k}, {k}, acc + {end} + {size} - 1);"
-            for r, end in enumerate(ends)
-        ]
-        if block.first and outputs % 2:
-            last = [f"if ({size} % 2 != 0) {{", *last, "}"]
-        row = [f"int16_t *d = col + r * {k};", f"const int32_t at = {first} + r;"]
-        lines = [
-            *head,
-            *[f"int32_t total[{at_once}];"] * bool(zero),
-            *closed([*loops(r=at_once), *row, *copy]),
-            *block.heads,
-        ]
-        lines += closed([*loops(r=at_once), f"int32_t *a = acc + r * {block.most};", *first_sums])
-        lines += [*closed([f"for (int32_t o = 0; o + 1 < {size}; o += 2) {{", pair]), *(last if outputs % 2 else ())]
-        lines += [*loops(r=at_once), f"int32_t *s = acc + r * {block.most};"]
-        return block.rows(lines, f"({first} + r) * {outputs}", text)
+    def rows(at_once: int, head: str) -> Rows:
+        """Rows of so many places."""
+        row = [f"int16_t *d = col + r * {n};", "const int32_t at = p + r;"]
+        lines = [head, *[f"int32_t total[{at_once}];"] * bool(zero), *closed([*loops(r=at_once), *row, *copy])]
+        lines += [*block.heads, *loops(r=at_once), f"int32_t *a = acc + r * {even};"]
+        lines += [*closed([*loops(o=block.size), start]), "}", f"dot{at_once}(col, {w}, {n}, {k}, {even}, acc);"]
+        lines += [*loops(r=at_once), f"int32_t *s = acc + r * {even};"]
+        return block.rows(lines, f"(p + r) * {outputs}", read_sum("int32_t", op.result).replace("acc", "s"))
 
-    parts = [rows(2, [f"for (int32_t p = 0; p + 1 < {places}; p += 2) {{"], "p")] if wide > 1 else []
-    if places % wide or wide == 1:
-        parts.append(rows(1, [] if wide > 1 else loops(p=places), str(places - 1) if wide > 1 else "p"))
+    whole = places // wide * wide
+    parts = [rows(wide, f"for (int32_t p = 0; p < {whole}; p += {wide}) {{")]
+    if places > whole:
+        parts.append(rows(1, f"for (int32_t p = {whole}; p < {places}; p++) {{"))
+    if n > k:
+        clear = f"memset(col, 0, {n * wide} * sizeof(int16_t));"
+        parts[0] = parts[0]._replace(lines=[clear, *parts[0].lines])
     return parts
+
+
+def _padded(k: int) -> int:
+    """The elements of a copied window, with the zeros behind it."""
+    return -(-k // _TOGETHER) * _TOGETHER
+
+
+def _filters(op: conv.Conv2D, body: Body) -> str:
+    """The name of the weights. Loops read a filter more where their number is odd, and where a window ends in zeros."""
+    outputs, *dims = dims_of(op.weight)
+    k = math.prod(dims)
+    return body.unit.constant(np.append(op.weight.array, np.zeros(outputs % 2 * k + _padded(k) - k, np.int8)), i8)
+
+
+def _even(size: int | str) -> str:
+    """A number of filters as loops need it, which take two at a time."""
+    return f"({size} + {size} % 2)" if isinstance(size, str) else str(size + size % 2)
 
 
 def _filled(op: conv.Conv2D, x: str, x_type: str, more: int) -> list[str]:

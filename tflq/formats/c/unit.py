@@ -90,6 +90,11 @@ class Unit:
         """Writes a static function."""
         self.texts[name] = f"{head}static void {name}({', '.join(parameters)}) {{\n{indented(lines)}}}\n"
 
+    def keep(self, lines: Iterable[str]) -> None:
+        """Drops constants that neither functions nor other lines read."""
+        read = set(_CONSTANT.findall("\n".join([*self.texts.values(), *lines])))
+        self.constants = {key: known for key, known in self.constants.items() if known[0] in read}
+
     def readers(self) -> set[str]:
         """The functions that read constants, or call others that do."""
         readers: set[str] = set()
@@ -99,6 +104,7 @@ class Unit:
         return readers
 
 
+_CONSTANT: Final = re.compile(r"@_c\d+")
 _CALL: Final = re.compile(r"@_\w+(?=\()")
 _CALLED: Final = re.compile(r"\b(\w+)\(")
 _MATH: Final = re.compile(r"\b(exp|log|sin|cos|tanh|erf|pow|sqrt)\(|\b(INFINITY|NAN)\b")
