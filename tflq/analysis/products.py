@@ -31,7 +31,6 @@ def channel_ends(op: conv.Weighted) -> tuple[np.ndarray, np.ndarray] | None:
     axes = (0, 1) if isinstance(op, conv.DepthwiseConv2D) else tuple(range(1, len(op.weight.type.sizes)))
     storage, zero = op.input.type.storage, op.input_zp
     low, high = min(storage.minimum - zero, 0), max(storage.maximum - zero, 0)
-    weights = op.weight.array.astype(np.int64)
-    least, most = exact_channel_bounds(weights, axes, op.weight_zp, low, high, 0)
+    least, most = exact_channel_bounds(op.weight.array, axes, op.weight_zp, low, high, 0)
     bias = op.bias.array.astype(np.int64)
     return least.reshape(-1) + bias, most.reshape(-1) + bias

@@ -15,9 +15,10 @@ from typing import Final
 
 import numpy as np
 
+from tflq.analysis.placing import aligned
 from tflq.analysis.products import channel_ends
 from tflq.dialects.tosa import convolution as conv
-from tflq.formats.c.loops import AXES, Body, Rows, flat, pixel, placed, read_sum, window
+from tflq.formats.c.loops import AXES, Block, Body, Rows, flat, pixel, placed, read_sum, window
 from tflq.formats.c.names import dims_of, plus
 from tflq.formats.c.unit import Scratch, closed, loops
 from tflq.ir.types import i8, i32, i64
@@ -25,25 +26,42 @@ from tflq.ir.types import i8, i32, i64
 _MOST_TAPS: Final = 25
 """Elements of a window to which a depthwise convolution has pointers, on the stack."""
 _AT_ONCE: Final = 9
-COPY: Final = "col"
-"""The name of the scratch for copies of windows."""
+_TOGETHER: Final = 16
+"""Elements of a window that one step of a loop multiplies, where there are vectors. Zeros fill the last step."""
+_WIDE: Final = (4, 2, 1)
+"""Places whose windows are copied at a time, where there is room for them."""
+_BLOCKS: Final = (64, 16)
+"""Channels that have sums at a time, where those of all need too much memory."""
 
 
-def convolution(op: conv.Weighted, body: Body, copies: int) -> list[Rows]:
-    """The rows of any convolution. copies: how many windows may be copied at a time."""
-    ends = channel_ends(op)
+def convolution(op: conv.Weighted, body: Body) -> list[Rows]:
+    """The rows of any convolution. Where the room of a body is small, few channels have sums at a time, then fewer
+    windows are copied."""
+    ends, outputs = channel_ends(op), dims_of(op.result)[-1]
     fits = ends is not None and max(-int(ends[0].min(initial=0)), int(ends[1].max(initial=0))) <= i32.maximum
     if ends is not None:
         limit = (i32 if op.result.type.storage == i32 else i64).maximum
         body.terms.ends[op.result] = np.maximum(ends[0], -limit), np.minimum(ends[1], limit)
+    type = "float" if op.result.type.storage.is_float else "int32_t" if fits else "int64_t"
     if fits and op.weight.is_constant and op.weight.type.storage.bits <= 8 and op.weight.array.dtype == np.int8:
         height, width, *_, multiplier = dims = dims_of(op.weight)
-        below = math.prod(dims[1:]) <= 1 << 15 or not op.weight_zp  # sums of a window, times the zero point
-        if isinstance(op, conv.Conv2D) and copies and below:
-            return _columns(op, body, copies)
+        k, places = math.prod(dims[1:]), math.prod(dims_of(op.result)[:-1])
+        below = k <= 1 << 15 or not op.weight_zp  # sums of a window, times the zero point
+        if isinstance(op, conv.Conv2D) and below:
+            for wide in _WIDE:
+                room = body.room - aligned(2 * _padded(k) * wide)
+                if room >= 0 and wide <= places:
+                    return _columns(op, body, wide, _block(outputs, 4 * wide, room))
         if isinstance(op, conv.DepthwiseConv2D) and height * width <= _MOST_TAPS and multiplier == 1:
-            return _by_taps(op, body)
-    return _plain(op, body, "float" if op.result.type.storage.is_float else "int32_t" if fits else "int64_t")
+            return _by_taps(op, body, _block(outputs, 4, body.room))
+    return _plain(op, body, type, _block(outputs, 8 if type == "int64_t" else 4, body.room))
+
+
+def _block(outputs: int, bytes: int, room: int) -> Block:
+    """The largest block of channels for whose sums there is room, or the smallest."""
+    return Block.of(
+        outputs, next((most for most in (outputs, *_BLOCKS) if aligned((most + most % 2) * bytes) <= room), _BLOCKS[-1])
+    )
 
 
 def _bias(op: conv.Weighted, body: Body, type: str, index: str) -> str:
@@ -59,14 +77,15 @@ def _bias(op: conv.Weighted, body: Body, type: str, index: str) -> str:
 # Plain loops.
 
 
-def _plain(op: conv.Weighted, body: Body, type: str) -> list[Rows]:
+def _plain(op: conv.Weighted, body: Body, type: str, block: Block) -> list[Rows]:
     """Sums of the elements that a window has in the picture, or that a transposed convolution adds to a place."""
     _, *spatial, channels = dims_of(op.input)
     outputs = dims_of(op.result)[-1]
     (x, x_type, more), (w, w_type, _) = body.operand(op.input), body.operand(op.weight)
     deep = isinstance(op, conv.DepthwiseConv2D)
     kernel = dims_of(op.weight)[:-2] if deep else dims_of(op.weight)[1:-1]
-    body.accumulator(type, outputs)
+    body.accumulator(type, block.most)
+    at = f"({block.first}o)" if block.first else "o"
     if isinstance(op, conv.TransposeConv2D):
         taps = _inverse(kernel, op.stride, op.out_pad[::2], spatial)
     else:
@@ -75,16 +94,20 @@ def _plain(op: conv.Weighted, body: Body, type: str) -> list[Rows]:
     taps.append(f"const {x_type} *q = {x} + {pixel(op.input, 'i')};")
     if deep:
         multiplier = dims_of(op.weight)[3]
-        q, v = _factors(op, type, more, f"q[o / {multiplier}]" if multiplier > 1 else "q[o]", "v[o]")
+        q, v = _factors(op, type, more, f"q[{at} / {multiplier}]" if multiplier > 1 else f"q[{at}]", f"v[{at}]")
         weights = f"const {w_type} *v = {w} + {flat('', 'k', kernel)} * {outputs};"
-        taps += [weights, *loops(o=outputs), f"acc[o] += {q} * {v};"]
+        taps += [weights, *loops(o=block.size), f"acc[o] += {q} * {v};"]
     else:
         q, v = _factors(op, type, more, "q[c]", "v[c]")
-        weights = f"const {w_type} *v = {w} + {flat('o', 'k', kernel)} * {channels};"
+        weights = f"const {w_type} *v = {w} + {flat(at, 'k', kernel)} * {channels};"
         sums = [f"{type} s = 0;", *closed([*loops(c=channels), f"s += {q} * {v};"]), "acc[o] += s;"]
-        taps += [*loops(o=outputs), weights, *([f"acc[o] += dotf(q, v, {channels});"] if type == "float" else sums)]
-    first = closed([*loops(o=outputs), f"acc[o] = {_bias(op, body, type, 'o')};"])
-    return placed(op.result, [*first, *closed(taps)], read_sum(type, op.result))
+        if type == "float":
+            sums = [f"acc[o] += dotf(q, v, {channels});"]
+        elif x_type == w_type == "int8_t" and type == "int32_t" and not op.weight_zp and channels <= 1 << 15:
+            sums = [f"acc[o] += dot8(q, v, {channels}, {op.input_zp});"]
+        taps += [*loops(o=block.size), weights, *sums]
+    first = closed([*loops(o=block.size), f"acc[o] = {_bias(op, body, type, at)};"])
+    return placed(op.result, [*block.heads, *first, *closed(taps)], read_sum(type, op.result), block)
 
 
 def _factors(op: conv.Weighted, type: str, more: int, x: str, w: str) -> tuple[str, str]:
@@ -109,39 +132,58 @@ def _inverse(kernel: Sequence[int], stride: Sequence[int], before: Sequence[int]
 # Fast loops.
 
 
-def _columns(op: conv.Conv2D, body: Body, most: int) -> list[Rows]:
-    """Two places at a time, if as many are allowed, and others by themselves. With a zero point of the weights, the sum
-    of a window's elements is less off as often."""
+def _columns(op: conv.Conv2D, body: Body, wide: int, block: Block) -> list[Rows]:
+    """So many places at a time, and others by themselves. With a zero point of the weights, the sum of a window's
+    elements is less off as often."""
     *outer, outputs = dims_of(op.result)
     places, k, zero = math.prod(outer), math.prod(dims_of(op.weight)[1:]), op.weight_zp
+    n, b, even = _padded(k), block.first, _even(block.size)
+    copies = Scratch("int16_t", "col", 2 * n * wide)
     x, x_type, more = body.operand(op.input)
-    w = body.unit.constant(op.weight.array, i8)
-    wide = min(places, most)
-    body.accumulator("int32_t", outputs * wide)
-    body.scratch.append(Scratch("int16_t", COPY, 2 * k * wide))
-    less = f" - {zero} * total" if zero > 0 else f" + {-zero} * total" if zero else ""
-    fill = _filled(op, x, x_type, more)
+    w = f"{_filters(op, body)} + b * {k}" if b else _filters(op, body)
+    body.room -= aligned(copies.size)
+    body.accumulator("int32_t", (block.most + block.most % 2) * wide)
+    body.scratch.append(copies)
+    copy = _filled(op, x, x_type, more)
+    less = f" - {zero} * total[r]" if zero > 0 else f" + {-zero} * total[r]" if zero else ""
     if zero:
-        fill += ["int32_t total = 0;", *closed([*loops(k=k), "total += d[k];"])]
-    fill += closed([*loops(o=outputs), f"a[o] = {_bias(op, body, 'int32_t', 'o')}{less};"])
-    last, text = outputs - 1, read_sum("int32_t", op.result).replace("acc", "s")
+        copy += ["total[r] = 0;", *closed([*loops(k=k), "total[r] += d[k];"])]
+    start = f"a[o] = {_bias(op, body, 'int32_t', f'{b}o')}{less};"
 
-    def rows(at_once: int, head: Sequence[str], first: str) -> Rows:
-        """Rows of so many places, two channels at a time."""
-        ends = range(0, at_once * outputs, outputs)
-        windows, sums = ", ".join(f"col + {r * k}" for r in range(at_once)), ", ".join(f"acc + {r} + o" for r in ends)
-        pair = f"dot{at_once}2({windows}, {w} + o * {k}, {w} + (o + 1) * {k}, {k}, {sums});"
-        odd = [f"dot11(col + {r * k}, {w} + {last * k}, {k}, acc + {end + last});" for r, end in enumerate(ends)]
-        row = [f"int16_t *d = col + r * {k};", f"int32_t *a = acc + r * {outputs};", f"const int32_t at = {first} + r;"]
-        lines = [*head, *closed([*loops(r=at_once), *row, *fill])]
-        lines += [*closed([f"for (int32_t o = 0; o + 1 < {outputs}; o += 2) {{", pair]), *(odd if outputs % 2 else ())]
-        lines += [*loops(r=at_once), f"int32_t *s = acc + r * {outputs};"]
-        return Rows(lines, f"({first} + r) * {outputs}", outputs, text)
+    def rows(at_once: int, head: str) -> Rows:
+        """Rows of so many places."""
+        row = [f"int16_t *d = col + r * {n};", "const int32_t at = p + r;"]
+        lines = [head, *[f"int32_t total[{at_once}];"] * bool(zero), *closed([*loops(r=at_once), *row, *copy])]
+        lines += [*block.heads, *loops(r=at_once), f"int32_t *a = acc + r * {even};"]
+        lines += [*closed([*loops(o=block.size), start]), "}", f"dot{at_once}(col, {w}, {n}, {k}, {even}, acc);"]
+        lines += [*loops(r=at_once), f"int32_t *s = acc + r * {even};"]
+        return block.rows(lines, f"(p + r) * {outputs}", read_sum("int32_t", op.result).replace("acc", "s"))
 
-    parts = [rows(2, [f"for (int32_t p = 0; p + 1 < {places}; p += 2) {{"], "p")] if wide > 1 else []
-    if places % wide or wide == 1:
-        parts.append(rows(1, [] if wide > 1 else loops(p=places), str(places - 1) if wide > 1 else "p"))
+    whole = places // wide * wide
+    parts = [rows(wide, f"for (int32_t p = 0; p < {whole}; p += {wide}) {{")]
+    if places > whole:
+        parts.append(rows(1, f"for (int32_t p = {whole}; p < {places}; p++) {{"))
+    if n > k:
+        clear = f"memset(col, 0, {n * wide} * sizeof(int16_t));"
+        parts[0] = parts[0]._replace(lines=[clear, *parts[0].lines])
     return parts
+
+
+def _padded(k: int) -> int:
+    """The elements of a copied window, with the zeros behind it."""
+    return -(-k // _TOGETHER) * _TOGETHER
+
+
+def _filters(op: conv.Conv2D, body: Body) -> str:
+    """The name of the weights. Loops read a filter more where their number is odd, and where a window ends in zeros."""
+    outputs, *dims = dims_of(op.weight)
+    k = math.prod(dims)
+    return body.unit.constant(np.append(op.weight.array, np.zeros(outputs % 2 * k + _padded(k) - k, np.int8)), i8)
+
+
+def _even(size: int | str) -> str:
+    """A number of filters as loops need it, which take two at a time."""
+    return f"({size} + {size} % 2)" if isinstance(size, str) else str(size + size % 2)
 
 
 def _filled(op: conv.Conv2D, x: str, x_type: str, more: int) -> list[str]:
@@ -168,28 +210,29 @@ def _filled(op: conv.Conv2D, x: str, x_type: str, more: int) -> list[str]:
     return closed([*lines, *each, f"e[c] = (int16_t)({plus(f'{x}[n + c]', zero)});"])
 
 
-def _by_taps(op: conv.DepthwiseConv2D, body: Body) -> list[Rows]:
+def _by_taps(op: conv.DepthwiseConv2D, body: Body, block: Block) -> list[Rows]:
     """All elements of the window at once, for a filter of one output per channel."""
     _, height, width, channels = dims_of(op.input)
     kh, kw = dims_of(op.weight)[:2]
     count = kh * kw
     x, x_type, more = body.operand(op.input)
     w, zero = body.unit.constant(op.weight.array, i8), op.input_zp + more
-    body.accumulator("int32_t", channels)
+    body.accumulator("int32_t", block.most)
+    b = block.first
     at = f"{x} + {pixel(op.input, 'i')}"
     if any(op.pad):
         storage = body.fusion.raw.get(body.fusion.root(op.input), op.input).type.storage
         outside = body.unit.constant(np.full(channels, zero), storage)
         at = f"iy < 0 || iy >= {height} || ix < 0 || ix >= {width} ? {outside} : {at}"
     taps = window((kh, kw), op.stride, op.dilation, op.pad[::2])
-    inner = [f"const {x_type} *t[{count}];", *closed([*taps, f"t[ky * {kw} + kx] = {at};"])]
+    inner = [f"const {x_type} *t[{count}];", *closed([*taps, f"t[ky * {kw} + kx] = {at};"]), *block.heads]
     for first in range(0, count, _AT_ONCE):
         group = range(first, min(first + _AT_ONCE, count))
         inner += [f"const {x_type} *const x{k} = t[{k}];" for k in group]
-        start = _bias(op, body, "int32_t", "o") if first == 0 else "acc[o]"
+        start = _bias(op, body, "int32_t", f"{b}o") if first == 0 else "acc[o]"
         terms = [
-            f"(int16_t)({plus(f'x{k}[o]', -zero)}) * (int16_t)({plus(f'{w}[{k * channels} + o]', -op.weight_zp)})"
+            f"(int16_t)({plus(f'x{k}[{b}o]', -zero)}) * (int16_t)({plus(f'{w}[{k * channels} + {b}o]', -op.weight_zp)})"
             for k in group
         ]
-        inner += closed([*loops(o=channels), f"acc[o] = {start} + {' + '.join(terms)};"])
-    return placed(op.result, inner, read_sum("int32_t", op.result))
+        inner += closed([*loops(o=block.size), f"acc[o] = {start} + {' + '.join(terms)};"])
+    return placed(op.result, inner, read_sum("int32_t", op.result), block)

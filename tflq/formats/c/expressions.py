@@ -269,7 +269,7 @@ class Expressions:
             text = f"({x})" if op.input_zp else x
             text = text if shift[0] == 30 else f"{text} * {1 << (30 - int(shift[0]))}"
         else:
-            text = self._scaled(op, x, reach, safe=safe)
+            text = self._scaled(op, x, safe=safe)
         text = plus(text, op.output_zp)
         low, high = literal(storage.minimum), literal(storage.maximum)
         if not safe:
@@ -280,22 +280,18 @@ class Expressions:
             return f"min32({text}, {high})"
         return f"max32({text}, {low})" if most <= storage.maximum else f"clamp32({text}, {low}, {high})"
 
-    def _scaled(self, op: move.Rescale, x: str, reach: int, *, safe: bool) -> str:
-        """The product and its rounding. A division by 2^30 of what is below 2^29 is 0, as one by more would be."""
+    def _scaled(self, op: move.Rescale, x: str, *, safe: bool) -> str:
+        """The product and its rounding."""
         multiplier, shift = op.multiplier.astype(np.int64), op.shift.astype(np.int64)
+        m, s = self._per_channel(multiplier), self._per_channel(shift)
         two = op.rounding_mode == "DOUBLE_ROUND" and op.scale32 and op.input.type.storage != i64
         if not two or bool((shift <= 31).all()):
-            m, s = self._per_channel(multiplier), self._per_channel(shift)
             return f"scale_one{'' if safe else '64'}({x}, {m}, {s})"
-        small = reach < 1 << 29
-        if not safe or not (small or int(shift.max()) <= 31 + 24):
-            text = f"scale_two64({x}, {self._per_channel(multiplier)}, {self._per_channel(shift)})"
-            return f"(int32_t){text}" if safe else text
-        shift = np.minimum(shift, 31 + 30) if small else shift
-        m = self._per_channel(multiplier)
+        if not safe:
+            return f"scale_two64({x}, {m}, {s})"
         if bool((shift > 31).all()):
-            return f"scale_two({x}, {m}, {self._per_channel(shift - 31)})"
-        return f"scale_each({x}, {m}, {self._per_channel(shift)})"
+            return f"scale_two({x}, {m}, {self._per_channel(shift - 32)})"
+        return f"scale_each({x}, {m}, {s})"
 
     def _per_channel(self, numbers: np.ndarray) -> str:
         """One number, or that of the channel; shifts are bytes."""

@@ -5,18 +5,16 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import count as numbers
 from typing import Any, Final, TypeVar
 
 from tflq.analysis.blocks import MOVEMENT
 from tflq.analysis.known import Ranges
-from tflq.analysis.placing import aligned, least_end, placed
+from tflq.analysis.placing import alive
 from tflq.base.errors import Reason, Refused
 from tflq.dialects.tosa import convolution as conv
 from tflq.dialects.tosa import elementwise as ew
 from tflq.dialects.tosa import movement as move
-from tflq.formats.c.convolution import COPY
 from tflq.formats.c.fusion import Fusion
 from tflq.formats.c.kernels import kernel
 from tflq.formats.c.loops import Body
@@ -36,7 +34,7 @@ _INEXACT: Final = (
 """Operators on floats whose results differ between libraries, or by the order of a sum; but for these:"""
 _EXACT: Final = (ew.Ceil, ew.Floor)
 _MORE: Final = 1.05
-"""How much more memory than without them copies of windows may need."""
+"""How much more than the least for tensors may be taken by sums and copies of windows, if tensors need no more."""
 _CONTROL: Final = (move.CondIf, move.WhileLoop)
 
 
@@ -129,21 +127,23 @@ class Graph:
             if value in computed and times[value] == 1 and not isinstance(value.producer, move.VariableRead):
                 self._pointers[value] = f"out{at}"
         self._read_state()
+        self.plan = Plan(fusion, self.kernels, self._pointers)
+        for at, value in enumerate(outputs):
+            writing = (n for n, k in enumerate(self.kernels) if value in (fusion.base(v)[0] for v in k.results))
+            self.plan.lend(f"out{at}", value, next(writing, 0) if value in self._pointers else len(self.kernels))
         self._spare()
-        self.plan = Plan(fusion, self.kernels, set(self._pointers))
-        self.size = placed(self.plan.all)
+        self.size = self.plan.place(self.kernels)
 
     def _spare(self) -> None:
-        """Copies one window at a time, or none, where copies need much more memory than all else."""
-        copies = {at for at, each in enumerate(self.kernels) if any(s.name == COPY for s in each.scratch)}
-        rest = [replace(each, scratch=[s for s in each.scratch if s.name != COPY]) for each in self.kernels]
-        plan = Plan(self._fusion, rest, set(self._pointers))
-        least = least_end(plan.all)
-        for number in copies:
-            root, ways = self.kernels[number].results[0].producer, [1, 0]
-            alive = sum(aligned(span.size) for span in plan.spans.values() if span.first <= number <= span.last)
-            while alive + sum(s.size for s in self.kernels[number].scratch) > _MORE * least and root and ways:
-                self.kernels[number] = kernel(root, self._shared.unit, self._fusion, self._ranges, copies=ways.pop(0))
+        """Sums fewer channels at a time, and copies one window or none, where that needs much more memory than tensors
+        do."""
+        bytes = alive(self.plan.spans.values())
+        most = max(self.plan.place([]), int(_MORE * max(bytes.values(), default=0)))
+        for number, each in enumerate(self.kernels):
+            room = most - bytes.get(number, 0)
+            root = each.results[0].producer if each.scratch and each.results else None
+            if root is not None and self._fusion.row_of(root.result) and each.bytes > room:
+                self.kernels[number] = kernel(root, self._shared.unit, self._fusion, self._ranges, room=room)
 
     def _read_state(self) -> None:
         """Reads a variable where it is, unless it is written before the last use."""
@@ -163,13 +163,13 @@ class Graph:
         base, begin = self._fusion.base(value)
         if base.is_constant:
             return self._shared.unit.constant(base.array, base.type.storage)
-        place = self._pointers.get(base) or self._pointers.get(self.plan.place_of(base))
-        if place is not None:
+        if (place := self._pointers.get(base)) is not None:
             return f"{place} + {begin}" if begin else place
-        at = self.plan.at(base)
-        assert at is not None
+        memory, at = self.plan.at(base)
+        if memory != "arena":
+            memory = f"(uint8_t *){memory}"
         size = bytes_of(base) // max(count(base), 1)
-        return f"({'' if writes else 'const '}{c_type(base)} *)(void *)(arena + {at + begin * size})"
+        return f"({'' if writes else 'const '}{c_type(base)} *)(void *)({memory} + {at + begin * size})"
 
     def sums_of(self, value: Value) -> Value | None:
         """The sums of which a kernel makes its result, where it calls the hook of sums."""

@@ -1,7 +1,9 @@
 /* Small functions that the kernels call; a file gets those that it uses. An empty line ends each.
  * Shifts of negative numbers are arithmetic, and casts to narrower integers wrap: a file checks both.
  * scale_two is TOSA's DOUBLE_ROUND with a shift above 31, without a branch: the high half of the doubled product, and a
- * division by a power of two, rounded half away from zero. It needs |a| < 2^31 - 2^(r - 1). Source: TOSA 1.0, RESCALE. */
+ * division by a power of two, rounded half away from zero. The shift is r + 32, and a > -2^31. Source: TOSA 1.0, RESCALE.
+ * dot1, dot2 and dot4 add products of windows of n elements with filters, which lie k elements apart, to rows of an
+ * even number of sums. dot8 adds up twice its products: compilers make one instruction of two products of int16. */
 
 static inline int32_t add32(int32_t a, int32_t b) {
   return (int32_t)((uint32_t)a + (uint32_t)b);
@@ -138,7 +140,7 @@ static inline int32_t mul_shift(int32_t a, int32_t b, int32_t s) {
 
 static inline int32_t scale_two(int32_t a, int32_t m, int32_t r) {
   const int32_t h = (int32_t)(uint32_t)((uint64_t)((int64_t)a * m + (1 << 30)) >> 31);
-  return (h + ((1 << r) >> 1) - (h < 0)) >> r;
+  return (((h - (h < 0)) >> r) + 1) >> 1;
 }
 
 static inline int32_t scale_one(int64_t a, int32_t m, int32_t s) {
@@ -158,7 +160,7 @@ static inline int64_t scale_two64(int32_t a, int32_t m, int32_t s) {
 }
 
 static inline int32_t scale_each(int32_t a, int32_t m, int32_t s) {
-  return s > 31 ? scale_two(a, m, s - 31) : scale_one(a, m, s);
+  return s > 31 ? scale_two(a, m, s - 32) : scale_one(a, m, s);
 }
 
 static inline int32_t interpolated(const int16_t *table, int32_t a) {
@@ -197,37 +199,68 @@ static inline float sigmoid(float a) {
   return (float)(1.0 / (1.0 + exp(-(double)a)));
 }
 
-static void dot22(const int16_t *x0, const int16_t *x1, const int8_t *w0, const int8_t *w1, int32_t n,
-                  int32_t *a0, int32_t *a1) {
-  int32_t s00 = 0, s01 = 0, s10 = 0, s11 = 0;
-  for (int32_t i = 0; i < n; i++) {
-    s00 += x0[i] * w0[i];
-    s01 += x0[i] * w1[i];
-    s10 += x1[i] * w0[i];
-    s11 += x1[i] * w1[i];
+static void dot4(const int16_t *x, const int8_t *w, int32_t n, int32_t k, int32_t outputs, int32_t *a) {
+  for (int32_t o = 0; o < outputs; o += 2) {
+    const int8_t *w0 = w + o * k, *w1 = w0 + k;
+    int32_t s00 = 0, s01 = 0, s10 = 0, s11 = 0, s20 = 0, s21 = 0, s30 = 0, s31 = 0;
+    for (int32_t i = 0; i < n; i++) {
+      s00 += x[i] * w0[i];
+      s01 += x[i] * w1[i];
+      s10 += x[i + n] * w0[i];
+      s11 += x[i + n] * w1[i];
+      s20 += x[i + 2 * n] * w0[i];
+      s21 += x[i + 2 * n] * w1[i];
+      s30 += x[i + 3 * n] * w0[i];
+      s31 += x[i + 3 * n] * w1[i];
+    }
+    a[o] += s00;
+    a[o + outputs] += s10;
+    a[o + 2 * outputs] += s20;
+    a[o + 3 * outputs] += s30;
+    a[o + 1] += s01;
+    a[o + 1 + outputs] += s11;
+    a[o + 1 + 2 * outputs] += s21;
+    a[o + 1 + 3 * outputs] += s31;
   }
-  a0[0] += s00;
-  a0[1] += s01;
-  a1[0] += s10;
-  a1[1] += s11;
 }
 
-static void dot12(const int16_t *x, const int8_t *w0, const int8_t *w1, int32_t n, int32_t *a) {
-  int32_t s0 = 0, s1 = 0;
-  for (int32_t i = 0; i < n; i++) {
-    s0 += x[i] * w0[i];
-    s1 += x[i] * w1[i];
+static void dot2(const int16_t *x, const int8_t *w, int32_t n, int32_t k, int32_t outputs, int32_t *a) {
+  for (int32_t o = 0; o < outputs; o += 2) {
+    const int8_t *w0 = w + o * k, *w1 = w0 + k;
+    int32_t s00 = 0, s01 = 0, s10 = 0, s11 = 0;
+    for (int32_t i = 0; i < n; i++) {
+      s00 += x[i] * w0[i];
+      s01 += x[i] * w1[i];
+      s10 += x[i + n] * w0[i];
+      s11 += x[i + n] * w1[i];
+    }
+    a[o] += s00;
+    a[o + outputs] += s10;
+    a[o + 1] += s01;
+    a[o + 1 + outputs] += s11;
   }
-  a[0] += s0;
-  a[1] += s1;
 }
 
-static void dot11(const int16_t *x, const int8_t *w, int32_t n, int32_t *a) {
+static void dot1(const int16_t *x, const int8_t *w, int32_t n, int32_t k, int32_t outputs, int32_t *a) {
+  for (int32_t o = 0; o < outputs; o += 2) {
+    const int8_t *w0 = w + o * k, *w1 = w0 + k;
+    int32_t s0 = 0, s1 = 0;
+    for (int32_t i = 0; i < n; i++) {
+      s0 += x[i] * w0[i];
+      s1 += x[i] * w1[i];
+    }
+    a[o] += s0;
+    a[o + 1] += s1;
+  }
+}
+
+static int32_t dot8(const int8_t *x, const int8_t *w, int32_t n, int32_t zero) {
   int32_t s = 0;
   for (int32_t i = 0; i < n; i++) {
-    s += x[i] * w[i];
+    const int16_t twice = (int16_t)((x[i] - zero) * 2);
+    s += twice * w[i];
   }
-  a[0] += s;
+  return s / 2;
 }
 
 static float dotf(const float *x, const float *w, int32_t n) {

@@ -28,23 +28,24 @@ from tflq.numerics.convolution import reciprocal_scale
 from tflq.numerics.resize import nearest_index, steps_of, taps
 
 
-def kernel(op: Op, unit: Unit, fusion: Fusion, ranges: Ranges, *, copies: int = 2) -> Kernel:
-    """The kernel of a root. copies: how many of its windows a convolution may copy. Refused if no loop computes it."""
+def kernel(op: Op, unit: Unit, fusion: Fusion, ranges: Ranges, *, room: int = 1 << 31) -> Kernel:
+    """The kernel of a root. room: the memory that its scratch shall need at most. Refused if no loop computes it."""
     row = fusion.row_of(op.result)
     if row is None and type(op) in _PLAIN and not is_table(op):
         body = Body(unit, fusion, ranges)
         return body.finished(op, _PLAIN[type(op)](op, body), op.results)
     if row is None:
         return _elementwise(op, unit, fusion, ranges)
-    body = Body(unit, fusion, ranges)
+    body = Body(unit, fusion, ranges, room)
     if isinstance(row, conv.Weighted):
-        parts = convolution(row, body, copies)
+        parts = convolution(row, body)
     else:
         parts = next(make for kind, make in _ROWS if isinstance(row, kind))(row, body)
     since: int | None = len(body.terms.leaves)
     lines: list[str] = []
     if len(parts) == 1 and body.scratch[:1] == [Scratch(c_type(op.result), "acc", bytes_of(op.result))]:
         since, lines = None, [f"{body.scratch.pop(0).type} *acc = y;"]  # sums of one row become results where they are
+    lines += body.declared
     lines += [line for part in parts for line in closed([*part.lines, *_results(part, op.result, row, body)])]
     return body.finished(row if row.location else op, lines, op.results, since)
 
@@ -53,14 +54,15 @@ def _results(part: Rows, root: Value, row: Op, body: Body) -> list[str]:
     """The loop over one row that computes and stores results. Before it stands the hook of sums, of a product."""
     dims = dims_of(root)
     name = part.sum.partition("[")[0].rpartition(")")[2]
-    hook = [f"{MACRO}_SUMS({name}, y + {part.base}, {part.length})"] if isinstance(row, conv.Weighted) else []
+    hook = [f"{MACRO}_SUMS({name}, y, {part.base}, {part.length})"] if isinstance(row, conv.Weighted) else []
     if part.length == 1:
         point = Point(dims, part.base, "0")
         lines, text = body.terms.stored(point, root, {row.result: part.sum.replace("[j]", "[0]")})
         lines.append(f"y[{part.base}] = ({c_type(root)})({text});")
         return [*hook, "{", *lines, "}"] if hook else lines
     index = "j" if part.base == "0" else f"{part.base} + j"
-    channel = "j" if part.length == (dims or (1,))[-1] else f"(j % {(dims or (1,))[-1]})"
+    channels = (dims or (1,))[-1]
+    channel = part.channel or ("j" if part.length == channels else f"(j % {channels})")
     lines, text = body.terms.stored(Point(dims, index, channel), root, {row.result: part.sum})
     return [*hook, *loops(j=part.length), *lines, f"y[{index}] = ({c_type(root)})({text});", "}"]
 

@@ -8,37 +8,48 @@ from typing import Final, NamedTuple
 from tflq.analysis.known import Ranges
 from tflq.formats.c.expressions import Expressions, declared_type
 from tflq.formats.c.fusion import Fusion
-from tflq.formats.c.names import bytes_of, c_type, count, dims_of, plus
+from tflq.formats.c.names import c_type, count, dims_of, plus
 from tflq.formats.c.unit import Kernel, Scratch, Unit, loops
 from tflq.ir.ops import Op, Value
 
 AXES: Final = "zyx"
 """Letters of the spatial dims in the names of indices; of two dims the last two."""
+_ON_STACK: Final = 128
+"""Bytes of sums that may be on the stack."""
 _SIZES: Final = {"int8_t": 1, "uint8_t": 1, "int16_t": 2, "uint16_t": 2, "int32_t": 4, "float": 4, "int64_t": 8}
 
 
 class Rows(NamedTuple):
     """Loops that fill a row of sums, open at the place where the row is read. base: the index of its first element in
-    the result. sum: the expression of an element j."""
+    the result. length: its elements, a number or the name of one. sum: the expression of an element j. channel: that of
+    its channel, if these are not all elements of a place."""
 
     lines: Sequence[str]
     base: str
-    length: int
+    length: int | str
     sum: str
+    channel: str = ""
 
 
 class Body:
-    """The function of one root, as far as it is known: what its tree reads, and its scratch memory."""
+    """The function of one root, as far as it is known: what its tree reads, and its scratch memory. `declared`:
+    declarations of few sums for which there is no room in the arena."""
 
-    def __init__(self, unit: Unit, fusion: Fusion, ranges: Ranges) -> None:
+    def __init__(self, unit: Unit, fusion: Fusion, ranges: Ranges, room: int = 1 << 31) -> None:
         self.unit = unit
         self.fusion = fusion
         self.terms = Expressions(unit, fusion, ranges)
+        self.room = room
         self.scratch: list[Scratch] = []
+        self.declared: list[str] = []
 
     def accumulator(self, type: str, size: int) -> None:
         """Asks for a row of sums."""
-        self.scratch.append(Scratch(type, "acc", size * _SIZES[type]))
+        bytes = size * _SIZES[type]
+        if self.room < bytes <= _ON_STACK:
+            self.declared.append(f"{type} acc[{size}];")
+        else:
+            self.scratch.append(Scratch(type, "acc", bytes))
 
     def operand(self, value: Value) -> tuple[str, str, int]:
         """The name of a tensor that rows are made of, its type in C, and what is taken off its elements beyond a zero
@@ -51,8 +62,8 @@ class Body:
 
     def finished(self, op: Op, lines: Sequence[str], results: Sequence[Value], since: int | None = None) -> Kernel:
         """The kernel of the lines. since: leaves from this one on are read where the result is written."""
-        leaves, sizes = self.terms.leaves, [(count(v), bytes_of(v)) for v in results]
-        same = [v for v in leaves[len(leaves) if since is None else since :] if sizes == [(count(v), bytes_of(v))]]
+        leaves, sizes = self.terms.leaves, [*map(count, results)]
+        same = [v for v in leaves[len(leaves) if since is None else since :] if sizes == [count(v)]]
         return Kernel(op, leaves, results, self.scratch, same, lines)
 
 
@@ -76,11 +87,36 @@ def pixel(image: Value, letter: str) -> str:
     return f"{flat('g', letter, sizes)} * {channels}"
 
 
-def placed(image: Value, lines: Sequence[str], sum: str) -> list[Rows]:
+class Block(NamedTuple):
+    """Channels that have a row of sums together. heads: the loop over blocks. size: how many, a number or the name of
+    one. first: the index of the first and a plus. most: how many there are at most."""
+
+    heads: Sequence[str]
+    size: int | str
+    first: str
+    most: int
+
+    @classmethod
+    def of(cls, channels: int, most: int) -> Block:
+        if channels <= most:
+            return cls([], channels, "", channels)
+        heads = [f"for (int32_t b = 0; b < {channels}; b += {most}) {{"]
+        if channels % most == 0:
+            return cls(heads, most, "b + ", most)
+        return cls([*heads, f"const int32_t n = min32({most}, {channels} - b);"], "n", "b + ", most)
+
+    def rows(self, lines: Sequence[str], base: str, sum: str) -> Rows:
+        """The rows of a block at each place. base: the index of the place in the result."""
+        return Rows(
+            lines, f"{base} + b" if self.first else base, self.size, sum, f"({self.first}j)" if self.first else "j"
+        )
+
+
+def placed(image: Value, lines: Sequence[str], sum: str, block: Block | None = None) -> list[Rows]:
     """Rows at each place of an image."""
     n, *sizes, channels = dims_of(image)
     heads = loops(g=n, **{f"o{axis}": size for axis, size in zip(AXES[-len(sizes) :], sizes, strict=True)})
-    return [Rows([*heads, *lines], pixel(image, "o"), channels, sum)]
+    return [(block or Block.of(channels, channels)).rows([*heads, *lines], pixel(image, "o"), sum)]
 
 
 def window(

@@ -40,6 +40,7 @@ class Program(Shared):
         for (key, index), word in zip(entries, words, strict=True):
             self.entries.append((key, Graph(module.functions[index], f"{NAME}{word}", self, hooked=True)))
         refuse(self.refused, "C")
+        self.unit.keep(line for _, graph in self.entries for line in graph.lines)
 
     def called(self, index: int) -> Graph:
         """A function that control flow calls: a static one, written once. Refused if it calls itself."""

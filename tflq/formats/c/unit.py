@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from tflq.analysis.placing import aligned
 from tflq.base.files import resource
 from tflq.formats.c.names import _TYPES, c_type, comment, dims_of
 from tflq.ir.ops import Op, Value
@@ -27,8 +28,9 @@ class Scratch(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A call of a function of C. leaves: tensors that it reads. shares: those of them in whose memory the result may
-    be. results: none where only state is written. lines: the function's statements; none copy a variable."""
+    """A call of a function of C. leaves: tensors that it reads. shares: those of them of which each element is read
+    before that of the result is written in its place. results: none where only state is written. lines: the function's
+    statements; none copy a variable."""
 
     op: Op
     leaves: Sequence[Value]
@@ -36,6 +38,11 @@ class Kernel:
     scratch: Sequence[Scratch] = ()
     shares: Sequence[Value] = ()
     lines: Sequence[str] = ()
+
+    @property
+    def bytes(self) -> int:
+        """The memory that it needs while it runs."""
+        return sum(aligned(each.size) for each in self.scratch)
 
 
 @dataclass(slots=True)
@@ -83,6 +90,11 @@ class Unit:
         """Writes a static function."""
         self.texts[name] = f"{head}static void {name}({', '.join(parameters)}) {{\n{indented(lines)}}}\n"
 
+    def keep(self, lines: Iterable[str]) -> None:
+        """Drops constants that neither functions nor other lines read."""
+        read = set(_CONSTANT.findall("\n".join([*self.texts.values(), *lines])))
+        self.constants = {key: known for key, known in self.constants.items() if known[0] in read}
+
     def readers(self) -> set[str]:
         """The functions that read constants, or call others that do."""
         readers: set[str] = set()
@@ -92,6 +104,7 @@ class Unit:
         return readers
 
 
+_CONSTANT: Final = re.compile(r"@_c\d+")
 _CALL: Final = re.compile(r"@_\w+(?=\()")
 _CALLED: Final = re.compile(r"\b(\w+)\(")
 _MATH: Final = re.compile(r"\b(exp|log|sin|cos|tanh|erf|pow|sqrt)\(|\b(INFINITY|NAN)\b")

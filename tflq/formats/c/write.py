@@ -155,7 +155,7 @@ class Writer:
         yield f"#ifndef {MACRO}_DATA\n#define {MACRO}_DATA /* before each constant: a section, PROGMEM */\n#endif\n"
         yield f"#ifndef {MACRO}_LAYER\n#define {MACRO}_LAYER(number, tensor, bytes) ((void)0)\n#endif\n"
         yield f"#ifndef {MACRO}_STEP\n#define {MACRO}_STEP(tensor, bytes) ((void)0)\n#endif\n"
-        yield f"#ifndef {MACRO}_SUMS\n#define {MACRO}_SUMS(sums, results, count)\n#endif\n\n"
+        yield f"#ifndef {MACRO}_SUMS\n#define {MACRO}_SUMS(sums, results, first, count)\n#endif\n\n"
         yield from self._constants()
         yield from (f"{text}\n\n" for text in small)
         yield from (f"{text}\n" for text in kernels)

@@ -207,11 +207,14 @@ class _Program:
         for run in runs:
             results = {}
             for layer in entry.layers:
-                tried, dtype, loops = run.sums.get(layer.name, _NONE), layer.type.storage.dtype, []
-                while size := int.from_bytes(answer.read(4), "little"):
-                    loops.append(answer.read(size * tried.size))
-                if loops and {len(data) for data in loops} == {dtype.itemsize * tried.size}:
-                    results[layer.name] = np.frombuffer(b"".join(loops), dtype).reshape(-1, *tried.shape)
+                tried, size, blocks = run.sums.get(layer.name, _NONE), layer.type.storage.dtype.itemsize, []
+                while written := int.from_bytes(answer.read(4), "little"):
+                    count = int.from_bytes(answer.read(4), "little")
+                    block = np.frombuffer(answer.read(written * count * len(tried)), f"V{written}")
+                    blocks.append(block.reshape(len(tried), count))
+                if blocks and {block.itemsize for block in blocks} == {size}:
+                    rows = np.concatenate(blocks, 1).view(layer.type.storage.dtype)
+                    results[layer.name] = np.moveaxis(rows.reshape(len(tried), -1, tried.shape[1]), 1, 0)
             answer.seek(sum(map(_bytes, entry.outputs)), 1)
             yield results
 

@@ -5,12 +5,13 @@
  * steps: the same of each layer and step, and before each the rows of sums before it, behind their size.
  * trials: each layer reads a head: rows of sums to try, channels, bytes of a sum, and bytes that then stand in for those
  *   of its tensor.
- *   For each loop that reads sums it writes the size of a result, and all results; then 0. */
+ *   For each block of sums of the first row of each loop it writes the size of a result, the channels, and all results;
+ *   then 0. */
 
 static char mode;
 static size_t shown, room;
 static char *shown_sums;
-static int32_t head[4], has_head, line, row, rows_left;
+static int32_t head[4], has_head, line, place, row, rows_left, begin, block;
 static char *tried, *saved, *sums_at, *results_at;
 static size_t sum_size, row_bytes;
 
@@ -38,13 +39,13 @@ static void *resized(void *old, size_t bytes) {
   return place;
 }
 
-static void keep_sums(const void *sums, size_t bytes) {
-  if (shown + bytes > room) {
-    room = 2 * (shown + bytes);
+static void keep_sums(const void *sums, size_t at, size_t bytes) {
+  if (at + bytes > room) {
+    room = 2 * (at + bytes);
     shown_sums = resized(shown_sums, room);
   }
-  memcpy(shown_sums + shown, sums, bytes);
-  shown += bytes;
+  memcpy(shown_sums + at, sums, bytes);
+  shown = at + bytes > shown ? at + bytes : shown;
 }
 
 static void show(const void *tensor, int32_t bytes) {
@@ -75,8 +76,8 @@ static void get_head(void) {
 }
 
 static void place_sums(void) {
-  const char *from = tried + (size_t)row * (size_t)head[1] * (size_t)head[2];
-  for (int32_t j = 0; j < head[1]; j++) {
+  const char *from = tried + ((size_t)row * (size_t)head[1] + (size_t)begin) * (size_t)head[2];
+  for (int32_t j = 0; j < block; j++) {
     int64_t wide = 0;
     int32_t narrow = 0;
     if ((size_t)head[2] == sizeof(wide)) {
@@ -93,19 +94,22 @@ static void place_sums(void) {
   }
 }
 
-/* The first row of each loop, by its line, is computed again. */
-static int first_sums(int at, void *sums, size_t size, void *results, size_t result_size, int32_t count) {
+/* The first row of each loop, by its line, is computed again, block by block. first: the index of its first sum. */
+static int first_sums(int at, void *sums, size_t size, void *results, size_t result_size, int32_t first, int32_t count) {
   if (mode != 't') {
     if (mode == 's') {
-      keep_sums(sums, size * (size_t)count);
+      keep_sums(sums, size * (size_t)first, size * (size_t)count);
     }
     return 1;
   }
   get_head();
-  if (at <= line || head[0] == 0 || count != head[1]) {
+  if (at < line || head[0] == 0 || count > head[1] || (at == line && first / head[1] != place)) {
     return 1;
   }
   line = at;
+  place = first / head[1];
+  begin = first % head[1];
+  block = count;
   row = 0;
   rows_left = head[0];
   sums_at = sums;
@@ -116,6 +120,7 @@ static int first_sums(int at, void *sums, size_t size, void *results, size_t res
   memcpy(saved, results, row_bytes);
   memcpy(saved + row_bytes, sums, size * (size_t)count);
   put_number((int32_t)result_size);
+  put_number(count);
   place_sums();
   return 1;
 }
@@ -131,7 +136,7 @@ static int next_sums(void) {
   if (rows_left > 0) {
     place_sums();
   } else {
-    memcpy(sums_at, saved + row_bytes, sum_size * (size_t)head[1]);
+    memcpy(sums_at, saved + row_bytes, sum_size * (size_t)block);
   }
   return 1;
 }
@@ -155,6 +160,6 @@ static void hook_step(const void *tensor, int32_t bytes) {
 
 #define MACRO_LAYER(number, tensor, bytes) hook_layer(tensor, bytes)
 #define MACRO_STEP(tensor, bytes) hook_step(tensor, bytes)
-#define MACRO_SUMS(sums, results, count)                                                                    \
-  for (int more = first_sums(__LINE__, sums, sizeof(*(sums)), results, sizeof(*(results)), count); more; \
-       more = next_sums())
+#define MACRO_SUMS(sums, results, first, count)                                                              \
+  for (int more = first_sums(__LINE__, sums, sizeof(*(sums)), (results) + (first), sizeof(*(results)), first, count); \
+       more; more = next_sums())
