@@ -1,8 +1,9 @@
 """Claims on converted networks in the interpreter: python benchmarks/claim_running.py [--repeat N]
 
 Time for each inference and memory, times the original's: kernels, integer and float32, with optimized kernels and with
-XNNPACK, one thread. The aim of float32 is relative to the slower of the original and the float network
-(`float_network.py`): no form in floats is faster than that, and int8 kernels may be several times faster. Memory is
+XNNPACK, one thread. The aim of float32 with optimized kernels is relative to the slower of the original and the float
+network (`float_network.py`): no form in floats is faster than that, and int8 kernels may be several times faster. With
+XNNPACK there is none: products are so quick there that the operators beside them are most of the time. Memory is
 what the process grows by at most while it loads and runs the file, and the arena that is stated.
 """
 
@@ -33,7 +34,7 @@ WAYS: Final[Mapping[str, Mapping[str, Any]]] = {
     "integer": {},
     "float32": {"mac": "float32"},
 }
-TIMES: Final = {("float32", "optimized"): 1.5, ("float32", "XNNPACK"): 1.5}
+TIMES: Final = {("float32", "optimized"): 1.5}
 MEMORY: Final = {"integer": 3.0}
 """The most of the original's."""
 RESOLVERS: Final = {"optimized": "optimized", "XNNPACK": "default"}
@@ -98,7 +99,7 @@ def _times(name: str, resolver: str, seconds: Sequence[float] | None) -> Iterato
     own, floats, *others = seconds
     for way, taken in zip(WAYS, others, strict=True):
         aim = TIMES.get((way, resolver))
-        if aim is not None and way == "float32":
+        if aim is not None:
             aim *= max(1.0, floats / own)
         of = f"{taken * 1e3:.2f} ms, original {own * 1e3:.2f} ms, float network {floats * 1e3:.2f} ms"
         yield Claim(f"run time, {way}, {resolver}", name, taken / own, aim, of=of)

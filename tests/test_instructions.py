@@ -18,7 +18,9 @@ COMMAND = Path(__file__).resolve().parents[1] / "benchmarks" / "instructions.py"
     ("network", "forms", "counts"),
     [
         ("cnn_int8", ["tflite", "tosa", "float32", "onnx"], 5),
+        pytest.param("mobilenet_v2_1.0_224_quant", ["tflite", "tosa"], 2, marks=pytest.mark.long),
         pytest.param("mobilenet_v2_1.0_224_quant", ["float32", "onnx"], 2, marks=pytest.mark.long),
+        pytest.param("tf2_mobilenet_v2_1.0_224_ptq", ["tflite", "tosa"], 2, marks=pytest.mark.long),
         pytest.param("tf2_mobilenet_v2_1.0_224_ptq", ["float32", "onnx"], 2, marks=pytest.mark.long),
     ],
 )

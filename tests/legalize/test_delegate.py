@@ -19,6 +19,7 @@ from tflq.legalize.delegate import is_delegated
 from tflq.legalize.differing import Queries
 from tflq.legalize.engine import legalize
 from tflq.numerics.kernel_sets import IN_FILE, NAMES, REFERENCE, kernel_set
+from tflq.numerics.reference import KernelSet
 
 pytestmark = pytest.mark.usefixtures("forked")
 
@@ -216,6 +217,27 @@ def test_kernels_of_unknown_arithmetic_are_announced() -> None:
     (row,) = tflq.convert(model).report.rows
     assert not row.warning
     assert row.differs_under == NAMES[4:]
+
+
+@pytest.mark.parametrize(("storage", "computed_again"), [(i8, False), (ui8, True)])
+def test_a_set_is_asked_again_only_if_a_method_differs_that_was_called(
+    storage: ScalarType, computed_again: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """CONV_2D of uint8 asks for the scale of products, which reference-2.4-dev has in double; that of int8 does not."""
+    x, y, weights = of(storage, 0.1), of(storage, 0.3), np.asarray([0.7], np.float32)
+    queries = Queries(REFERENCE)
+    queries.begin(read(convolution(storage)).main.ops[0])
+    queries.convolution(x, weights, y)
+    asked: list[str] = []
+    plain = KernelSet.convolution
+
+    def convolution_of(self: KernelSet, *arguments: Any) -> Any:
+        asked.append(self.name)
+        return plain(self, *arguments)
+
+    monkeypatch.setattr(KernelSet, "convolution", convolution_of)
+    assert ("reference-2.4-dev" in queries.differing()) == computed_again
+    assert asked == ["reference-2.4-dev"] * computed_again
 
 
 def test_undelegated_products_of_bytes_are_announced() -> None:

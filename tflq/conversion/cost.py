@@ -151,6 +151,6 @@ def _is_usual(op: Op) -> bool:
     weights, storages = types[1].element, {type.storage for type in types}
     if storages == {ui8}:
         return isinstance(weights, UniformQuantizedType)
-    if isinstance(weights, UniformQuantizedPerAxisType):
-        return storages == {i8} and not weights.zero_points.any()
-    return storages == {i8} and isinstance(weights, UniformQuantizedType) and weights.zero_point == 0
+    if not isinstance(weights, (UniformQuantizedType, UniformQuantizedPerAxisType)):
+        return False
+    return storages == {i8} and not weights.has_zero_point

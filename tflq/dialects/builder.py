@@ -121,9 +121,9 @@ def constant_in_shape(x: Value, shape: Sequence[int | None]) -> Value:
 def squeezed(values: np.ndarray) -> np.ndarray:
     """A scalar if all are the same."""
     flat = values if values.ndim else values.reshape(1)
-    if flat.size > 1 and flat.item(0) != flat.item(-1):  # as most of them are
+    if flat.size > 1 and (flat.item(0) != flat.item(-1) or not (flat == flat[0]).all()):  # most differ at the ends
         return flat
-    return flat[0] if (flat == flat[0]).all() else flat
+    return flat[0]
 
 
 class Emitter:

@@ -243,7 +243,7 @@ class MultiplyAccumulate(Trait):
         if element.axis != self.axis and weights.type.rank != 1:
             problem = f"filter '{weights.name}' is quantized along dim {element.axis}"
             notes.fail_op(op, f"{problem}, where dim {self.axis} is expected")
-        if element.zero_points.any():
+        if element.has_zero_point:
             problem = f"filter '{weights.name}' is per-axis with zero points other than 0"
             if element.storage.signed:
                 notes.fail_op(op, problem)
@@ -256,12 +256,12 @@ class MultiplyAccumulate(Trait):
             return
         element = bias.type.element
         if isinstance(element, UniformQuantizedType):
-            bias_scales, zero = np.array([element.scale]), element.zero_point != 0
+            bias_scales = np.array([element.scale])
         elif isinstance(element, UniformQuantizedPerAxisType):
-            bias_scales, zero = element.scales.astype(np.float64), bool(element.zero_points.any())
+            bias_scales = element.scales.astype(np.float64)
         else:
             return
-        if zero:
+        if element.has_zero_point:
             notes.fail_op(op, f"bias '{bias.name}' has a zero point other than 0")
         if bias_scales.size not in (1, scales.size) and scales.size != 1:
             notes.fail_op(op, f"bias '{bias.name}' has {bias_scales.size} scales for {scales.size} channels")

@@ -200,8 +200,6 @@ def _check_scales(scales: np.ndarray) -> None:
 
 
 def _check_zero_points(storage: ScalarType, zero_points: np.ndarray) -> None:
-    if not zero_points.any():
-        return
     outside = (zero_points < storage.minimum) | (zero_points > storage.maximum)
     if outside.any():
         raise ValueError(f"zero point {zero_points[outside].flat[0]} is outside {storage}")
@@ -255,6 +253,11 @@ class UniformQuantizedType(_Uniform):
         return hash(self._key)
 
     @property
+    def has_zero_point(self) -> bool:
+        """Whether the zero point is another than 0."""
+        return self.zero_point != 0
+
+    @property
     def ends(self) -> tuple[int, int]:
         """The least and the greatest number of its storage type, less the zero point."""
         return self.storage.less(self.zero_point)
@@ -282,6 +285,33 @@ class UniformQuantizedType(_Uniform):
 
 class _ManyScales(_Uniform):
     """A type with arrays of scales and zero points: it is compared and hashed by their bytes."""
+
+    def __init__(
+        self,
+        storage: ScalarType,
+        expressed: ScalarType,
+        scales: np.ndarray,
+        zero_points: np.ndarray,
+        storage_min: int,
+        storage_max: int,
+    ) -> None:
+        self.storage: Final = storage
+        self.expressed: Final = expressed
+        self.scales: Final = scales  # of the expressed type, read-only
+        self.zero_points: Final = zero_points  # int64, of the same shape, read-only
+        self.storage_min: Final = storage_min
+        self.storage_max: Final = storage_max
+
+    @cached_property
+    def has_zero_point(self) -> bool:
+        """Whether a zero point is another than 0."""
+        return bool(self.zero_points.any())
+
+    def _checked(self) -> Self:
+        """The type. ValueError if a zero point is outside the storage type."""
+        if self.has_zero_point:
+            _check_zero_points(self.storage, self.zero_points)
+        return self
 
     @cached_property
     def _key(self) -> tuple[object, ...]:
@@ -311,13 +341,8 @@ class UniformQuantizedPerAxisType(_ManyScales):
         storage_min: int,
         storage_max: int,
     ) -> None:
-        self.storage: Final = storage
-        self.expressed: Final = expressed
+        super().__init__(storage, expressed, scales, zero_points, storage_min, storage_max)
         self.axis: Final = axis
-        self.scales: Final = scales  # of the expressed type [n], read-only
-        self.zero_points: Final = zero_points  # int64 [n], read-only
-        self.storage_min: Final = storage_min
-        self.storage_max: Final = storage_max
 
     @classmethod
     def of(
@@ -342,10 +367,10 @@ class UniformQuantizedPerAxisType(_ManyScales):
             zero = _frozen(np.full(scale.shape, zero.reshape(())), np.int64)
         if zero.shape != scale.shape:
             raise ValueError(f"{zero.size} zero points for {scale.size} scales")
-        _check_zero_points(storage, zero)
+        checked = cls(storage, expressed, axis, scale, zero, low, high)._checked()
         if axis < 0:
             raise ValueError(f"axis {axis} is negative")
-        return cls(storage, expressed, axis, scale, zero, low, high)
+        return checked
 
 
 class UniformQuantizedSubChannelType(_ManyScales):
@@ -370,14 +395,9 @@ class UniformQuantizedSubChannelType(_ManyScales):
         storage_min: int,
         storage_max: int,
     ) -> None:
-        self.storage: Final = storage
-        self.expressed: Final = expressed
+        super().__init__(storage, expressed, scales, zero_points, storage_min, storage_max)
         self.axes: Final = axes
         self.block_sizes: Final = block_sizes
-        self.scales: Final = scales  # of the expressed type, one dim per tensor dim
-        self.zero_points: Final = zero_points  # int64, same shape
-        self.storage_min: Final = storage_min
-        self.storage_max: Final = storage_max
 
     @classmethod
     def of(
@@ -401,8 +421,8 @@ class UniformQuantizedSubChannelType(_ManyScales):
         scale = _frozen(_scales(scales, expressed), scale_dtype(expressed))
         _check_scales(scale)
         zero = np.broadcast_to(np.asarray(zero_points, np.int64), scale.shape)
-        _check_zero_points(storage, zero)
-        return cls(storage, expressed, tuple(axes), tuple(block_sizes), scale, _frozen(zero, np.int64), low, high)
+        zero = _frozen(zero, np.int64)
+        return cls(storage, expressed, tuple(axes), tuple(block_sizes), scale, zero, low, high)._checked()
 
 
 class AnyQuantizedType:

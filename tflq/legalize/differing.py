@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cache
+from types import MethodType
 from typing import Any, Final
 
 import numpy as np
@@ -24,13 +25,16 @@ class Queries(KernelSet):
 
     def __init__(self, kernels: KernelSet) -> None:
         self._chosen = kernels
-        self._others: Mapping[str, KernelSet] = {n: kernel_set(n) for n in NAMES if n != kernels.name}
-        self._queries: list[tuple[str, tuple[Any, ...], dict[str, Any], object]] = []
+        others = {name: kernel_set(name) for name in NAMES if name != kernels.name}
+        self._others = [{name: other.of(delegated=d) for name, other in others.items()} for d in (False, True)]
+        self._queries: list[tuple[str, tuple[Any, ...], dict[str, Any], set[str], Hashable]] = []
+        self._called: set[str] | None = None  # by the query that is being answered
         self.kernels = kernels
 
     def begin(self, op: Op) -> None:
         """Turns to the kernels of an operator."""
         self._queries.clear()
+        self._called = None
         self._op = op
         self._delegated = is_delegated(op)
         self.kernels = self._chosen.of(delegated=self._delegated)
@@ -47,28 +51,31 @@ class Queries(KernelSet):
 
     def differing(self) -> tuple[str, ...]:
         """The sets whose kernels answer otherwise, or compute the operator in a way that is not known."""
-        same: dict[int, bool] = {}  # sets have kernels in common
+        others = self._others[self._delegated]  # some sets have kernels in common
+        unlike = {k for k in set(others.values()) if self._unknown(k) or not self._answers_alike(k)}
         names = [self._chosen.name] if self.unknown() else []
-        for name, other in self._others.items():
-            kernels = other.of(delegated=self._delegated)
-            if id(kernels) not in same:
-                same[id(kernels)] = not self._unknown(kernels) and self._answers_alike(kernels)
-            if not same[id(kernels)]:
-                names.append(name)
-        return tuple(names)
+        return (*names, *[name for name, kernels in others.items() if kernels in unlike])
 
     def _answers_alike(self, kernels: KernelSet) -> bool:
         """Whether kernels answer each query as those in use did."""
-        changed = _changed(kernels), _changed(self.kernels)
+        changed = _changed(kernels) | _changed(self.kernels)
         return all(
-            not any(name in each for each in changed) or _answer(getattr(kernels, name), arguments, options)[1] == key
-            for name, arguments, options, key in self._queries
+            changed.isdisjoint(called) or _answer(getattr(kernels, name), arguments, options)[1] == key
+            for name, arguments, options, called, key in self._queries
         )
 
     def answer(self, name: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
-        """The answer of the kernels in use, which is noted."""
-        result, key = _answer(getattr(self.kernels, name), arguments, options)
-        self._queries.append((name, arguments, options, key))
+        """The answer of the kernels in use, which is noted with the methods that it calls."""
+        method = getattr(self.kernels, name)
+        if method.__func__ is getattr(KernelSet, name):
+            method = MethodType(method.__func__, self)  # what it calls is noted, too
+        if self._called is not None:
+            self._called.add(name)
+            return method(*arguments, **options)
+        self._called = called = {name}
+        result, key = _answer(method, arguments, options)
+        self._called = None
+        self._queries.append((name, arguments, options, called, key))
         if isinstance(result, ValueError):
             raise result
         return result
@@ -102,13 +109,9 @@ def _operators(words: frozenset[str]) -> frozenset[str]:
 
 @cache
 def _changed(kernels: KernelSet) -> frozenset[str]:
-    """The methods in which a set differs from the reference kernels: its own, and those that call them."""
-    changed: set[str] = set()
-    more = {name for name in _METHODS if getattr(type(kernels), name) is not getattr(KernelSet, name)}
-    while more - changed:
-        changed |= more
-        more = {name for name in _METHODS if changed.intersection(getattr(KernelSet, name).__code__.co_names)}
-    return frozenset(changed)
+    """The methods in which a set differs from the reference kernels."""
+    kind = type(kernels)
+    return frozenset(name for name in _METHODS if getattr(kind, name) is not getattr(KernelSet, name))
 
 
 def _recording(name: str) -> Callable[..., Any]:

@@ -142,9 +142,7 @@ def weight_zero_point(weights: Value) -> int:
 def has_zero_point(weights: Value) -> bool:
     """Whether the weights have a zero point other than 0."""
     element = weights.type.element
-    if isinstance(element, UniformQuantizedPerAxisType):
-        return bool(element.zero_points.any())
-    return isinstance(element, UniformQuantizedType) and element.zero_point != 0
+    return isinstance(element, (UniformQuantizedType, UniformQuantizedPerAxisType)) and element.has_zero_point
 
 
 def accumulator(op: MultiplyAdd, bias: Value | None) -> ScalarType:
@@ -254,7 +252,7 @@ def requantize(
         return requantize_fixed_point(b, acc, factor, to, activation, bounds, at_least)
     if isinstance(factor, (Float32, FixedPoint, Shortened)):
         clamp = _range(b, to, activation)
-        known = bounds.within(acc.type.storage.minimum, acc.type.storage.maximum).range
+        _, known = bounds.within(acc.type.storage.minimum, acc.type.storage.maximum)
         return Rescaled(b.clamp(multiplied(b, acc, factor, to, known), *clamp))
     raise Refused(f"sums are not scaled by {type(factor).__name__}")
 
@@ -307,7 +305,8 @@ def requantize_fixed_point(
     if clamp[0] >= clamp[1]:
         mantissa, left = np.zeros(1, np.int32), np.zeros(1, np.int32)  # one number, whatever the sum
     form, leaves = (_fixed_i64, leaves_wide) if acc.type.storage == i64 else (_fixed_i32, leaves_int32)
-    result = form(b, acc, mantissa, left, to, clamp, bounds.within(acc.type.storage.minimum, acc.type.storage.maximum))
+    bounds, known = bounds.within(acc.type.storage.minimum, acc.type.storage.maximum)
+    result = form(b, acc, mantissa, left, to, clamp, bounds, known)
     if at_least is None or leaves(*at_least, mantissa, left).any():
         return result
     return Rescaled(result.value)
@@ -321,13 +320,14 @@ def _fixed_i32(
     to: UniformQuantizedType,
     clamp: tuple[int, int],
     bounds: Bounds,
+    known: Range,
 ) -> Rescaled:
-    low, high = bounds.range
+    low, high = known
     if left.max() <= 0 and max(-low, high) + abs(to.zero_point) <= i32.maximum:  # scaled by less than 1
-        result = b.rescale(acc, (mantissa, left), to.storage, output_zp=to.zero_point, input_range=(low, high))
+        result = b.rescale(acc, (mantissa, left), to.storage, output_zp=to.zero_point, input_range=known)
         return Rescaled(b.clamp(result, *clamp))
     overflows = leaves_int32(*bounds, mantissa, left)
-    seen: Bounds | None = bounds
+    seen: Range | None = known
     if overflows.any() or left.max() > _MOST_LEFT:
         up = np.maximum(left, 0) & 31
         acc = b.logical_left_shift(acc, squeezed(up))
@@ -341,8 +341,7 @@ def _fixed_i32(
     if over.any():
         result = _moved(b, b.rescale(acc, (mantissa, left), i32), to, clamp)
     else:
-        known = seen.range if seen else None
-        result = b.rescale(acc, (mantissa, left), to.storage, output_zp=to.zero_point, input_range=known)
+        result = b.rescale(acc, (mantissa, left), to.storage, output_zp=to.zero_point, input_range=seen)
     warning = _WRAPS.format("its shift wraps, as on x86-64", clamp[1] - clamp[0]) if (overflows | over).any() else ""
     return Rescaled(b.clamp(result, *clamp), warning)
 
@@ -375,12 +374,13 @@ def _fixed_i64(
     to: UniformQuantizedType,
     clamp: tuple[int, int],
     bounds: Bounds,
+    known: Range,
 ) -> Rescaled:
     """For int16, which has no zero point."""
     overflows = leaves_wide(*bounds, mantissa, left)
-    low, high = bounds.range
+    low, high = known
     if not overflows.any() and left.max() <= _MOST_LEFT_WIDE and low >= -_WIDEST and high < _WIDEST:
-        result = b.rescale(acc, (mantissa, left), to.storage, input_range=bounds.range)
+        result = b.rescale(acc, (mantissa, left), to.storage, input_range=known)
         return Rescaled(b.clamp(result, *clamp))
     multiplier, shift = wide_multipliers(mantissa, left)
     numbers = {"multiplier": multiplier.astype(np.int32), "shift": shift.astype(np.int8)}
@@ -398,8 +398,8 @@ def requantize_float64(
     bounds: Bounds,
 ) -> Rescaled:
     """round_half_away(double(acc) * scale) in int32, in the result's type."""
-    bounds = bounds.within(acc.type.storage.minimum, acc.type.storage.maximum)
-    result = saturated(b, acc, scales, to, activation, bounds.range)
+    bounds, known = bounds.within(acc.type.storage.minimum, acc.type.storage.maximum)
+    result = saturated(b, acc, scales, to, activation, known)
     low, high = _range(b, to, activation)
     below, edge = to.zero_point < 0, leaves_float(scales, to.zero_point)
     overflows = (bounds.low <= -edge) if below else (bounds.high >= edge)

@@ -12,39 +12,20 @@ A rule asks a set for the factors that the kernels of an interpreter have, and n
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Annotated, Final, NamedTuple, TypeAlias, TypedDict
 
 from tflq.base.documents import Check, DocumentError, parse_json
 from tflq.numerics.reference import KernelSet, Reference10, Reference24, ReferenceArm64
 
-
-def _xnnpack(name: str) -> Callable[[], KernelSet]:
-    def load() -> KernelSet:
-        from tflq.numerics import xnnpack
-
-        return xnnpack.KERNEL_SETS[name]
-
-    return load
-
-
-REFERENCE: Final = KernelSet()
+_REFERENCES: Final = {s.name: s for s in (Reference10(), KernelSet(), ReferenceArm64(), Reference24())}
+REFERENCE: Final = _REFERENCES["reference-2.3"]
 """The set that conversions are exact for where no other is chosen."""
 DEFAULT: Final = REFERENCE.name
 IN_FILE: Final = "tflq.kernel_set"
 """The metadata of a converted file that has its `Exactness`."""
-_SETS: Final[Mapping[str, Callable[[], KernelSet]]] = {
-    "reference-1.0": Reference10,
-    "reference-2.3": lambda: REFERENCE,
-    "reference-2.3-arm64": ReferenceArm64,
-    "reference-2.4-dev": Reference24,
-    **{
-        name: _xnnpack(name)
-        for name in ("xnnpack-2.3", "xnnpack-2.3-arm64", "xnnpack-2.3-arm64-a53", "xnnpack-2.4-dev")
-    },
-}
-NAMES: Final = tuple(_SETS)
+NAMES: Final = (*_REFERENCES, "xnnpack-2.3", "xnnpack-2.3-arm64", "xnnpack-2.3-arm64-a53", "xnnpack-2.4-dev")
 """The names of all sets. What is known from a nightly alone ends in -dev."""
 NEWEST: Final[Mapping[str, str]] = {"reference": "reference-2.3", "xnnpack": "xnnpack-2.3"}
 """The newest released set of a family."""
@@ -126,4 +107,9 @@ class Exactness(NamedTuple):
 
 def kernel_set(name: str) -> KernelSet:
     """The set of a name, or the newest released one of a family. KeyError if there is none."""
-    return _SETS[NEWEST.get(name, name)]()
+    name = NEWEST.get(name, name)
+    if name in _REFERENCES:
+        return _REFERENCES[name]
+    from tflq.numerics.xnnpack import KERNEL_SETS
+
+    return KERNEL_SETS[name]

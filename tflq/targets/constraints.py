@@ -129,8 +129,7 @@ def _scales(value: Value) -> np.ndarray:
 
 
 def _has_zero_points(element: ElementType) -> bool:
-    zeros = element.zero_point if isinstance(element, UniformQuantizedType) else element.zero_points  # type: ignore[union-attr]
-    return bool(np.any(zeros))
+    return element.has_zero_point  # type: ignore[union-attr]
 
 
 def _quantized(values: Iterable[Value | None]) -> list[Value]:

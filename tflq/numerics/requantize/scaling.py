@@ -63,13 +63,14 @@ class Bounds(NamedTuple):
             return Bounds.of(*_INT64)
         return Bounds(self.low + low, self.high + high)
 
-    def within(self, low: int, high: int) -> Bounds:
-        """Bounds of what a type from low to high holds of sums, which wrap."""
-        least, most = self.range
-        if low <= least and most <= high:
-            return self
+    def within(self, low: int, high: int) -> tuple[Bounds, Range]:
+        """Bounds of what a type from low to high holds of sums, which wrap, and their range."""
+        known = self.range
+        if low <= known.low and known.high <= high:
+            return self, known
         fits = (self.low >= low) & (self.high <= high)
-        return Bounds(np.where(fits, self.low, low), np.where(fits, self.high, high))
+        bounds = Bounds(np.where(fits, self.low, low), np.where(fits, self.high, high))
+        return bounds, bounds.range
 
 
 class Range(NamedTuple):
@@ -347,7 +348,10 @@ class Scaling(Generic[F]):
         """Whether it is a scale of 1 on integers that are small enough to be clamped as they are."""
         if not isinstance(self.factor, FixedPoint) or self.accumulator.range.reach >= _EXACT:
             return False
-        return bool((self.factor.multiplier == 1 << self.factor.shift).all())
+        multiplier, shift = self.factor.multiplier, self.factor.shift
+        if multiplier.size and multiplier.item(0) != 1 << shift.item(0):  # as of most
+            return False
+        return bool((multiplier == 1 << shift).all())
 
     @property
     def key(self) -> Hashable:

@@ -69,8 +69,7 @@ def rescale(op: Rescale, t: Tosa) -> Value:
         raise Refused(f"RESCALE of {source.type.storage} to {op.result.type.storage} has no form")
     to, output_zp = t.storage(op.result), t.zero_point(op.result, op.output_zp)
     bounds = Bounds.of(*operand_range(source, op.input_range, t, op.input_zp))
-    factor = _rounding(op.factor)
-    s = Scaling(factor, t.zero_point(source, op.input_zp), output_zp, bounds, Range(to.minimum, to.maximum))
+    s = Scaling(op.factor, t.zero_point(source, op.input_zp), output_zp, bounds, Range(to.minimum, to.maximum))
     factors = widened_product(source, t)
     if factors is not None:
         return _product(factors, s, t, to)
@@ -80,7 +79,7 @@ def rescale(op: Rescale, t: Tosa) -> Value:
         return scaled if op.result.type.shape is None else t.reshape(scaled, op.result.type.shape)
     if s.zero_in and (x.type.storage != i8 or not i8.minimum <= s.zero_in <= i8.maximum):
         x, s = _centred(x, s, t)
-    return _rescale_32(x, _admissible(s), t, to)
+    return _rescale_32(x, s, t, to)
 
 
 @lowering(RescaleMean)
@@ -94,13 +93,7 @@ def rescale_mean(op: RescaleMean, t: Tosa) -> Value:
     to, output_zp = t.storage(op.result), t.zero_point(op.result, op.output_zp)
     bounds = Bounds.of(*operand_range(op.sums, None, t))
     s = Scaling(factor, 0, output_zp, bounds, Range(to.minimum, to.maximum))
-    return _rescale_32(t.value(op.sums), _admissible(s), t, to)
-
-
-def _rounding(factor: FixedPoint) -> FixedPoint:
-    """A factor that says so if no channel is rounded twice."""
-    multiplier, shift, double_round = factor.numbers
-    return FixedPoint(multiplier, shift, double_round and _ends(shift)[1] > 31)
+    return _rescale_32(t.value(op.sums), s, t, to)
 
 
 def _centred(x: Value, s: Fixed, t: Tosa) -> tuple[Value, Fixed]:
@@ -121,18 +114,23 @@ def _rescale_48(x: Value, s: Fixed, t: Tosa, to: ScalarType) -> Value:
     return _finished(x, s.replace(factor=FixedPoint(m, shift, double_round=False)), t, to)
 
 
-def _admissible(s: Fixed) -> Fixed:
-    """Shifts within TOSA's: one of more than 62 makes 0 of any int32."""
+def _admissible(s: Fixed, most_shift: int) -> Fixed:
+    """Shifts within TOSA's: one of more than 62 makes 0 of any int32. The factor says so if no channel is rounded
+    twice."""
     multiplier, shift, double_round = s.factor.numbers
-    if _ends(shift)[1] <= 62:
-        return s
-    far = shift > 62
-    return s.replace(factor=FixedPoint(np.where(far, 0, multiplier), np.where(far, 62, shift), double_round))
+    if most_shift > 62:
+        far = shift > 62
+        return s.replace(factor=FixedPoint(np.where(far, 0, multiplier), np.where(far, 62, shift), double_round))
+    if double_round and most_shift <= 31:
+        return s.replace(factor=FixedPoint(multiplier, shift, double_round=False))
+    return s
 
 
 def _rescale_32(x: Value, s: Fixed, t: Tosa, to: ScalarType) -> Value:
+    least_shift, most_shift = _ends(s.factor.shift)
+    s = _admissible(s, most_shift)
     (m, shift, double_round), (low, high) = s.factor.numbers, s.accumulator.range
-    least_shift = _ends(shift)[0] if shift.size else 62
+    least_shift = min(least_shift, 62) if shift.size else 62
     least_room = 1 << (max(least_shift, 1) - 1)
     within = least_shift >= 2 and -least_room <= low and high < least_room
     if s.zero_in and not within:
@@ -190,7 +188,7 @@ def _product(factors: tuple[Value, Value], s: Fixed, t: Tosa, to: ScalarType) ->
     """The RESCALE of a product of two int32s that int32 does not hold."""
     multiplier, shifts, double_round = s.factor.numbers
     m, shift = int(multiplier[0]), int(shifts[0])
-    if multiplier.size == 1 and not double_round and 1 <= shift <= 62:
+    if multiplier.size == 1 and not (double_round and shift > 31) and 1 <= shift <= 62:
         if s.accumulator.range.reach < _I31:
             x = t.mul(narrow(factors[0], t), narrow(factors[1], t))
             return _rescale_32(x, s.replace(zero_in=0), t, to)
