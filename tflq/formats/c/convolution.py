@@ -18,7 +18,7 @@ import numpy as np
 from tflq.analysis.placing import aligned
 from tflq.analysis.products import channel_ends
 from tflq.dialects.tosa import convolution as conv
-from tflq.formats.c.loops import AXES, Block, Body, Rows, flat, pixel, placed, read_sum, window
+from tflq.formats.c.loops import AXES, ON_STACK, Block, Body, Rows, flat, pixel, placed, read_sum, window
 from tflq.formats.c.names import dims_of, plus
 from tflq.formats.c.unit import Scratch, closed, loops
 from tflq.ir.types import i8, i32, i64
@@ -30,8 +30,6 @@ _TOGETHER: Final = 16
 """Elements of a window that one step of a loop multiplies, where there are vectors. Zeros fill the last step."""
 _WIDE: Final = (4, 2, 1)
 """Places whose windows are copied at a time, where there is room for them."""
-_BLOCKS: Final = (64, 16)
-"""Channels that have sums at a time, where those of all need too much memory."""
 
 
 def convolution(op: conv.Weighted, body: Body) -> list[Rows]:
@@ -50,18 +48,12 @@ def convolution(op: conv.Weighted, body: Body) -> list[Rows]:
         if isinstance(op, conv.Conv2D) and below:
             for wide in _WIDE:
                 room = body.room - aligned(2 * _padded(k) * wide)
-                if room >= 0 and wide <= places:
-                    return _columns(op, body, wide, _block(outputs, 4 * wide, room))
+                block = Block.of(outputs, 4 * wide, room)
+                if room >= 0 and wide <= places and 4 * wide * block.most <= max(room, ON_STACK):
+                    return _columns(op, body, wide, block)
         if isinstance(op, conv.DepthwiseConv2D) and height * width <= _MOST_TAPS and multiplier == 1:
-            return _by_taps(op, body, _block(outputs, 4, body.room))
-    return _plain(op, body, type, _block(outputs, 8 if type == "int64_t" else 4, body.room))
-
-
-def _block(outputs: int, bytes: int, room: int) -> Block:
-    """The largest block of channels for whose sums there is room, or the smallest."""
-    return Block.of(
-        outputs, next((most for most in (outputs, *_BLOCKS) if aligned((most + most % 2) * bytes) <= room), _BLOCKS[-1])
-    )
+            return _by_taps(op, body, Block.of(outputs, 4, body.room))
+    return _plain(op, body, type, Block.of(outputs, 8 if type == "int64_t" else 4, body.room))
 
 
 def _bias(op: conv.Weighted, body: Body, type: str, index: str) -> str:

@@ -129,8 +129,8 @@ class Graph:
         self._read_state()
         self.plan = Plan(fusion, self.kernels, self._pointers)
         for at, value in enumerate(outputs):
-            writing = (n for n, k in enumerate(self.kernels) if value in (fusion.base(v)[0] for v in k.results))
-            self.plan.lend(f"out{at}", value, next(writing, 0) if value in self._pointers else len(self.kernels))
+            if self._pointers.get(value) == f"out{at}":
+                self.plan.lend(f"out{at}", value)
         self._spare()
         self.size = self.plan.place(self.kernels)
 

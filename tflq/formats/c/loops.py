@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from tflq.analysis.known import Ranges
+from tflq.analysis.placing import aligned
 from tflq.formats.c.expressions import Expressions, declared_type
 from tflq.formats.c.fusion import Fusion
 from tflq.formats.c.names import c_type, count, dims_of, plus
@@ -14,7 +15,9 @@ from tflq.ir.ops import Op, Value
 
 AXES: Final = "zyx"
 """Letters of the spatial dims in the names of indices; of two dims the last two."""
-_ON_STACK: Final = 128
+_BLOCKS: Final = (64, 16)
+"""Channels that have sums at a time, where those of all need too much memory."""
+ON_STACK: Final = 128
 """Bytes of sums that may be on the stack."""
 _SIZES: Final = {"int8_t": 1, "uint8_t": 1, "int16_t": 2, "uint16_t": 2, "int32_t": 4, "float": 4, "int64_t": 8}
 
@@ -46,7 +49,7 @@ class Body:
     def accumulator(self, type: str, size: int) -> None:
         """Asks for a row of sums."""
         bytes = size * _SIZES[type]
-        if self.room < bytes <= _ON_STACK:
+        if self.room < bytes <= ON_STACK:
             self.declared.append(f"{type} acc[{size}];")
         else:
             self.scratch.append(Scratch(type, "acc", bytes))
@@ -97,7 +100,9 @@ class Block(NamedTuple):
     most: int
 
     @classmethod
-    def of(cls, channels: int, most: int) -> Block:
+    def of(cls, channels: int, bytes: int, room: int) -> Block:
+        """The largest block of channels for whose sums, of so many bytes, there is room, or the smallest."""
+        most = next((n for n in (channels, *_BLOCKS) if aligned((n + n % 2) * bytes) <= room), _BLOCKS[-1])
         if channels <= most:
             return cls([], channels, "", channels)
         heads = [f"for (int32_t b = 0; b < {channels}; b += {most}) {{"]
@@ -116,7 +121,7 @@ def placed(image: Value, lines: Sequence[str], sum: str, block: Block | None = N
     """Rows at each place of an image."""
     n, *sizes, channels = dims_of(image)
     heads = loops(g=n, **{f"o{axis}": size for axis, size in zip(AXES[-len(sizes) :], sizes, strict=True)})
-    return [(block or Block.of(channels, channels)).rows([*heads, *lines], pixel(image, "o"), sum)]
+    return [(block or Block([], channels, "", channels)).rows([*heads, *lines], pixel(image, "o"), sum)]
 
 
 def window(
