@@ -49,11 +49,12 @@ def convolution(op: conv.Weighted, body: Body) -> list[Rows]:
             for wide in _WIDE:
                 room = body.room - aligned(2 * _padded(k) * wide)
                 block = Block.of(outputs, 4 * wide, room)
-                if room >= 0 and wide <= places and 4 * wide * block.most <= max(room, ON_STACK):
+                if room >= 0 and wide <= places and (not block.on_stack or 4 * wide * block.most <= ON_STACK):
                     return _columns(op, body, wide, block)
         if isinstance(op, conv.DepthwiseConv2D) and height * width <= _MOST_TAPS and multiplier == 1:
             return _by_taps(op, body, Block.of(outputs, 4, body.room))
-    return _plain(op, body, type, Block.of(outputs, 8 if type == "int64_t" else 4, body.room))
+    bytes, floats = 8 if type == "int64_t" else 4, type == "float"  # sums of a row of floats may be results
+    return _plain(op, body, type, Block.of(outputs, bytes, body.room, whole=floats))
 
 
 def _bias(op: conv.Weighted, body: Body, type: str, index: str) -> str:
@@ -76,7 +77,7 @@ def _plain(op: conv.Weighted, body: Body, type: str, block: Block) -> list[Rows]
     (x, x_type, more), (w, w_type, _) = body.operand(op.input), body.operand(op.weight)
     deep = isinstance(op, conv.DepthwiseConv2D)
     kernel = dims_of(op.weight)[:-2] if deep else dims_of(op.weight)[1:-1]
-    body.accumulator(type, block.most)
+    body.accumulator(type, block.most, on_stack=block.on_stack)
     at = f"({block.first}o)" if block.first else "o"
     if isinstance(op, conv.TransposeConv2D):
         taps = _inverse(kernel, op.stride, op.out_pad[::2], spatial)
@@ -134,7 +135,7 @@ def _columns(op: conv.Conv2D, body: Body, wide: int, block: Block) -> list[Rows]
     x, x_type, more = body.operand(op.input)
     w = f"{_filters(op, body)} + b * {k}" if b else _filters(op, body)
     body.room -= aligned(copies.size)
-    body.accumulator("int32_t", (block.most + block.most % 2) * wide)
+    body.accumulator("int32_t", (block.most + block.most % 2) * wide, on_stack=block.on_stack)
     body.scratch.append(copies)
     copy = _filled(op, x, x_type, more)
     less = f" - {zero} * total[r]" if zero > 0 else f" + {-zero} * total[r]" if zero else ""
@@ -209,7 +210,7 @@ def _by_taps(op: conv.DepthwiseConv2D, body: Body, block: Block) -> list[Rows]:
     count = kh * kw
     x, x_type, more = body.operand(op.input)
     w, zero = body.unit.constant(op.weight.array, i8), op.input_zp + more
-    body.accumulator("int32_t", block.most)
+    body.accumulator("int32_t", block.most, on_stack=block.on_stack)
     b = block.first
     at = f"{x} + {pixel(op.input, 'i')}"
     if any(op.pad):

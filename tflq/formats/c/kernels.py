@@ -108,7 +108,7 @@ def _matmul(op: conv.MatMul, body: Body) -> list[Rows]:
     if exact and not storage.is_float:
         body.terms.ends[op.result] = np.asarray([-k << bits]), np.asarray([k << bits])
     block = Block.of(n, 8 if type == "int64_t" else 4, body.room)
-    body.accumulator(type, block.most)
+    body.accumulator(type, block.most, on_stack=block.on_stack)
     left, right = ("g * " if size > 1 else "0 * " for size in many)
     zero = "0.0f" if storage.is_float else "0"
     x = plus(f"{a}[({left}{m} + i) * {k} + k]", 0 if storage.is_float else -op.a_zp)
