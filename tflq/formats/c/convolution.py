@@ -57,14 +57,14 @@ def convolution(op: conv.Weighted, body: Body) -> list[Rows]:
     return _plain(op, body, type, Block.of(outputs, bytes, body.room, whole=floats))
 
 
-def _bias(op: conv.Weighted, body: Body, type: str, index: str) -> str:
-    """The expression of a channel's bias, in the type of the sums."""
-    if op.bias.is_constant and (op.bias.array == op.bias.array.reshape(-1)[:1]).all():
-        number = op.bias.array.reshape(-1)[0].item()
-        return f"{float(number)!r}f" if type == "float" else str(number)
-    known = op.bias.is_constant
-    name = body.unit.numbers(op.bias.array, op.bias.type.storage) if known else body.operand(op.bias)[0]
-    return f"{name}[{index}]" if op.bias.type.sizes[0] > 1 else f"{name}[0]"
+def _bias(op: conv.Weighted, body: Body, type: str, index: str, more: np.ndarray | int = 0) -> str:
+    """The expression of a channel's bias, in the type of the sums. more: what is added to a constant one."""
+    if not op.bias.is_constant:
+        return f"{body.operand(op.bias)[0]}[{index if op.bias.type.sizes[0] > 1 else 0}]"
+    bias = op.bias.array.reshape(-1) + more
+    if (bias == bias[:1]).all():
+        return f"{float(bias[0])!r}f" if type == "float" else str(bias[0].item())
+    return f"{body.unit.numbers(bias, op.bias.type.storage)}[{index}]"
 
 
 # Plain loops.
@@ -194,17 +194,18 @@ def _filled(op: conv.Conv2D, x: str, x_type: str, more: int) -> list[str]:
         f"int16_t *e = d + (ky * {kw} + kx) * {channels};",
     ]
     k = run * channels
-    each = loops(c=k)
-    if any(op.pad):
-        inside = f"iy >= 0 && iy < {height} && ix > {-run} && ix < {width}"
-        end = f"const int32_t end = {inside} ? min32({run}, {width} - ix) * {channels} : 0;"
-        lines += [end, f"if (ix < 0 || end < {k}) {{", f"memset(e, 0, {k} * sizeof(int16_t));", "}"]
-        each = [f"for (int32_t c = max32(0, -ix) * {channels}; c < end; c++) {{"]
-    return closed([*lines, *each, f"e[c] = (int16_t)({plus(f'{x}[n + c]', zero)});"])
+    whole = closed([*loops(c=k), copy := f"e[c] = (int16_t)({plus(f'{x}[n + c]', zero)});"])
+    if not any(op.pad):
+        return closed([*lines, *whole])
+    lines += [f"if (iy >= 0 && iy < {height} && ix >= 0 && ix <= {width - run}) {{", *whole, "} else {"]
+    lines += [f"const int32_t end = iy < 0 || iy >= {height} ? 0 : min32({run}, {width} - ix) * {channels};"]
+    lines += [f"memset(e, 0, {k} * sizeof(int16_t));"]
+    return closed([*lines, f"for (int32_t c = max32(0, -ix) * {channels}; c < end; c++) {{", copy])
 
 
 def _by_taps(op: conv.DepthwiseConv2D, body: Body, block: Block) -> list[Rows]:
-    """All elements of the window at once, for a filter of one output per channel."""
+    """All elements of the window at once, for a filter of one output per channel. Two products of int8 are added in
+    int16, where that holds them; what zero points add is in the first sums."""
     _, height, width, channels = dims_of(op.input)
     kh, kw = dims_of(op.weight)[:2]
     count = kh * kw
@@ -219,13 +220,22 @@ def _by_taps(op: conv.DepthwiseConv2D, body: Body, block: Block) -> list[Rows]:
         at = f"iy < 0 || iy >= {height} || ix < 0 || ix >= {width} ? {outside} : {at}"
     taps = window((kh, kw), op.stride, op.dilation, op.pad[::2])
     inner = [f"const {x_type} *t[{count}];", *closed([*taps, f"t[ky * {kw} + kx] = {at};"]), *block.heads]
+    weights = op.weight.array.reshape(count, channels)
+    off: np.ndarray | int = -zero * weights.sum(axis=0, dtype=np.int64)
+    in_pairs = x_type == "int8_t" and not op.weight_zp and weights.min() > -128 and op.bias.is_constant
+    if in_pairs and abs(op.bias.array + off).max() + (count << 14) <= i32.maximum:
+        zero = 0
+    else:
+        off, in_pairs = 0, False
     for first in range(0, count, _AT_ONCE):
         group = range(first, min(first + _AT_ONCE, count))
         inner += [f"const {x_type} *const x{k} = t[{k}];" for k in group]
-        start = _bias(op, body, "int32_t", f"{b}o") if first == 0 else "acc[o]"
-        terms = [
-            f"(int16_t)({plus(f'x{k}[{b}o]', -zero)}) * (int16_t)({plus(f'{w}[{k * channels} + {b}o]', -op.weight_zp)})"
-            for k in group
-        ]
+        start = _bias(op, body, "int32_t", f"{b}o", off) if first == 0 else "acc[o]"
+        factors = [(f"x{k}[{b}o]", f"{w}[{k * channels} + {b}o]") for k in group]
+        if in_pairs:
+            products = [f"{q} * {v}" for q, v in factors]
+            terms = [f"(int16_t)({' + '.join(products[k : k + 2])})" for k in range(0, len(products), 2)]
+        else:
+            terms = [f"(int16_t)({plus(q, -zero)}) * (int16_t)({plus(v, -op.weight_zp)})" for q, v in factors]
         inner += closed([*loops(o=block.size), f"acc[o] = {start} + {' + '.join(terms)};"])
     return placed(op.result, inner, read_sum("int32_t", op.result), block)
