@@ -77,6 +77,8 @@ def _plain(op: conv.Weighted, body: Body, type: str, block: Block) -> list[Rows]
     (x, x_type, more), (w, w_type, _) = body.operand(op.input), body.operand(op.weight)
     deep = isinstance(op, conv.DepthwiseConv2D)
     kernel = dims_of(op.weight)[:-2] if deep else dims_of(op.weight)[1:-1]
+    if isinstance(op, conv.Conv2D) and op.weight.is_constant and op.weight.array.dtype == np.int8:
+        w = _filters(op, body)  # the same constant as where windows are copied
     body.accumulator(type, block.most, on_stack=block.on_stack)
     at = f"({block.first}o)" if block.first else "o"
     if isinstance(op, conv.TransposeConv2D):
