@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import count as numbers
 from typing import Any, Final, TypeVar
 
@@ -138,11 +139,14 @@ class Graph:
     def _spare(self, most: int) -> None:
         """Sums fewer channels at a time, and copies one window or none, where more bytes than the most would live."""
         bytes = alive(self.plan.spans.values())
+        known: dict[tuple[object, ...], Kernel] = {}
         for number, each in enumerate(self.kernels):
             room = most - bytes.get(number, 0)
             root = each.results[0].producer if each.scratch and each.results else None
-            if root is not None and self._fusion.row_of(root.result) and each.bytes > room:
-                self.kernels[number] = kernel(root, self._shared.unit, self._fusion, self._ranges, room=room)
+            if root is not None and each.bytes > room and self._fusion.row_of(root.result):
+                if (key := (room, *each.lines)) not in known:
+                    known[key] = kernel(root, self._shared.unit, self._fusion, self._ranges, room=room)
+                self.kernels[number] = replace(each, scratch=known[key].scratch, lines=known[key].lines)
 
     def _read_state(self) -> None:
         """Reads a variable where it is, unless it is written before the last use."""

@@ -29,7 +29,8 @@ from tflq.numerics.resize import nearest_index, steps_of, taps
 
 
 def kernel(op: Op, unit: Unit, fusion: Fusion, ranges: Ranges, *, room: int = 1 << 31) -> Kernel:
-    """The kernel of a root. room: the memory that its scratch shall need at most. Refused if no loop computes it."""
+    """The kernel of a root. room: the memory that its scratch shall need at most, which changes no other parameter.
+    Refused if no loop computes it."""
     row = fusion.row_of(op.result)
     if row is None and type(op) in _PLAIN and not is_table(op):
         body = Body(unit, fusion, ranges)
