@@ -43,17 +43,25 @@ _ORDERS: Final[tuple[Callable[[Span], tuple[int, ...]], ...]] = (
 )
 
 
+_TRIES: Final = 8
+
+
 def placed(spans: list[Span]) -> int:
-    """The end of the spans where the best order places them."""
-    ends, least = [], least_end(spans)
-    for order in _ORDERS:
-        ends.append(_in_order(sorted(spans, key=order)))
-        if ends[-1][0] == least:
-            break
-    end, places = min(ends, key=lambda each: each[0])
-    for span, at in places:
+    """The end of the spans where the best order places them. After the fixed orders come those of the best one, with
+    what lies above the least end first."""
+    best, least = _in_order(sorted(spans, key=_ORDERS[0])), least_end(spans)
+    for order in _ORDERS[1:]:
+        if best[0] > least:
+            best = min(best, _in_order(sorted(spans, key=order)), key=lambda each: each[0])
+    tried = best
+    for _ in range(_TRIES):
+        if best[0] > least:
+            above = [span for span, at in tried[1] if at + aligned(span.size) > least]
+            tried = _in_order([*above, *(span for span, _ in tried[1] if span not in above)])
+            best = min(best, tried, key=lambda each: each[0])
+    for span, at in best[1]:
         span.at = at
-    return end
+    return best[0]
 
 
 def least_end(spans: Iterable[Span]) -> int:

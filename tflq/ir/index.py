@@ -432,6 +432,7 @@ PASSES: Final[dict[str, str]] = {
     "transforms.canonicalize": "canonicalize cse dce fold",
     "transforms.floats": "dequantize-fallback row-updates spectra tabulate-floats",
     "transforms.lower_rounding": "lower-rounding",
+    "transforms.narrow_storage": "narrow-storage",
     "transforms.one_channel": "one-channel",
     "transforms.shape_binding": "bind-shapes",
     "transforms.shape_settling": "close-dims infer-shapes restore-declared-shapes",

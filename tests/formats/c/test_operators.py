@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
@@ -131,6 +132,18 @@ def test_a_residual_sum_lies_on_its_operand(tmp_path: Path) -> None:
     source = written(module_of([x], [*first, *second, *casts, total, last, *third]), tmp_path)
     assert_passes(source)
     assert source.read_text().count("static void net_") == 3
+
+
+def test_a_result_is_where_an_output_will_be(tmp_path: Path) -> None:
+    """Of two results between three windows of all elements, one has room in the output before that is written."""
+    x, attributes = argument((1, 8, 8, 8), i8), {"kernel": (3, 3), "stride": (1, 1), "pad": (1, 1, 1, 1)}
+    first = op("max_pool2d", [x], i8, (1, 8, 8, 8), **attributes)
+    second = op("reverse", [first.result], i8, (1, 8, 8, 8), axis=1)
+    third = op("max_pool2d", [second.result], i8, (1, 8, 8, 8), **attributes)
+    source = written(module_of([x], [first, second, third]), tmp_path)
+    assert_passes(source, "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+    assert "(uint8_t *)out0" in source.read_text()
+    assert int(re.findall(r"NET_ARENA_BYTES (\d+)", source.with_suffix(".h").read_text())[0]) <= 512 + 8
 
 
 def _elementwise(element: ScalarType = i32) -> list[Op]:

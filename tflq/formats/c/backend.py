@@ -57,11 +57,12 @@ class C(Backend):
         from tflq.formats.tosa.backend import to_tosa
         from tflq.formats.tosa.check import CheckLaws
         from tflq.transforms.by_rows import ByRows
+        from tflq.transforms.narrow_storage import NarrowStorage
         from tflq.transforms.one_channel import OneChannel
         from tflq.transforms.shared_tables import SharedTables
 
         first = [CheckLaws()] if form == "tosa" else to_tosa(options)
-        return [*first, OneChannel(), ByRows(), SharedTables(), CheckC()]
+        return [*first, OneChannel(), ByRows(), SharedTables(), NarrowStorage(), CheckC()]
 
     def notes(self, module: Module, options: Any) -> tuple[Sequence[Any], Any]:
         from tflq.transforms.pass_manager import Notes

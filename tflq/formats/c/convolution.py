@@ -18,7 +18,7 @@ import numpy as np
 from tflq.analysis.placing import aligned
 from tflq.analysis.products import channel_ends
 from tflq.dialects.tosa import convolution as conv
-from tflq.formats.c.loops import AXES, Block, Body, Rows, flat, pixel, placed, read_sum, window
+from tflq.formats.c.loops import AXES, ON_STACK, Block, Body, Rows, flat, pixel, placed, read_sum, window
 from tflq.formats.c.names import dims_of, plus
 from tflq.formats.c.unit import Scratch, closed, loops
 from tflq.ir.types import i8, i32, i64
@@ -30,8 +30,6 @@ _TOGETHER: Final = 16
 """Elements of a window that one step of a loop multiplies, where there are vectors. Zeros fill the last step."""
 _WIDE: Final = (4, 2, 1)
 """Places whose windows are copied at a time, where there is room for them."""
-_BLOCKS: Final = (64, 16)
-"""Channels that have sums at a time, where those of all need too much memory."""
 
 
 def convolution(op: conv.Weighted, body: Body) -> list[Rows]:
@@ -50,18 +48,13 @@ def convolution(op: conv.Weighted, body: Body) -> list[Rows]:
         if isinstance(op, conv.Conv2D) and below:
             for wide in _WIDE:
                 room = body.room - aligned(2 * _padded(k) * wide)
-                if room >= 0 and wide <= places:
-                    return _columns(op, body, wide, _block(outputs, 4 * wide, room))
+                block = Block.of(outputs, 4 * wide, room)
+                if room >= 0 and wide <= places and (not block.on_stack or 4 * wide * block.most <= ON_STACK):
+                    return _columns(op, body, wide, block)
         if isinstance(op, conv.DepthwiseConv2D) and height * width <= _MOST_TAPS and multiplier == 1:
-            return _by_taps(op, body, _block(outputs, 4, body.room))
-    return _plain(op, body, type, _block(outputs, 8 if type == "int64_t" else 4, body.room))
-
-
-def _block(outputs: int, bytes: int, room: int) -> Block:
-    """The largest block of channels for whose sums there is room, or the smallest."""
-    return Block.of(
-        outputs, next((most for most in (outputs, *_BLOCKS) if aligned((most + most % 2) * bytes) <= room), _BLOCKS[-1])
-    )
+            return _by_taps(op, body, Block.of(outputs, 4, body.room))
+    bytes, floats = 8 if type == "int64_t" else 4, type == "float"  # sums of a row of floats may be results
+    return _plain(op, body, type, Block.of(outputs, bytes, body.room, whole=floats))
 
 
 def _bias(op: conv.Weighted, body: Body, type: str, index: str, more: np.ndarray | int = 0) -> str:
@@ -84,7 +77,9 @@ def _plain(op: conv.Weighted, body: Body, type: str, block: Block) -> list[Rows]
     (x, x_type, more), (w, w_type, _) = body.operand(op.input), body.operand(op.weight)
     deep = isinstance(op, conv.DepthwiseConv2D)
     kernel = dims_of(op.weight)[:-2] if deep else dims_of(op.weight)[1:-1]
-    body.accumulator(type, block.most)
+    if isinstance(op, conv.Conv2D) and op.weight.is_constant and op.weight.array.dtype == np.int8:
+        w = _filters(op, body)  # the same constant as where windows are copied
+    body.accumulator(type, block.most, on_stack=block.on_stack)
     at = f"({block.first}o)" if block.first else "o"
     if isinstance(op, conv.TransposeConv2D):
         taps = _inverse(kernel, op.stride, op.out_pad[::2], spatial)
@@ -142,7 +137,7 @@ def _columns(op: conv.Conv2D, body: Body, wide: int, block: Block) -> list[Rows]
     x, x_type, more = body.operand(op.input)
     w = f"{_filters(op, body)} + b * {k}" if b else _filters(op, body)
     body.room -= aligned(copies.size)
-    body.accumulator("int32_t", (block.most + block.most % 2) * wide)
+    body.accumulator("int32_t", (block.most + block.most % 2) * wide, on_stack=block.on_stack)
     body.scratch.append(copies)
     copy = _filled(op, x, x_type, more)
     less = f" - {zero} * total[r]" if zero > 0 else f" + {-zero} * total[r]" if zero else ""
@@ -218,7 +213,7 @@ def _by_taps(op: conv.DepthwiseConv2D, body: Body, block: Block) -> list[Rows]:
     count = kh * kw
     x, x_type, more = body.operand(op.input)
     w, zero = body.unit.constant(op.weight.array, i8), op.input_zp + more
-    body.accumulator("int32_t", block.most)
+    body.accumulator("int32_t", block.most, on_stack=block.on_stack)
     b = block.first
     at = f"{x} + {pixel(op.input, 'i')}"
     if any(op.pad):

@@ -159,7 +159,7 @@ class Fusion:
         rows = makes_rows(op)
         if not users or not (rows or is_elementwise(op)):
             return False
-        if len(targets) > 1 and not isinstance(op, _CHEAP):
+        if len(targets) > 1 and not self._is_repeated(op):
             return False
         for user in users:
             if isinstance(user, move.Reduction):
@@ -168,6 +168,21 @@ class Fusion:
             elif not is_elementwise(user) or op.result not in map(self.root, reads(user)):
                 return False
         return all(self._fits_in(op, target) for target in targets)
+
+    def _is_repeated(self, op: Op) -> bool:
+        """Whether several roots each compute a result, since it follows cheaply from what is stored. What is computed
+        from several values in memory is stored, if that is smaller."""
+        chain, source = [op.result], op
+        while isinstance(source, _CHEAP):
+            operands = [self.root(v) for v in reads(source) if count(v) == count(op.result) and not v.is_constant]
+            before = operands[0].producer if operands else None
+            if before is None or not (makes_rows(before) or is_elementwise(before)):
+                return True
+            if len(operands) > 1:
+                break
+            source = before
+            chain.append(before.result)
+        return min(chain[::-1], key=bytes_of) is not op.result
 
     def _fits_in(self, op: Op, target: Op) -> bool:
         """Whether an operator's result can be computed at each element of what a root iterates over."""

@@ -34,7 +34,7 @@ _INEXACT: Final = (
 """Operators on floats whose results differ between libraries, or by the order of a sum; but for these:"""
 _EXACT: Final = (ew.Ceil, ew.Floor)
 _MORE: Final = 1.05
-"""How much more memory than tensors need sums and copies of windows may take."""
+"""How much more than tensors need, if none is in the memory of outputs, sums and copies of windows may take."""
 _CONTROL: Final = (move.CondIf, move.WhileLoop)
 
 
@@ -127,16 +127,19 @@ class Graph:
             if value in computed and times[value] == 1 and not isinstance(value.producer, move.VariableRead):
                 self._pointers[value] = f"out{at}"
         self._read_state()
-        self.plan = Plan(fusion, self.kernels, set(self._pointers))
-        self._spare()
+        self.plan = Plan(fusion, self.kernels, self._pointers)
+        least = max(alive(self.plan.spans.values()).values(), default=0)
+        for at, value in enumerate(outputs):
+            if self._pointers.get(value) == f"out{at}":
+                self.plan.lend(f"out{at}", value)
+        self._spare(max(self.plan.place([]), int(_MORE * least)))
         self.size = self.plan.place(self.kernels)
 
-    def _spare(self) -> None:
-        """Sums fewer channels at a time, and copies one window or none, where that needs much more memory than tensors
-        do."""
-        bytes, most = alive(self.plan.spans.values()), _MORE * self.plan.place([])
+    def _spare(self, most: int) -> None:
+        """Sums fewer channels at a time, and copies one window or none, where more bytes than the most would live."""
+        bytes = alive(self.plan.spans.values())
         for number, each in enumerate(self.kernels):
-            room = int(most) - bytes.get(number, 0)
+            room = most - bytes.get(number, 0)
             root = each.results[0].producer if each.scratch and each.results else None
             if root is not None and self._fusion.row_of(root.result) and each.bytes > room:
                 self.kernels[number] = kernel(root, self._shared.unit, self._fusion, self._ranges, room=room)
@@ -159,13 +162,13 @@ class Graph:
         base, begin = self._fusion.base(value)
         if base.is_constant:
             return self._shared.unit.constant(base.array, base.type.storage)
-        place = self._pointers.get(base) or self._pointers.get(self.plan.place_of(base))
-        if place is not None:
+        if (place := self._pointers.get(base)) is not None:
             return f"{place} + {begin}" if begin else place
-        at = self.plan.at(base)
-        assert at is not None
+        memory, at = self.plan.at(base)
+        if memory != "arena":
+            memory = f"(uint8_t *){memory}"
         size = bytes_of(base) // max(count(base), 1)
-        return f"({'' if writes else 'const '}{c_type(base)} *)(void *)(arena + {at + begin * size})"
+        return f"({'' if writes else 'const '}{c_type(base)} *)(void *)({memory} + {at + begin * size})"
 
     def sums_of(self, value: Value) -> Value | None:
         """The sums of which a kernel makes its result, where it calls the hook of sums."""

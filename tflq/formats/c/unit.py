@@ -63,6 +63,11 @@ class Unit:
             self.constants[key] = f"{self.name}_c{len(self.constants)}", array, storage
         return self.constants[key][0]
 
+    def drop_unread(self, lines: Iterable[str]) -> None:
+        """Drops constants that neither a function nor a line reads: a kernel was written in another way at last."""
+        read = set(_CONSTANT.findall("\n".join([*self.texts.values(), *lines])))
+        self.constants = {key: entry for key, entry in self.constants.items() if entry[0] in read}
+
     def numbers(self, array: np.ndarray, storage: ScalarType) -> str:
         """The name of a constant whose elements expressions read, of the narrowest type that has them."""
         if storage.is_integer and storage.bits > 8 and array.size:
@@ -104,6 +109,7 @@ class Unit:
         return readers
 
 
+_CONSTANT: Final = re.compile(r"@_c\d+")
 _CONSTANT: Final = re.compile(r"@_c\d+")
 _CALL: Final = re.compile(r"@_\w+(?=\()")
 _CALLED: Final = re.compile(r"\b(\w+)\(")
