@@ -1,10 +1,10 @@
 """Rows of convolutions: one row of sums for each place of the result.
 
 Fast loops: a window is copied into a row of int16 with the zero point less off, where padding is 0, and is multiplied
-with weights as they are stored, two places by two channels at a time; where memory is short, one place. A depthwise
-convolution has a pointer to each element of the window, one of them to a row of zero points outside of the picture, and
-one expression over channels. They need sums below 2^31, which the weights prove. All else takes plain loops, with sums
-of 64 bits where they need it.
+with weights as they are stored, four places by two channels at a time; where memory is short, two places or one. A
+depthwise convolution has a pointer to each element of the window, one of them to a row of zero points outside of the
+picture, and one expression over channels. They need sums below 2^31, which the weights prove. All else takes plain
+loops, with sums of 64 bits where they need it.
 """
 
 from __future__ import annotations
