@@ -1,23 +1,19 @@
 """How far a result may lie over an operand that nothing reads later.
 
 Results are written in the order in which they lie in memory. So one may lie over the part of an operand that has been
-read, if it begins before the operand by a lead: so many bytes that nothing is written over what is read with it or
-later. `_AT_ONCE` places are written together.
+read, if it begins before the operand by a lead: so many bytes that nothing is written over what its own place or a
+later one reads. Kernels that compute several places together have read all of these before they write one.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Final
 
 import numpy as np
 
 from tflq.dialects.tosa import convolution as conv
 from tflq.dialects.tosa import movement as move
 from tflq.ir.ops import Op
-
-_AT_ONCE: Final = 4
-"""Places of a result that are computed at a time, at most."""
 
 
 def lead(op: Op, read: int, written: int) -> int | None:
@@ -29,8 +25,7 @@ def lead(op: Op, read: int, written: int) -> int | None:
     places = len(starts)
     first = np.minimum.accumulate(starts[::-1])[::-1] * read
     row = math.prod(op.results[0].type.sizes) // places * written
-    ends = np.minimum(np.arange(_AT_ONCE, places + _AT_ONCE), places) * row
-    return max(int((ends - first).max()), 0)
+    return max(int((np.arange(1, places + 1) * row - first).max()), 0)
 
 
 def _starts(op: Op) -> np.ndarray | None:

@@ -47,7 +47,7 @@ def _narrow(function: Function) -> bool:
             narrow[value] = Value(TensorType(value.type.shape, operands[0].type.storage))
             ops.append(Op(op.name, [*operands], [narrow[value]], dict(op.attributes), op.location))
             ops.append(Op(Cast.op_name, [narrow[value]], [value], {}, op.location))
-        elif (storage := _fitting(value, ranges)) and _is_stored(users.get(value, ())):
+        elif _is_stored(users.get(value, ())) and (storage := _fitting(value, ranges)):
             whole, narrow[value] = (Value(TensorType(value.type.shape, type)) for type in (i32, storage))
             ops.append(Op(op.name, op.operands, [whole], dict(op.attributes), op.location))
             ops.append(Op(Cast.op_name, [whole], [narrow[value]], {}, op.location))

@@ -124,7 +124,7 @@ def _residual(path: Path) -> None:
     """Writes a model of a convolution with an odd number of places, to whose result its input is added."""
     rng = np.random.default_rng(3)
     x, r, y, z = (
-        Value(TensorType((1, 1, 101, 4), UniformQuantizedType.of(i8, scale, zero)), name)
+        Value(TensorType((1, 1, 1003, 4), UniformQuantizedType.of(i8, scale, zero)), name)
         for name, scale, zero in (("x", 0.09, 5), ("r", 0.1013, 3), ("y", 0.2971, -5), ("z", 0.2539, 7))
     )
     weights = rng.integers(-127, 128, (4, 1, 1, 4)).astype(np.int8)
@@ -146,7 +146,7 @@ def test_each_loop_is_tried_beside_what_is_added(tmp_path: Path) -> None:
     result = tflq.verify(model, source, **options)
     assert result
     assert result.layers is not None
-    assert [each.difference.elements for each in result.layers.every] == [404, 404 + 3 * 2 * 4 * 1056]
+    assert [each.difference.elements for each in result.layers.every] == [4012, 4012 + 3 * 2 * 4 * 1056]
     text = source.read_text()
     calls = [*re.finditer(r"scale_\w+\([^,]*, (\d{9,})", text)]
     last = max(calls, key=lambda call: call.start())

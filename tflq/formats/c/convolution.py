@@ -1,10 +1,10 @@
 """Rows of convolutions: one row of sums for each place of the result.
 
 Fast loops: a window is copied into a row of int16 with the zero point less off, where padding is 0, and is multiplied
-with weights as they are stored, two places by two channels at a time; where memory is short, one place. A depthwise
-convolution has a pointer to each element of the window, one of them to a row of zero points outside of the picture, and
-one expression over channels. They need sums below 2^31, which the weights prove. All else takes plain loops, with sums
-of 64 bits where they need it.
+with weights as they are stored, four places by two channels at a time; where memory is short, two places or one. A
+depthwise convolution has a pointer to each element of the window, one of them to a row of zero points outside of the
+picture, and one expression over channels. They need sums below 2^31, which the weights prove. All else takes plain
+loops, with sums of 64 bits where they need it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from tflq.analysis.placing import aligned
 from tflq.analysis.products import channel_ends
 from tflq.dialects.tosa import convolution as conv
-from tflq.formats.c.loops import AXES, Block, Body, Rows, flat, pixel, placed, read_sum, window
+from tflq.formats.c.loops import AXES, ON_STACK, Block, Body, Rows, flat, pixel, placed, read_sum, window
 from tflq.formats.c.names import dims_of, plus
 from tflq.formats.c.unit import Scratch, closed, loops
 from tflq.ir.types import i8, i32, i64
@@ -30,8 +30,6 @@ _TOGETHER: Final = 16
 """Elements of a window that one step of a loop multiplies, where there are vectors. Zeros fill the last step."""
 _WIDE: Final = (4, 2, 1)
 """Places whose windows are copied at a time, where there is room for them."""
-_BLOCKS: Final = (64, 16)
-"""Channels that have sums at a time, where those of all need too much memory."""
 
 
 def convolution(op: conv.Weighted, body: Body) -> list[Rows]:
@@ -50,28 +48,23 @@ def convolution(op: conv.Weighted, body: Body) -> list[Rows]:
         if isinstance(op, conv.Conv2D) and below:
             for wide in _WIDE:
                 room = body.room - aligned(2 * _padded(k) * wide)
-                if room >= 0 and wide <= places:
-                    return _columns(op, body, wide, _block(outputs, 4 * wide, room))
+                block = Block.of(outputs, 4 * wide, room)
+                if room >= 0 and wide <= places and (not block.on_stack or 4 * wide * block.most <= ON_STACK):
+                    return _columns(op, body, wide, block)
         if isinstance(op, conv.DepthwiseConv2D) and height * width <= _MOST_TAPS and multiplier == 1:
-            return _by_taps(op, body, _block(outputs, 4, body.room))
-    return _plain(op, body, type, _block(outputs, 8 if type == "int64_t" else 4, body.room))
+            return _by_taps(op, body, Block.of(outputs, 4, body.room))
+    bytes, floats = 8 if type == "int64_t" else 4, type == "float"  # sums of a row of floats may be results
+    return _plain(op, body, type, Block.of(outputs, bytes, body.room, whole=floats))
 
 
-def _block(outputs: int, bytes: int, room: int) -> Block:
-    """The largest block of channels for whose sums there is room, or the smallest."""
-    return Block.of(
-        outputs, next((most for most in (outputs, *_BLOCKS) if aligned((most + most % 2) * bytes) <= room), _BLOCKS[-1])
-    )
-
-
-def _bias(op: conv.Weighted, body: Body, type: str, index: str) -> str:
-    """The expression of a channel's bias, in the type of the sums."""
-    if op.bias.is_constant and (op.bias.array == op.bias.array.reshape(-1)[:1]).all():
-        number = op.bias.array.reshape(-1)[0].item()
-        return f"{float(number)!r}f" if type == "float" else str(number)
-    known = op.bias.is_constant
-    name = body.unit.numbers(op.bias.array, op.bias.type.storage) if known else body.operand(op.bias)[0]
-    return f"{name}[{index}]" if op.bias.type.sizes[0] > 1 else f"{name}[0]"
+def _bias(op: conv.Weighted, body: Body, type: str, index: str, more: np.ndarray | int = 0) -> str:
+    """The expression of a channel's bias, in the type of the sums. more: what is added to a constant one."""
+    if not op.bias.is_constant:
+        return f"{body.operand(op.bias)[0]}[{index if op.bias.type.sizes[0] > 1 else 0}]"
+    bias = op.bias.array.reshape(-1) + more
+    if (bias == bias[:1]).all():
+        return f"{float(bias[0])!r}f" if type == "float" else str(bias[0].item())
+    return f"{body.unit.numbers(bias, op.bias.type.storage)}[{index}]"
 
 
 # Plain loops.
@@ -84,7 +77,9 @@ def _plain(op: conv.Weighted, body: Body, type: str, block: Block) -> list[Rows]
     (x, x_type, more), (w, w_type, _) = body.operand(op.input), body.operand(op.weight)
     deep = isinstance(op, conv.DepthwiseConv2D)
     kernel = dims_of(op.weight)[:-2] if deep else dims_of(op.weight)[1:-1]
-    body.accumulator(type, block.most)
+    if isinstance(op, conv.Conv2D) and op.weight.is_constant and op.weight.array.dtype == np.int8:
+        w = _filters(op, body)  # the same constant as where windows are copied
+    body.accumulator(type, block.most, on_stack=block.on_stack)
     at = f"({block.first}o)" if block.first else "o"
     if isinstance(op, conv.TransposeConv2D):
         taps = _inverse(kernel, op.stride, op.out_pad[::2], spatial)
@@ -142,7 +137,7 @@ def _columns(op: conv.Conv2D, body: Body, wide: int, block: Block) -> list[Rows]
     x, x_type, more = body.operand(op.input)
     w = f"{_filters(op, body)} + b * {k}" if b else _filters(op, body)
     body.room -= aligned(copies.size)
-    body.accumulator("int32_t", (block.most + block.most % 2) * wide)
+    body.accumulator("int32_t", (block.most + block.most % 2) * wide, on_stack=block.on_stack)
     body.scratch.append(copies)
     copy = _filled(op, x, x_type, more)
     less = f" - {zero} * total[r]" if zero > 0 else f" + {-zero} * total[r]" if zero else ""
@@ -201,23 +196,24 @@ def _filled(op: conv.Conv2D, x: str, x_type: str, more: int) -> list[str]:
         f"int16_t *e = d + (ky * {kw} + kx) * {channels};",
     ]
     k = run * channels
-    each = loops(c=k)
-    if any(op.pad):
-        inside = f"iy >= 0 && iy < {height} && ix > {-run} && ix < {width}"
-        end = f"const int32_t end = {inside} ? min32({run}, {width} - ix) * {channels} : 0;"
-        lines += [end, f"if (ix < 0 || end < {k}) {{", f"memset(e, 0, {k} * sizeof(int16_t));", "}"]
-        each = [f"for (int32_t c = max32(0, -ix) * {channels}; c < end; c++) {{"]
-    return closed([*lines, *each, f"e[c] = (int16_t)({plus(f'{x}[n + c]', zero)});"])
+    whole = closed([*loops(c=k), copy := f"e[c] = (int16_t)({plus(f'{x}[n + c]', zero)});"])
+    if not any(op.pad):
+        return closed([*lines, *whole])
+    lines += [f"if (iy >= 0 && iy < {height} && ix >= 0 && ix <= {width - run}) {{", *whole, "} else {"]
+    lines += [f"const int32_t end = iy < 0 || iy >= {height} ? 0 : min32({run}, {width} - ix) * {channels};"]
+    lines += [f"memset(e, 0, {k} * sizeof(int16_t));"]
+    return closed([*lines, f"for (int32_t c = max32(0, -ix) * {channels}; c < end; c++) {{", copy])
 
 
 def _by_taps(op: conv.DepthwiseConv2D, body: Body, block: Block) -> list[Rows]:
-    """All elements of the window at once, for a filter of one output per channel."""
+    """All elements of the window at once, for a filter of one output per channel. Two products of int8 are added in
+    int16, where that holds them; what zero points add is in the first sums."""
     _, height, width, channels = dims_of(op.input)
     kh, kw = dims_of(op.weight)[:2]
     count = kh * kw
     x, x_type, more = body.operand(op.input)
     w, zero = body.unit.constant(op.weight.array, i8), op.input_zp + more
-    body.accumulator("int32_t", block.most)
+    body.accumulator("int32_t", block.most, on_stack=block.on_stack)
     b = block.first
     at = f"{x} + {pixel(op.input, 'i')}"
     if any(op.pad):
@@ -226,13 +222,22 @@ def _by_taps(op: conv.DepthwiseConv2D, body: Body, block: Block) -> list[Rows]:
         at = f"iy < 0 || iy >= {height} || ix < 0 || ix >= {width} ? {outside} : {at}"
     taps = window((kh, kw), op.stride, op.dilation, op.pad[::2])
     inner = [f"const {x_type} *t[{count}];", *closed([*taps, f"t[ky * {kw} + kx] = {at};"]), *block.heads]
+    weights = op.weight.array.reshape(count, channels)
+    off: np.ndarray | int = -zero * weights.sum(axis=0, dtype=np.int64)
+    in_pairs = x_type == "int8_t" and not op.weight_zp and weights.min() > -128 and op.bias.is_constant
+    if in_pairs and abs(op.bias.array + off).max() + (count << 14) <= i32.maximum:
+        zero = 0
+    else:
+        off, in_pairs = 0, False
     for first in range(0, count, _AT_ONCE):
         group = range(first, min(first + _AT_ONCE, count))
         inner += [f"const {x_type} *const x{k} = t[{k}];" for k in group]
-        start = _bias(op, body, "int32_t", f"{b}o") if first == 0 else "acc[o]"
-        terms = [
-            f"(int16_t)({plus(f'x{k}[{b}o]', -zero)}) * (int16_t)({plus(f'{w}[{k * channels} + {b}o]', -op.weight_zp)})"
-            for k in group
-        ]
+        start = _bias(op, body, "int32_t", f"{b}o", off) if first == 0 else "acc[o]"
+        factors = [(f"x{k}[{b}o]", f"{w}[{k * channels} + {b}o]") for k in group]
+        if in_pairs:
+            products = [f"{q} * {v}" for q, v in factors]
+            terms = [f"(int16_t)({' + '.join(products[k : k + 2])})" for k in range(0, len(products), 2)]
+        else:
+            terms = [f"(int16_t)({plus(q, -zero)}) * (int16_t)({plus(v, -op.weight_zp)})" for q, v in factors]
         inner += closed([*loops(o=block.size), f"acc[o] = {start} + {' + '.join(terms)};"])
     return placed(op.result, inner, read_sum("int32_t", op.result), block)

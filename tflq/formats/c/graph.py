@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import count as numbers
 from typing import Any, Final, TypeVar
 
@@ -34,7 +35,7 @@ _INEXACT: Final = (
 """Operators on floats whose results differ between libraries, or by the order of a sum; but for these:"""
 _EXACT: Final = (ew.Ceil, ew.Floor)
 _MORE: Final = 1.05
-"""How much more than the least for tensors may be taken by sums and copies of windows, if tensors need no more."""
+"""How much more than tensors need, if none is in the memory of outputs, sums and copies of windows may take."""
 _CONTROL: Final = (move.CondIf, move.WhileLoop)
 
 
@@ -128,22 +129,24 @@ class Graph:
                 self._pointers[value] = f"out{at}"
         self._read_state()
         self.plan = Plan(fusion, self.kernels, self._pointers)
+        least = max(alive(self.plan.spans.values()).values(), default=0)
         for at, value in enumerate(outputs):
-            writing = (n for n, k in enumerate(self.kernels) if value in (fusion.base(v)[0] for v in k.results))
-            self.plan.lend(f"out{at}", value, next(writing, 0) if value in self._pointers else len(self.kernels))
-        self._spare()
+            if self._pointers.get(value) == f"out{at}":
+                self.plan.lend(f"out{at}", value)
+        self._spare(max(self.plan.place([]), int(_MORE * least)))
         self.size = self.plan.place(self.kernels)
 
-    def _spare(self) -> None:
-        """Sums fewer channels at a time, and copies one window or none, where that needs much more memory than tensors
-        do."""
+    def _spare(self, most: int) -> None:
+        """Sums fewer channels at a time, and copies one window or none, where more bytes than the most would live."""
         bytes = alive(self.plan.spans.values())
-        most = max(self.plan.place([]), int(_MORE * max(bytes.values(), default=0)))
+        known: dict[tuple[object, ...], Kernel] = {}
         for number, each in enumerate(self.kernels):
             room = most - bytes.get(number, 0)
             root = each.results[0].producer if each.scratch and each.results else None
-            if root is not None and self._fusion.row_of(root.result) and each.bytes > room:
-                self.kernels[number] = kernel(root, self._shared.unit, self._fusion, self._ranges, room=room)
+            if root is not None and each.bytes > room and self._fusion.row_of(root.result):
+                if (key := (room, *each.lines)) not in known:
+                    known[key] = kernel(root, self._shared.unit, self._fusion, self._ranges, room=room)
+                self.kernels[number] = replace(each, scratch=known[key].scratch, lines=known[key].lines)
 
     def _read_state(self) -> None:
         """Reads a variable where it is, unless it is written before the last use."""

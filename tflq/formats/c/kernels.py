@@ -19,7 +19,7 @@ from tflq.dialects.tosa import movement as move
 from tflq.formats.c.convolution import convolution
 from tflq.formats.c.expressions import NeedsMoreError, Point, declared_type
 from tflq.formats.c.fusion import Fusion, is_table
-from tflq.formats.c.loops import Body, Rows, pixel, placed, read_sum, window
+from tflq.formats.c.loops import Block, Body, Rows, pixel, placed, read_sum, window
 from tflq.formats.c.names import MACRO, around, bytes_of, c_type, count, dims_of, index_of, literal, plus
 from tflq.formats.c.unit import Kernel, Scratch, Unit, closed, loops
 from tflq.ir.ops import Op, Value
@@ -29,7 +29,8 @@ from tflq.numerics.resize import nearest_index, steps_of, taps
 
 
 def kernel(op: Op, unit: Unit, fusion: Fusion, ranges: Ranges, *, room: int = 1 << 31) -> Kernel:
-    """The kernel of a root. room: the memory that its scratch shall need at most. Refused if no loop computes it."""
+    """The kernel of a root. room: the memory that its scratch shall need at most, which changes no other parameter.
+    Refused if no loop computes it."""
     row = fusion.row_of(op.result)
     if row is None and type(op) in _PLAIN and not is_table(op):
         body = Body(unit, fusion, ranges)
@@ -107,15 +108,16 @@ def _matmul(op: conv.MatMul, body: Body) -> list[Rows]:
     type = "float" if storage.is_float else "int32_t" if exact else "int64_t"
     if exact and not storage.is_float:
         body.terms.ends[op.result] = np.asarray([-k << bits]), np.asarray([k << bits])
-    body.accumulator(type, n)
+    block = Block.of(n, 8 if type == "int64_t" else 4, body.room)
+    body.accumulator(type, block.most, on_stack=block.on_stack)
     left, right = ("g * " if size > 1 else "0 * " for size in many)
     zero = "0.0f" if storage.is_float else "0"
     x = plus(f"{a}[({left}{m} + i) * {k} + k]", 0 if storage.is_float else -op.a_zp)
-    w = plus(f"{b}[({right}{k} + k) * {n} + j]", 0 if storage.is_float else -op.b_zp)
-    first = closed([*loops(j=n), f"acc[j] = {zero};"])
-    each = closed([*loops(k=k), f"const {type} q = {x};", *loops(j=n), f"acc[j] += q * ({w});"])
-    lines = [*loops(g=batches, i=m), *first, *each]
-    return [Rows(lines, f"(g * {m} + i) * {n}", n, read_sum(type, op.result))]
+    w = plus(f"{b}[({right}{k} + k) * {n} + {block.first}j]", 0 if storage.is_float else -op.b_zp)
+    first = closed([*loops(j=block.size), f"acc[j] = {zero};"])
+    each = closed([*loops(k=k), f"const {type} q = {x};", *loops(j=block.size), f"acc[j] += q * ({w});"])
+    lines = [*loops(g=batches, i=m), *block.heads, *first, *each]
+    return [block.rows(lines, f"(g * {m} + i) * {n}", read_sum(type, op.result))]
 
 
 def _pool(op: conv.Pool, body: Body) -> list[Rows]:

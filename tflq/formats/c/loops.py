@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from tflq.analysis.known import Ranges
+from tflq.analysis.placing import aligned
 from tflq.formats.c.expressions import Expressions, declared_type
 from tflq.formats.c.fusion import Fusion
 from tflq.formats.c.names import c_type, count, dims_of, plus
@@ -14,7 +15,10 @@ from tflq.ir.ops import Op, Value
 
 AXES: Final = "zyx"
 """Letters of the spatial dims in the names of indices; of two dims the last two."""
-_ON_STACK: Final = 128
+_BLOCK: Final = 64
+_FEW: Final = 16
+"""Channels that have sums at a time: where those of all need too much memory, and on the stack."""
+ON_STACK: Final = 128
 """Bytes of sums that may be on the stack."""
 _SIZES: Final = {"int8_t": 1, "uint8_t": 1, "int16_t": 2, "uint16_t": 2, "int32_t": 4, "float": 4, "int64_t": 8}
 
@@ -43,10 +47,10 @@ class Body:
         self.scratch: list[Scratch] = []
         self.declared: list[str] = []
 
-    def accumulator(self, type: str, size: int) -> None:
-        """Asks for a row of sums."""
+    def accumulator(self, type: str, size: int, *, on_stack: bool = False) -> None:
+        """Asks for a row of sums. Few that have no room are on the stack, too."""
         bytes = size * _SIZES[type]
-        if self.room < bytes <= _ON_STACK:
+        if on_stack or self.room < bytes <= ON_STACK:
             self.declared.append(f"{type} acc[{size}];")
         else:
             self.scratch.append(Scratch(type, "acc", bytes))
@@ -89,21 +93,28 @@ def pixel(image: Value, letter: str) -> str:
 
 class Block(NamedTuple):
     """Channels that have a row of sums together. heads: the loop over blocks. size: how many, a number or the name of
-    one. first: the index of the first and a plus. most: how many there are at most."""
+    one. first: the index of the first and a plus. most: how many there are at most. on_stack: where their sums are."""
 
     heads: Sequence[str]
     size: int | str
     first: str
     most: int
+    on_stack: bool = False
 
     @classmethod
-    def of(cls, channels: int, most: int) -> Block:
+    def of(cls, channels: int, bytes: int, room: int, *, whole: bool = False) -> Block:
+        """A block of channels for whose sums, of so many bytes, there is room, or a small one on the stack. whole: all
+        of them, if these have room."""
+        most = channels if whole else min(channels, _BLOCK)
+        on_stack = aligned((most + most % 2) * bytes) > room
+        most = min(most, _FEW) if on_stack else most
         if channels <= most:
-            return cls([], channels, "", channels)
+            return cls([], channels, "", channels, on_stack)
         heads = [f"for (int32_t b = 0; b < {channels}; b += {most}) {{"]
         if channels % most == 0:
-            return cls(heads, most, "b + ", most)
-        return cls([*heads, f"const int32_t n = min32({most}, {channels} - b);"], "n", "b + ", most)
+            return cls(heads, most, "b + ", most, on_stack)
+        heads.append(f"const int32_t n = min32({most}, {channels} - b);")
+        return cls(heads, "n", "b + ", most, on_stack)
 
     def rows(self, lines: Sequence[str], base: str, sum: str) -> Rows:
         """The rows of a block at each place. base: the index of the place in the result."""
@@ -116,7 +127,7 @@ def placed(image: Value, lines: Sequence[str], sum: str, block: Block | None = N
     """Rows at each place of an image."""
     n, *sizes, channels = dims_of(image)
     heads = loops(g=n, **{f"o{axis}": size for axis, size in zip(AXES[-len(sizes) :], sizes, strict=True)})
-    return [(block or Block.of(channels, channels)).rows([*heads, *lines], pixel(image, "o"), sum)]
+    return [(block or Block([], channels, "", channels)).rows([*heads, *lines], pixel(image, "o"), sum)]
 
 
 def window(

@@ -24,6 +24,7 @@ class Plan:
         """elsewhere: tensors that have memory of their own: inputs, outputs, state."""
         self._fusion = fusion
         self.spans: dict[Value, Span] = {}
+        self._outer: dict[Value, Span] = {}
         self.lent: Final[dict[Value, tuple[str, Span]]] = {}
         """Tensors that are in the memory of an output, and its name."""
         for number, kernel in enumerate(kernels):
@@ -31,9 +32,9 @@ class Plan:
                 if span := self._span(leaf):
                     span.last = number
             for value in (fusion.base(v)[0] for v in kernel.results):
-                if value not in elsewhere:
-                    span = self.spans.setdefault(value, Span(bytes_of(value), number, number))
-                    span.last = max(span.last, number)
+                spans = self._outer if value in elsewhere else self.spans
+                span = spans.setdefault(value, Span(bytes_of(value), number, number))
+                span.last = max(span.last, number)
         for value in fusion.outputs:
             if span := self._span(value):
                 span.last = len(kernels)
@@ -44,33 +45,34 @@ class Plan:
     def _span(self, value: Value) -> Span | None:
         return self.spans.get(self._fusion.base(value)[0])
 
-    def lend(self, name: str, output: Value, until: int) -> None:
-        """Moves results that live at the steps of the most bytes to the memory of an output that no kernel before
-        `until` writes."""
-        lent: list[Span] = []
+    def lend(self, name: str, output: Value) -> None:
+        """Moves results that live at the steps of the most bytes to the memory of an output, as far as they have room
+        there before that is written."""
+        whole = self._outer.get(output)
+        if whole is None:
+            return
+        lent: list[tuple[Value, Span]] = []
+
+        def has_room(more: Sequence[tuple[Value, Span]]) -> bool:
+            spans = [span for _, span in (*lent, *more)]
+            placed([whole, *spans])
+            return whole.at == 0 and all(span.at + span.size <= whole.size for span in spans)
+
         while bytes := alive(self.spans.values()):
             peak = max(bytes, key=bytes.__getitem__)
-            ways = [
-                (span.size, value)
-                for value, span in self.spans.items()
-                if span.first <= peak <= span.last < until
-                and (c_type(value) == c_type(output) or bytes_of(value) == count(value))
-            ]
-            fitting = (
-                v
-                for _, v in sorted(ways, key=lambda way: -way[0])
-                if placed([*lent, self.spans[v]]) <= bytes_of(output)
-            )
-            value = next(fitting, None)
-            if value is None:
+            ways = [(v, s) for v, s in self.spans.items() if s.first <= peak <= s.last and s.first < whole.first]
+            ways = [(v, s) for v, s in ways if c_type(v) == c_type(output) or s.size == count(v)]
+            way = next((w for w in sorted(ways, key=lambda way: -way[1].size) if has_room([w])), None)
+            if way is None:
                 break
-            span = self.spans.pop(value)
-            lent.append(span)
+            lent.append(way)
+            value, span = way
+            del self.spans[value]
             self.lent[value] = name, span
             span.behind.clear()
             for other in self.spans.values():
                 other.behind.pop(span, None)
-        placed(lent)
+        has_room([])
 
     def place(self, kernels: Sequence[Kernel]) -> int:
         """Places tensors, and the scratch of kernels. Returns the end."""
@@ -84,7 +86,10 @@ class Plan:
 
     def _lie_over(self, number: int, kernel: Kernel) -> None:
         """Lets a result lie over operands that nothing reads later."""
-        span = self._span(kernel.results[0]) if len(kernel.results) == 1 else None
+        if len(kernel.results) != 1:
+            return
+        base = self._fusion.base(kernel.results[0])[0]
+        span = self.spans.get(base) or self._outer.get(base)
         if span is None or span.first != number:
             return
         for leaf in kernel.leaves:
