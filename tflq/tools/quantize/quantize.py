@@ -220,11 +220,11 @@ def _request(
     peer = read_peer_recipe(recipe, read(source)) if is_peer_recipe(recipe) else None
     file = opened_recipe(recipe if peer is None else peer.rules)
     top = file if isinstance(file, RulesFile) else None
-    asked = {key: value for key, value in options.items() if value not in (None, AUTO)}
-    methods = methods_of(top, asked.get("range", "minmax"))
-    call = Settings(**{"scheme": "int8", **asked, "range": methods.range})
+    explicit = {key: value for key, value in options.items() if value not in (None, AUTO)}
+    methods = methods_of(top, explicit.get("range", "minmax"))
+    call = Settings(**{"scheme": "int8", **explicit, "range": methods.range})
     default = whole_settings(top, call if peer is None else replace(call, scheme=peer.scheme))
-    for key, value in asked.items():
+    for key, value in explicit.items():
         if (other := getattr(default, key)) != value:
             what = f"{key}={value!r} contradicts the recipe, by which {key} is {other!r}"
             raise OptionError(Reason(what, str(recipe), value=value, remedy="leave out one of them"))
@@ -379,8 +379,8 @@ class _Completing(NamedTuple):
 def _warnings(
     search: Search, bounds: Bounds, near: Nearness, scores: Sequence[Score], evidence: _Evidence
 ) -> Sequence[str]:
-    """The warnings of a search, and one if outputs are less near on all samples than they have to be, or, where that is
-    not bounded, far less than on those that judge."""
+    """The warnings of a search, and one if outputs are less near on all samples than they have to be. Where that is not
+    bounded, it is for outputs far less near than on those that judge."""
     warnings = search.warnings()
     if not search.reached or near.decibels is None or bounds.metric not in (DECIBELS, *evidence.metrics):
         return warnings
