@@ -11,7 +11,7 @@ from tflq.base.arguments import check_source, not_expected
 from tflq.base.errors import FileError, InvalidModelError, OptionError, Reason, VerificationError
 from tflq.base.files import FilePath, file_errors, reads_once, replace_file
 from tflq.dialects.forms import is_tosa, verify_declared, verify_form
-from tflq.formats.backend import DEFAULT, backend, named_by, names, suffixes
+from tflq.formats.backend import DEFAULT, backend, named_by, suffixes
 from tflq.formats.flatbuffer.layout import TOSA
 from tflq.formats.flatbuffer.structure import folder_error, foreign_error, identify
 from tflq.formats.tflite import reader
@@ -223,9 +223,7 @@ def write(module: Module, destination: FilePath | None = None) -> bytes:
         ```
     """
     form = "tosa" if is_tosa(module) else "kernels"
-    format = (
-        next(name for name in names() if backend(name).form == form) if destination is None else named_by(destination)
-    )
+    format = named_by(destination) if destination is not None else "tosa" if form == "tosa" else DEFAULT
     if backend(format).form != form:
         operators = "TOSA's operators" if form == "tosa" else "operators of TFLite"
         what = f"the module holds {operators}, which a .{format} file does not"

@@ -87,7 +87,6 @@ def load_target(target: FilePath | None = None) -> Target:
 def load_kernels(target: FilePath) -> Kernels:
     """The kernels that a target lists, also logical ones, which are not builtins. Of several ("int8+int16x8") the
     signatures of the first before those of the next. Errors as of `load_target`."""
-    load_quant_functions()
     several = str(target).split(JOINED)
     if len(several) > 1 and not os.path.exists(str(target)):
         joined: dict[str, list[Signature]] = {}
@@ -100,6 +99,7 @@ def load_kernels(target: FilePath) -> Kernels:
     path = _path(target)
     if path in _BASES or (not path.endswith(".toml") and not os.path.exists(path)):
         return load_target(target).kernels
+    load_quant_functions()
     return _File(path).kernels()
 
 

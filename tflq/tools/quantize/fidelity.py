@@ -15,7 +15,6 @@ from tflq.base.errors import InvalidModelError
 from tflq.base.files import FilePath, replace_file
 from tflq.dialects.tfl.state import VarHandle
 from tflq.formats.sources import read
-from tflq.tools.samples.files import Images
 from tflq.tools.samples.inputs import Entry
 from tflq.tools.samples.reading import Span, Spans, samples_of
 from tflq.tools.verify.difference import in_decibels
@@ -34,19 +33,12 @@ Metric = Callable[[list[Outputs], list[Outputs]], float]
 """Fidelity of the second outputs to the first, sample by sample; more is nearer."""
 
 
-def signal_to_noise(
-    original: FilePath,
-    result: FilePath,
-    data: Any,
-    *,
-    signature: str | None = None,
-    images: Images | None = None,
-) -> float:
+def signal_to_noise(original: FilePath, result: FilePath, data: Any, *, signature: str | None = None) -> float:
     """10 log10(Σf² / Σ(f-q)²) in decibels, f and q all outputs of two models on the first `MOST` samples; infinite
     where they are equal. Both run on the default kernels. Stored integers count as the reals that they stand for.
     signature: the entry that runs, as for `tflq.calibrate`. InvalidModelError if one of them does not run."""
     with closing(FloatNetwork(original, signature=signature)) as floats:
-        return decibels(floats.beside(result, data, images=images))
+        return decibels(floats.beside(result, data))
 
 
 class Nearness(NamedTuple):
@@ -125,14 +117,14 @@ class FloatNetwork:
             return Opened(self._child, request)
 
     def beside(
-        self, result: FilePath, data: Any, *, images: Images | None = None, called: str = "", most: int | None = MOST
+        self, result: FilePath, data: Any, *, called: str = "", most: int | None = MOST
     ) -> Iterator[tuple[Outputs, Outputs]]:
         """The outputs of the network and of a result, as `signal_to_noise` compares them. called: what messages call
         the result, if not by its path. most: samples, at most; None: all."""
         after = self._opened(os.fspath(result), called)
         entries = after.head["entries"]
         try:
-            for place, (entry, arrays) in enumerate(self._inputs(data, images, most)):
+            for place, (entry, arrays) in enumerate(self._inputs(data, most)):
                 floats = self._outputs(place, entry, arrays)
                 key = entry.key if entry.key in entries else next(iter(entries))
                 inputs, outputs = ([described for _, described in entries[key][side]] for side in ("inputs", "outputs"))
@@ -143,24 +135,22 @@ class FloatNetwork:
             with suppress(RunError):  # the process has ended
                 after.close()
 
-    def outputs(self, data: Any, *, images: Images | None = None) -> Iterator[Outputs]:
+    def outputs(self, data: Any) -> Iterator[Outputs]:
         """The outputs of the network for the same samples."""
-        for place, (entry, arrays) in enumerate(self._inputs(data, images, MOST)):
+        for place, (entry, arrays) in enumerate(self._inputs(data, MOST)):
             yield [array.astype(np.float64) for array in self._outputs(place, entry, arrays)]
 
-    def beside_bytes(
-        self, data: bytes, samples: Any, *, images: Images | None = None
-    ) -> Iterator[tuple[Outputs, Outputs]]:
+    def beside_bytes(self, data: bytes, samples: Any) -> Iterator[tuple[Outputs, Outputs]]:
         """The outputs of the network and of a result that is not in a file: `beside`."""
         with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
             path = os.path.join(folder, "quantized.tflite")
             replace_file(path, [data])
-            yield from self.beside(path, samples, images=images, called="the quantized network")
+            yield from self.beside(path, samples, called="the quantized network")
 
     def run_time(self, first: FilePath, second: FilePath, samples: Spans) -> RunTime:
         """Durations of a run of two results on the first of the samples, measured in turns on one thread."""
         one, other = (self._opened(os.fspath(path)) for path in (first, second))
-        entry, arrays = next(self._inputs(samples, None, 1))
+        entry, arrays = next(self._inputs(samples, 1))
         described = [each for _, each in one.head["entries"][entry.key]["inputs"]]
         with _running("the quantized network"):
             time = run_time_of(one, other, entry.key, list(map(_stored, arrays, described)))
@@ -173,12 +163,12 @@ class FloatNetwork:
         self._outputs_file.close()
         self._child.close()
 
-    def _inputs(self, data: Any, images: Images | None, most: int | None) -> Iterator[tuple[Entry, list[np.ndarray]]]:
+    def _inputs(self, data: Any, most: int | None) -> Iterator[tuple[Entry, list[np.ndarray]]]:
         """The entry of each sample and its arrays, as a run takes them. most: samples of an entry, at most; None:
         all."""
         for part in data.each if isinstance(data, Spans) else (data,):
             entry = part.entry if isinstance(part, Span) else self.entry
-            for sample in islice(samples_of(part, entry, images).arrays, most):
+            for sample in islice(samples_of(part, entry).arrays, most):
                 yield entry, [sample[input_.name] for input_ in entry.in_run_order]
 
     def _outputs(self, place: int, entry: Entry, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:

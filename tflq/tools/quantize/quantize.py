@@ -65,6 +65,8 @@ from tflq.tools.verify.metrics import Score, Scoring, check_metrics, default_met
 WeightMethod = Literal["minmax", "mse", "octav", "gptq", "reconstruct"]
 OneStatistics = FilePath | Statistics | Calibration
 """A file of statistics, what it holds, or the calibration that it is of."""
+_FAR: Final = 3.0
+"""Decibels that a search can be ahead on the samples that judge without a warning."""
 _OF_STATISTICS: Final = "a file of tflq calibrate, its result, or a list of these"
 
 
@@ -218,11 +220,11 @@ def _request(
     peer = read_peer_recipe(recipe, read(source)) if is_peer_recipe(recipe) else None
     file = opened_recipe(recipe if peer is None else peer.rules)
     top = file if isinstance(file, RulesFile) else None
-    asked = {key: value for key, value in options.items() if value not in (None, AUTO)}
-    methods = methods_of(top, asked.get("range", "minmax"))
-    call = Settings(**{"scheme": "int8", **asked, "range": methods.range})
+    explicit = {key: value for key, value in options.items() if value not in (None, AUTO)}
+    methods = methods_of(top, explicit.get("range", "minmax"))
+    call = Settings(**{"scheme": "int8", **explicit, "range": methods.range})
     default = whole_settings(top, call if peer is None else replace(call, scheme=peer.scheme))
-    for key, value in asked.items():
+    for key, value in explicit.items():
         if (other := getattr(default, key)) != value:
             what = f"{key}={value!r} contradicts the recipe, by which {key} is {other!r}"
             raise OptionError(Reason(what, str(recipe), value=value, remedy="leave out one of them"))
@@ -377,7 +379,8 @@ class _Completing(NamedTuple):
 def _warnings(
     search: Search, bounds: Bounds, near: Nearness, scores: Sequence[Score], evidence: _Evidence
 ) -> Sequence[str]:
-    """The warnings of a search, and one if outputs are less near on all samples than they have to be."""
+    """The warnings of a search, and one if outputs are less near on all samples than they have to be. Where that is not
+    bounded, it is for outputs far less near than on those that judge."""
     warnings = search.warnings()
     if not search.reached or near.decibels is None or bounds.metric not in (DECIBELS, *evidence.metrics):
         return warnings
@@ -385,10 +388,14 @@ def _warnings(
     if bounds.metric != DECIBELS:
         bounds = bounds.below(nearness_of(replace(scores[0], value=scores[0].original)))
         figures = replace(figures, value=nearness_of(scores[0]))
-    if bounds.near_enough(figures):
+    what = f"on all samples it has {shown(figures, bounds.metric)}"
+    if not bounds.near_enough(figures):
+        what += f", less near than it has to be, and is on the {search.judged} that judge"
+    elif not bounds.of_fidelity and near.decibels < search.after.decibels - _FAR:
+        what += f", and {search.after.decibels:.2f} dB on the {search.judged} that judge"
+    else:
         return warnings
-    what = f"on all samples it has {shown(figures, bounds.metric)}, less near than it has to be"
-    return [*warnings, f"{what}, and is on the {search.judged} that judge: give more samples, or another --range"]
+    return [*warnings, f"{what}: give more samples, or another --range"]
 
 
 def _searched(

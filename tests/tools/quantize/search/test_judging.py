@@ -301,3 +301,6 @@ def test_outputs_on_all_samples_beyond_the_bounds_are_warned_of(tmp_path: Path) 
     assert result.decibels is not None
     assert result.decibels < 20 <= result.search.after.decibels
     assert "less near than it has to be, and is on the 5 that judge" in result.warnings[0]
+    small = quantized(model, calibration=data, range="percentile:97", max_bytes=result.search.before.bytes)
+    assert small.search is not None
+    assert f"dB, {small.bytes_out} bytes, and {small.search.after.decibels:.2f} dB on the 5" in small.warnings[0]
