@@ -1,5 +1,5 @@
 """Places for spans in an arena: one after the other, each where the memory grows least, in several orders, of which the
-one with the least end is between. None can end below the bytes of what lives at the same time.
+one with the least end wins. None can end below the bytes of what lives at the same time.
 
 A span may lie over others that end where it begins, `behind` it: each begins at least so many bytes behind its begin.
 """
