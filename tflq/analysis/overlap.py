@@ -1,4 +1,4 @@
-"""How far a result may lie over an operand that nothing reads later.
+"""Leads of results over operands that nothing reads later.
 
 Results are written in the order in which they lie in memory. So one may lie over the part of an operand that has been
 read, if it begins before the operand by a lead: so many bytes that nothing is written over what its own place or a

@@ -1,5 +1,5 @@
 """Places for spans in an arena: one after the other, each where the memory grows least, in several orders, of which the
-one with the least end is taken. None can end below the bytes of what lives at the same time.
+one with the least end wins. None can end below the bytes of what lives at the same time.
 
 A span may lie over others that end where it begins, `behind` it: each begins at least so many bytes behind its begin.
 """
@@ -98,9 +98,11 @@ def _in_order(spans: Sequence[Span]) -> tuple[int, list[tuple[Span, int]]]:
     for number, span in enumerate(spans):
         size = aligned(span.size)
         others = [(spans[n], places[n]) for n in lifetimes.beside(span.first, span.last)]
-        taken = sorted((place - span.reach(other), place + other.reach(span)) for other, place in others)
-        begins = [-math.inf, *accumulate((end for _, end in taken), max)]
-        gaps = [gap for gap in zip(begins, [*(begin for begin, _ in taken), math.inf], strict=True) if gap[0] <= gap[1]]
+        between = sorted((place - span.reach(other), place + other.reach(span)) for other, place in others)
+        begins = [-math.inf, *accumulate((end for _, end in between), max)]
+        gaps = [
+            gap for gap in zip(begins, [*(begin for begin, _ in between), math.inf], strict=True) if gap[0] <= gap[1]
+        ]
         ways = [int(min(max(at, begin), end)) for begin, end in gaps for at in (low, high - size)]
         at = min(ways, key=lambda at: (max(high, at + size) - min(low, at), at < low, at))
         low, high = min(low, at), max(high, at + size)

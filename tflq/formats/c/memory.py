@@ -46,8 +46,7 @@ class Plan:
         return self.spans.get(self._fusion.base(value)[0])
 
     def lend(self, name: str, output: Value) -> None:
-        """Moves results that live at the steps of the most bytes to the memory of an output, as far as they have room
-        there before that is written."""
+        """Moves results that live at the steps of the most bytes to the memory of an output, before that is written."""
         whole = self._outer.get(output)
         if whole is None:
             return
