@@ -409,10 +409,11 @@ class Searches:
     """The searches for forms of a conversion that take longest, by what was found. One on the same numbers is made
     once. Together they take no longer than the source's constants are many: a small file cannot ask for many.
 
-    A unit is about a tenth of a second. There are 40 of them, and one for each 2 KiB of constants.
+    A unit is about a tenth of a second. There are 40 of them, and one for each 2 KiB of constants. is_spent: whether a
+    search was left out.
     """
 
-    __slots__ = ("_left", "_results")
+    __slots__ = ("_left", "_results", "is_spent")
 
     def __init__(self, module: Module) -> None:
         source = module.record.find(SourceFunctions)
@@ -421,6 +422,7 @@ class Searches:
         buffers = {v.buffer for v in operands if v is not None and v.buffer is not None}
         self._left = _SEARCHES + sum(buffer.data.size for buffer in buffers) // _BYTES_A_SEARCH
         self._results: dict[tuple[object, ...], Any] = {}
+        self.is_spent = False
 
     def __call__(self, units: int, function: Callable[..., Result], *arguments: Any, **options: Any) -> Result | None:
         """The result of a pure function of `tflq.numerics` for these arguments, arrays among them; None if that
@@ -428,6 +430,7 @@ class Searches:
         key = (function, *(_bytes_of(a) if isinstance(a, np.ndarray) else a for a in arguments), *options.items())
         if key not in self._results:
             if units > self._left:
+                self.is_spent = True
                 return None
             self._left -= units
             self._results[key] = function(*arguments, **options)

@@ -52,9 +52,12 @@ def fit_threshold_line(scale: np.ndarray, last: int, reach: int) -> ThresholdLin
         return None
     spread = 30 - last.bit_length()  # n 2^t is below 2^30, and c may be as much
     reached = np.clip(np.floor(reach * scale + 0.5), 1, last).astype(np.int64)
-    rows = [_channel(float(d), np.arange(most), reach, spread) for d, most in zip(scale, reached, strict=True)]
-    if any(row is None for row in rows):
-        return None
+    rows = []
+    for d, most in zip(scale, reached, strict=True):
+        row = _channel(float(d), np.arange(most), reach, spread)
+        if row is None:
+            return None
+        rows.append(row)
     shift = np.minimum(31 - np.frexp(scale)[1], 62).astype(np.int64)
     multiplier = np.floor(np.ldexp(scale, shift)).astype(np.int64)
     return ThresholdLine(multiplier, shift, reached, spread, *np.asarray(rows, np.int64).T)

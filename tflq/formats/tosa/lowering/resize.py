@@ -302,6 +302,8 @@ def _channels(source: Value, least: int, most: int, t: Tosa) -> tuple[np.ndarray
 
 _THRESHOLDS_A_UNIT: Final = 18
 """A unit of `Searches`: 2^18 thresholds, each looked at for several multipliers."""
+_LINE_A_UNIT: Final = 20
+"""The same of a line, of which most are looked at once."""
 
 
 def _by_rescale(
@@ -338,7 +340,7 @@ def _by_comparison(
     x: Value, scale: np.ndarray, last: int, least: int, most: int, t: Tosa, to: ScalarType, zero: int
 ) -> Value:
     """sign(x) (n + (|x| >= T(n + 1))), n from a RESCALE that is never above the result."""
-    units = last * scale.size >> _THRESHOLDS_A_UNIT
+    units = last * scale.size >> _LINE_A_UNIT
     reach = min(max(-least, most), _I31)
     line = t.searched(units, fit_threshold_line, scale, last, reach)
     if line is None and reach == _I31:  # no int32 is beyond it
@@ -347,7 +349,8 @@ def _by_comparison(
         if (ends[0] == ends[1]).all():
             line = t.searched(units, fit_threshold_line, scale, last, reach)
     if line is None:
-        raise Refused("no integer form of a scale by a double is proven equal to it")
+        spent = "; searches for one would take longer than a file of this size may" if t.searched.is_spent else ""
+        raise Refused(f"no integer form of a scale by a double is proven equal to it{spent}")
     x = limited(x, t, -reach if least < -reach else None, reach if most > reach else None)
     magnitude = t.emit(Abs, [x])
     n = emit_rescale(t, magnitude, line.multiplier, line.shift, i32)

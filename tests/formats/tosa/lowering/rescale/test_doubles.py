@@ -13,6 +13,7 @@ from tflq.formats.tosa.rules import Target
 from tflq.ir.ops import Value
 from tflq.ir.types import ScalarType, TensorType, i8, i16, i32, i64, ui8
 from tflq.numerics.requantize.staircase import float_thresholds
+from tflq.transforms import pass_manager
 
 
 def near_thresholds(scale: np.ndarray, to: ScalarType, zero: int, reach: int) -> np.ndarray:
@@ -65,6 +66,16 @@ def test_uint8_layer_to_int16() -> None:
     scale = np.asarray([0.0371])
     x = near_thresholds(scale, i16, 0, 1 << 22)
     check([(x.shape, i32)], real(scale, i16, 0, 1 << 22), [x])
+
+
+def test_a_search_in_32_channels_is_a_unit(monkeypatch: pytest.MonkeyPatch) -> None:
+    scale = np.random.default_rng(0).uniform(0.001, 0.004, 32)
+    module = single([((4, 32), i32)], real(scale, i16, 0, 1 << 27))
+    monkeypatch.setattr(pass_manager, "_SEARCHES", 1)
+    lower(module, Target())
+    monkeypatch.setattr(pass_manager, "_SEARCHES", 0)
+    with pytest.raises(UnsupportedError, match="searches for one would take longer than a file of this size may"):
+        lower(module, Target())
 
 
 @pytest.mark.parametrize("sign", [-1, 1])
