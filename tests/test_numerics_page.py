@@ -75,7 +75,7 @@ def test_every_module_with_a_formula_is_named() -> None:
     modules = {".".join(path.relative_to(folder).with_suffix("").parts) for path in folder.rglob("[a-z]*.py")}
     shared = {
         *("kernel_sets", "reference", "xnnpack"),
-        *(f"requantize.{v}" for v in ("scaling", "climb", "forms", "float_forms", "numpy_ops", "lines")),
+        *(f"requantize.{v}" for v in ("scaling", "climb", "forms", "float_forms", "numpy_ops", "gaps", "lines")),
     }
     named_modules = {name.rpartition(".")[0] for row in ROWS for name in named(row[3]) if "/" not in name}
     assert modules - shared == named_modules

@@ -155,6 +155,7 @@ _FITTED: Final = 4096  # pairs of least squares, about
 _FLAT: Final = 0.75  # levels off, from which on the table is not a plane
 _NEAR: Final = 1e-3  # levels, within which rounding decides
 _EXCHANGES: Final = 64  # of bounds; most planes take 5 to 20
+_CLOSE: Final = 0.05  # levels, within which bounds of a start are looked at first
 _ROUNDED: Final = 1e-11  # more than an exchange is rounded by
 _TRIED: Final = 64
 _ROUNDINGS: Final[tuple[Literal["", "x", "y"], ...]] = ("", "x", "y")
@@ -182,8 +183,8 @@ class FloatPlane(Form):
 
 
 class _Points(NamedTuple):
-    """All pairs of x and y, float64 [256] each, and the bounds of the plane there, [65536]: from the first to below the
-    second, infinite where there is none."""
+    """Pairs of x and y, float64 [N] each, and the bounds of the plane there: from the first to below the second,
+    infinite where there is none."""
 
     x: np.ndarray
     y: np.ndarray
@@ -194,17 +195,16 @@ class _Points(NamedTuple):
     def of(cls, table: np.ndarray, x: np.ndarray, y: np.ndarray) -> _Points:
         level = table.ravel().astype(np.float64)
         x, y = ((v - v.mean()) / 128 for v in (x, y))
+        x, y = np.repeat(x, y.size), np.tile(y, x.size)
         return cls(x, y, np.where(level > 0, level, -np.inf), np.where(level < level.max(), level + 1, np.inf))
 
-    def rows(self, some: np.ndarray) -> np.ndarray:
-        """(x, y, 1) of some pairs, [N, 3]."""
-        i, j = np.divmod(some, self.y.size)
-        return np.stack([self.x[i], self.y[j], np.ones(some.size)], 1)
+    def _some(self, places: np.ndarray) -> _Points:
+        return _Points(*(v[places] for v in self))
 
     def slack(self, plane: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The distance of a plane [3] to both bounds of each pair, [65536] each."""
+        """The distance of a plane [3] to both bounds, [N] each."""
         m, n, c = plane
-        value = np.add.outer(self.x * m, self.y * n + c).ravel()
+        value = self.x * m + (self.y * n + c)
         return value - self.at_least, self.below - value
 
     def least_squares(self) -> np.ndarray | None:
@@ -212,12 +212,21 @@ class _Points(NamedTuple):
         some = np.flatnonzero(self.below - self.at_least == 1)
         if some.size < 3:
             return None
-        some = some[:: max(some.size // _FITTED, 1)]
-        plane: np.ndarray = np.linalg.lstsq(self.rows(some), self.at_least[some] + 0.5, rcond=None)[0]
+        few = self._some(some[:: max(some.size // _FITTED, 1)])
+        rows = np.stack([few.x, few.y, np.ones(few.x.size)], 1)
+        plane: np.ndarray = np.linalg.lstsq(rows, few.at_least + 0.5, rcond=None)[0]
         return plane if min(v.min() for v in self.slack(plane)) > 0.5 - _FLAT else None
 
     def widest(self, start: np.ndarray) -> np.ndarray:
-        """The plane with the greatest least distance to the bounds.
+        """The plane with the greatest least distance to the bounds: to those that the start is close to, if it is not
+        nearer to any other one."""
+        least = np.minimum(*self.slack(start))
+        plane, distance = self._some(np.flatnonzero(least < least.min() + _CLOSE))._widest(start)
+        others = np.minimum(*self.slack(plane)).min()
+        return plane if others > distance - _ROUNDED else self._widest(start)[0]
+
+    def _widest(self, start: np.ndarray) -> tuple[np.ndarray, float]:
+        """The plane with the greatest least distance to the bounds, and that distance.
 
         Four of them decide about a plane: those at the same distance from it, if no move takes it away from all. The
         bound that it is nearest to takes the place of one of these, until none is nearer. The first four are one of
@@ -237,15 +246,15 @@ class _Points(NamedTuple):
             with np.errstate(divide="ignore", invalid="ignore"):
                 place = np.where(share > _ROUNDED, -inverse[-1] / share, np.inf).argmin()
             rows[place], limit[place] = row, bound
-        return np.asarray(plane[:-1])
+        return plane[:-1], float(plane[-1])
 
     def _nearest(self, plane: np.ndarray) -> tuple[np.ndarray, float]:
         """The bound that a plane is nearest to, as r and b of r . (m, n, c, distance) = b."""
         at_least, below = self.slack(plane)
         i, j = int(at_least.argmin()), int(below.argmin())
         if at_least[i] < below[j]:
-            return np.append(self.rows(np.asarray([i])), -1), float(self.at_least[i])
-        return np.append(-self.rows(np.asarray([j])), -1), -float(self.below[j])
+            return np.asarray([self.x[i], self.y[i], 1, -1]), float(self.at_least[i])
+        return -np.asarray([self.x[j], self.y[j], 1, 1]), -float(self.below[j])
 
 
 def fit_float_plane(

@@ -10,9 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tflq.numerics.fixed_point import quantize_multipliers
-from tflq.numerics.float_basics import float_steps, from_steps
+from tflq.numerics.float_basics import float_steps, from_steps, level_bounds
 from tflq.numerics.requantize import falling
 from tflq.numerics.requantize.climb import Climb
+from tflq.numerics.requantize.gaps import Gaps
+from tflq.numerics.requantize.lines import HardestThresholds
 from tflq.numerics.requantize.staircase import rescale_thresholds
 
 
@@ -36,19 +38,22 @@ def test_nearest_steps_leave_the_interval_that_all_leave(seed: int, bottom: int,
     rng = np.random.default_rng(seed)
     climb = climb_of(np.exp(rng.uniform(0, 8, 20)), bottom, bound)
     slope = climb.slope.astype(np.float32).astype(np.float64)
-    found = climb.nearest(slope, 3, climb.size)
+    gaps, channels = Gaps.of(climb, slope), np.arange(20)
     m = from_steps(float_steps(slope.astype(np.float32)) + step)
     a = np.clip(climb.thresholds[-1], -bound, bound).astype(np.float64)
-    for some in (np.arange(20), *found.groups()):
-        near, steps = found.steps(some), climb.of_channels(some).steps
+    near, every = (gaps.nearest(channels, 3, size) for size in (climb.size, 2.0**60))
+    bounds = level_bounds(climb.levels, np.ones(1, np.float32))
+    for some in (channels, channels[5:9]):
         for rounding in ("separate", "either"):
-            got, want = (v.left(a[some], m[some], rounding) for v in (near, steps))
+            got, want = (
+                HardestThresholds.of(steps.of_channels(some), slope[some], odd=False, most=255).intervals(
+                    a[some], m[some], bounds, np.zeros(some.size, np.int64), rounding
+                )
+                for steps in (near, every)
+            )
             np.testing.assert_array_equal(got, want)
-        np.testing.assert_allclose(
-            climb.of_channels(some).room(slope[some]),
-            [v.max(0) if i == 0 else v.min(0) for i, v in enumerate(steps.room(slope[some]))],
-            atol=1e-9,
-        )
+    ends = every.ends(every.offsets(slope))
+    np.testing.assert_allclose(gaps.room(), [v[0] for v in ends], atol=1e-9)
 
 
 @pytest.mark.parametrize("bound", [1 << 23, 30000])
@@ -57,13 +62,14 @@ def test_lines_in_the_middle_of_much_room_are_proven(bottom: int, bound: int, ro
     """Those that no rounding decides about meet every threshold, and so do not those of little room."""
     climb = climb_of(np.exp(np.random.default_rng(bound).uniform(0, 7, 2000)), bottom, bound)
     top = np.clip(climb.thresholds[-1], climb.low, climb.high)
-    task = falling._Task(climb, top, np.ones_like(top), rounding)
-    room = climb.room(climb.slope.astype(np.float32).astype(np.float64))
-    fit, sure = falling._middle(task, room)
-    proven = task.proves(fit, climb.steps)
+    gaps = Gaps.of(climb, climb.slope.astype(np.float32).astype(np.float64))
+    task = falling._Task(gaps.nearest(np.arange(2000), 3, 2.0**60), climb.slope, top, np.ones_like(top), rounding)
+    at_least, below = gaps.room()
+    fit, sure = falling._middle(gaps, at_least, below, top)
+    proven = task.proves(fit)
     assert 500 < sure.sum() < proven.sum() < 2000
     assert proven[sure].all()
-    assert not falling._middle(task, room + 0.01)[1].all()
+    assert not falling._middle(gaps, at_least + 0.01, below + 0.01, top)[1].all()
 
 
 @pytest.mark.parametrize("bound", [1 << 23, 3000])
@@ -74,20 +80,17 @@ def test_steps_on_both_sides_of_a_level_decide_by_themselves(bound: int) -> None
     shift = 31 - left.astype(np.int64)
     thresholds = rescale_thresholds(np.arange(-127, 128), mantissa, shift)
     climb = Climb(thresholds, mantissa / np.exp2(shift), np.full(300, -bound), np.full(300, bound), -128)
-    found = climb.nearest(climb.slope, 1, 1.0, 128)
-    near, steps = found.steps(np.arange(300)), climb.steps
-    for rows, above in ((slice(128), False), (slice(128, None), True)):
-        at_least, below = (v[rows] for v in steps.room(climb.slope))
-        for got, want, least in zip(near.room(climb.slope), (at_least, below), (True, False), strict=True):
-            side = np.where((near.level[0 if least else 1] > 0) == above, got, -np.inf if least else np.inf)
-            np.testing.assert_array_equal(side.max(0) if least else side.min(0), want.max(0) if least else want.min(0))
+    gaps = Gaps.of(climb, climb.slope)
+    near, every = (gaps.nearest(np.arange(300), 1, size, 128) for size in (1.0, 2.0**60))
+    assert near.x.size < every.x.size / 4
+    got, want = (steps.ends(steps.offsets(climb.slope), steps.level > 0, 2) for steps in (near, every))
+    np.testing.assert_array_equal(got, want)
 
 
 def test_few_steps_are_near() -> None:
     climb = climb_of(np.linspace(50, 300, 100), -128, 1 << 23)
-    near = climb.nearest(climb.slope, 3, climb.size)
-    assert sum(np.isfinite(near.steps(some).reached).sum() for some in near.groups()) < climb.thresholds.size // 8
-    assert sum(some.size for some in near.groups()) == 100
+    near = Gaps.of(climb, climb.slope).nearest(np.arange(100), 3, climb.size)
+    assert 100 <= near.reached < climb.thresholds.size // 8
 
 
 def test_a_search_ends_with_the_hardest_channels(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,7 +100,7 @@ def test_a_search_ends_with_the_hardest_channels(monkeypatch: pytest.MonkeyPatch
     tried, search = [], falling._tried
 
     def counted(task: Any, *arguments: Any) -> Any:
-        tried.append(task.climb.slope.size)
+        tried.append(task.slope.size)
         return search(task, *arguments)
 
     monkeypatch.setattr(falling, "_tried", counted)

@@ -35,10 +35,11 @@ from typing import ClassVar, Final, NamedTuple, Self
 import numpy as np
 
 from tflq.numerics.float_basics import EXACT, float_steps, from_steps, level_bounds
-from tflq.numerics.requantize.climb import Climb, Nearest, Steps, blocks
+from tflq.numerics.requantize.climb import Climb, blocks
 from tflq.numerics.requantize.float_forms import N1_TO_1, RELU6, FloatForm, Prepare
 from tflq.numerics.requantize.forms import FusedClamp, Ops, X
-from tflq.numerics.requantize.lines import HardestThresholds, Lines
+from tflq.numerics.requantize.gaps import Gaps, Nearest
+from tflq.numerics.requantize.lines import HardestThresholds, added, closed
 
 _BYTE: Final = 255  # levels above the lowest of 8 bits
 # These numbers bound the search, not the proof. By docs/decisions/0016 it decides 53 of 3,560 models, and takes 1.3 of
@@ -98,10 +99,10 @@ class Clamped(FloatForm):
         c[rest] = (lone + 0.5) / gain[rest]
         fit, left, odd = cls(gain, m, c, e, a), np.nonzero(live)[0], False
         if left.size:
-            task = _Task(climb, origins[0], cls)
-            task = task.of_channels(left) if rest.size else task
-            odd = task.of_channels(next(blocks(left.size))).is_odd
-            lines = _search(task, [a[left] for a in origins], odd=odd)
+            climb = climb.of_channels(left)
+            odd = _is_odd(climb.of_channels(np.arange(left.size)[next(blocks(left.size))]))
+            task = _Task(_nearest_steps(climb, odd=odd), climb.slope, origins[0][left], cls, odd)
+            lines = _search(task, [a[left] for a in origins])
             if lines is None:
                 return None
             fit.store(left, lines)
@@ -149,27 +150,30 @@ class ClampedToOne(Clamped):
 
 
 class _Task(NamedTuple):
-    """A search for lines of a class, which take accumulators less a, int64 [C]."""
+    """A search for lines of a class by steps of C channels. `slope`: levels per accumulator, float64 [C]; `a`: what is
+    taken off accumulators, int64 [C]; `odd`: whether lines differ on both sides of zero."""
 
-    climb: Climb
+    steps: Nearest
+    slope: np.ndarray
     a: np.ndarray
     kind: type[Clamped]
+    odd: bool
 
-    def of_channels(self, channels: np.ndarray) -> _Task:
-        return _Task(self.climb.of_channels(channels), self.a[channels], self.kind)
+    def of_channels(self, some: np.ndarray) -> _Task:
+        return _Task(self.steps.of_channels(some), self.slope[some], self.a[some], self.kind, self.odd)
 
-    @property
-    def is_odd(self) -> bool:
-        """Whether most channels have no line on both sides of zero, as if rounding twice."""
-        at_least, below = self.climb.steps.room(self.climb.slope)
-        with np.errstate(invalid="ignore"):
-            return bool((at_least.max(0) > below.min(0)).mean() > 0.5)
-
-    def proves(self, fit: Clamped, steps: Steps) -> np.ndarray:
+    def proves(self, fit: Clamped) -> np.ndarray:
         """Whether a line meets every threshold and the clamp ends at the first and last level, bool [C]."""
+        steps, levels = self.steps, self.steps.levels
         ends = (np.floor(np.float32(end) * fit.gain) for end in (fit.clamp.low, fit.clamp.high))
-        bottom, top = (end == level for end, level in zip(ends, (steps.levels[0] - 1, steps.levels[-1]), strict=True))
-        return steps.meets_thresholds(fit(steps.reached), fit(steps.missed)) & bottom & top
+        bottom, top = (end == level for end, level in zip(ends, (levels[0] - 1, levels[-1]), strict=True))
+        return steps.meets(fit.of_channels(steps.channel)(steps.x), steps.level) & bottom & top
+
+
+def _is_odd(climb: Climb) -> bool:
+    """Whether most channels have no line on both sides of zero, as if rounding twice."""
+    at_least, below = Gaps.of(climb, climb.slope).room()
+    return bool((at_least > below).mean() > 0.5)
 
 
 def _exact_range(climb: Climb, a: np.ndarray) -> Climb:
@@ -212,56 +216,45 @@ def _wave(clamp: FusedClamp, levels: int, wave: int) -> tuple[np.ndarray, np.nda
     return gain, level_bounds(np.arange(1, levels + 1) - clamp.middle, gain)
 
 
-def _search(task: _Task, origins: list[np.ndarray], *, odd: bool) -> Clamped | None:
+def _search(task: _Task, origins: list[np.ndarray]) -> Clamped | None:
     """A proven line of each channel, with one of the `origins` as a; None if a channel has none, or likely has none."""
-    slope = task.climb.slope
-    result = task.kind(*(np.zeros(slope.size, np.float32) for _ in range(5)))
-    near = _nearest_steps(task.climb, odd=odd)
-    left = _first(task, result, near, odd=odd)
+    result, proven = _first(task)
+    left, of, tries = np.nonzero(~proven)[0], proven.size, 1
     if not left.size:
         return result
-    tight, tries = HardestThresholds.of(near.steps(left), slope[left], odd=odd), 1
+    task = task.of_channels(left)
+    tight = HardestThresholds.of(task.steps, task.slope, odd=task.odd)
     for wave, tried in enumerate(_TRIED):
-        if not left.size:
-            return result
         if left.size <= _LAST:
-            steps = near.steps(left)
-            tight = HardestThresholds.of(steps, slope[left], odd=odd, most=steps.reached.shape[0])
-        a = origins[wave % len(origins) if wave >= _STRAIGHT else 0]
-        some = task._replace(a=np.where(a == 0, a, a + wave * _FURTHER)).of_channels(left)
-        count = min(max(tried, _LINES // left.size), _GAINS - 1)
-        fit, hits = _tried(some, tight, wave, count)
+            tight = HardestThresholds.of(task.steps, task.slope, odd=task.odd, most=task.steps.levels.size)
+        a = origins[wave % len(origins) if wave >= _STRAIGHT else 0][left]
+        task = task._replace(a=np.where(a == 0, a, a + wave * _FURTHER))
+        fit, hits = _tried(task, tight, wave, min(max(tried, _LINES // left.size), _GAINS - 1))
         tries += tried
         if hits.any():
             hits = np.nonzero(hits)[0]
-            hits = hits[some.of_channels(hits).proves(fit.of_channels(hits), near.steps(left[hits]))]
+            hits = hits[task.of_channels(hits).proves(fit.of_channels(hits))]
             result.store(left[hits], fit.of_channels(hits))
+            if hits.size == left.size:
+                return result
             rest = np.delete(np.arange(left.size), hits)
-            left, tight = left[rest], tight.columns(rest)
+            left, task, tight = left[rest], task.of_channels(rest), tight.columns(rest)
         hopeless = tries > _EARLY and left.size * tries > _HOPELESS
-        if hopeless or (wave > 0 and left.size > max(_NONE * slope.size, _FEW)):
+        if hopeless or (wave > 0 and left.size > max(_NONE * of, _FEW)):
             return None
-    return None if left.size else result
+    return None
 
 
-def _first(task: _Task, result: Clamped, near: Nearest, *, odd: bool) -> np.ndarray:
-    """Fills `result` with lines through the middle of all thresholds where they are proven. Answers the other
-    channels."""
-    gain, _ = _wave(task.kind.clamp, task.climb.thresholds.shape[0], 0)
-    proven = np.zeros(task.climb.slope.size, bool)
-    for some in near.groups():
-        part, steps = task.of_channels(some), near.steps(some)
-        slope = part.climb.slope
-        room = steps.split(*steps.room(slope), odd=odd)
-        best, m = _nearest(slope, gain[:_FIRST], 1)
-        best_gain = gain[best[0]]
-        ends = ((v[:, None] + part.a * slope) / best_gain for v in (room[0].max(0), room[1].min(0)))
-        lines = Lines.widest(next(ends), next(ends), slope / best_gain)
-        fit = task.kind(best_gain, m[0], lines.c, lines.e, part.a.astype(np.float32))
-        good = lines.any & part.proves(fit, steps)
-        result.store(some[good], fit.of_channels(good))
-        proven[some] = good
-    return np.nonzero(~proven)[0]
+def _first(task: _Task) -> tuple[Clamped, np.ndarray]:
+    """The lines through the middle of all thresholds, and whether they are proven."""
+    steps, (gain, _) = task.steps, _wave(task.kind.clamp, task.steps.levels.size, 0)
+    best, m = _nearest(task.slope, gain[:_FIRST], 1)
+    factor, offsets = gain[best[0]], steps.offsets(task.slope)
+    ends = steps.ends(offsets, np.sign(steps.x).astype(np.int64) + 1, 3) if task.odd else steps.ends(offsets)
+    at_least, below = ((v[::-2] + task.a * task.slope) / factor for v in ends)
+    width, c, e = added(*closed(at_least, below, task.slope / factor))
+    fit = task.kind(factor, m[0], c, e, task.a.astype(np.float32))
+    return fit, (width > -np.inf) & task.proves(fit)
 
 
 def _nearest_steps(climb: Climb, *, odd: bool) -> Nearest:
@@ -270,14 +263,15 @@ def _nearest_steps(climb: Climb, *, odd: bool) -> Nearest:
     middle = int(np.searchsorted(climb.thresholds[:, 0], 1)) if odd else 0
     ends = climb.thresholds[max(middle - 1, 0)], climb.thresholds[min(middle, climb.thresholds.shape[0] - 1)]
     apart = not odd or bool((ends[0] < 0).all() and (ends[1] > 1).all())
-    return climb.nearest(climb.slope, _TIMES, climb.size if apart else _ALL, middle)
+    some, size = np.arange(climb.slope.size), climb.size if apart else _ALL
+    return Gaps.of(climb, climb.slope).nearest(some, _TIMES, size, middle)
 
 
 def _tried(task: _Task, tight: HardestThresholds, wave: int, count: int) -> tuple[Clamped, np.ndarray]:
     """The line of each channel that leaves most room on its tightest thresholds, among `count` gains of a wave, and
     whether it leaves any."""
-    slope = task.climb.slope
-    gain, bounds = _wave(task.kind.clamp, task.climb.thresholds.shape[0], wave)
+    slope = task.slope
+    gain, bounds = _wave(task.kind.clamp, task.steps.levels.size, wave)
     index, m = _nearest(slope, gain, count)
     if wave == 1 or slope.size <= _LAST:
         some = slice(None if slope.size <= _LAST else 1)

@@ -29,9 +29,10 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from tflq.numerics.float_basics import EXACT, FARTHEST, SumRounding, float_steps, from_steps, whole_bounds
-from tflq.numerics.requantize.climb import Climb, Nearest, Steps, blocks
+from tflq.numerics.requantize.climb import Climb
 from tflq.numerics.requantize.float_forms import FloatForm, Prepare
 from tflq.numerics.requantize.forms import Ops, X
+from tflq.numerics.requantize.gaps import Gaps, Nearest
 from tflq.numerics.requantize.lines import HardestThresholds
 
 # These numbers bound the search, not the proof. By docs/decisions/0016 it decides 83 of 3,560 models, and takes 0.8 of
@@ -101,24 +102,39 @@ class Clipped(FloatForm):
 
 
 class _Task(NamedTuple):
-    """A search for lines. `top`: where the last level is reached; `span`: the number of accumulators by which h may be
-    further, int64 [C]."""
+    """A search for lines by steps of C channels. `slope`: levels per accumulator, float64 [C]; `top`: where the last
+    level is reached; `span`: the number of accumulators by which h may be further, int64 [C]."""
 
-    climb: Climb
+    steps: Nearest
+    slope: np.ndarray
     top: np.ndarray
     span: np.ndarray
     rounding: SumRounding
 
-    def of_channels(self, channels: np.ndarray) -> _Task:
-        return _Task(self.climb.of_channels(channels), self.top[channels], self.span[channels], self.rounding)
+    def of_channels(self, some: np.ndarray) -> _Task:
+        slope, top, span = (v[some] for v in (self.slope, self.top, self.span))
+        return _Task(self.steps.of_channels(some), slope, top, span, self.rounding)
 
-    def proves(self, fit: Falling, steps: Steps) -> np.ndarray:
+    @property
+    def m(self) -> np.ndarray:
+        """The float32 numbers next to the slope."""
+        return self.slope.astype(np.float32)
+
+    @property
+    def bounds(self) -> np.ndarray:
+        """The `level_bounds` of all levels."""
+        return whole_bounds(int(self.steps.levels[0]), self.steps.levels.size)
+
+    def proves(self, fit: Falling) -> np.ndarray:
         """Whether a line meets every threshold and ends at the last level, bool [C]."""
-        ends = np.floor(fit.c) <= steps.levels[-1]
+        ends, steps = np.floor(fit.c) <= self.steps.levels[-1], self.steps
+        each = fit.of_channels(steps.channel)
         if self.rounding == "separate":
-            return ends & steps.meets_thresholds(fit(steps.reached), fit(steps.missed))
-        at_least, below = steps.left(fit.h.astype(np.float64), fit.m, self.rounding)
-        return ends & (at_least <= fit.c) & (fit.c < below)
+            return np.asarray(ends & steps.meets(each(steps.x), steps.level))
+        less, bounds = (steps.x - each.h).astype(np.float32), self.bounds.take(steps.place)
+        for product in (less * each.m, less.astype(np.float64) * each.m):
+            ends &= steps.meets(each.c, bounds - product)
+        return ends
 
 
 def _fit(climb: Climb, rounding: SumRounding) -> Falling | None:
@@ -134,103 +150,83 @@ def _fit(climb: Climb, rounding: SumRounding) -> Falling | None:
     fit.c[rest] = (climb.thresholds[:, rest] <= low[rest]).sum(0) + (climb.bottom + 0.5)
     if rest.size == low.size:
         return fit
-    lines, channels = Falling(*(np.zeros(low.size - rest.size, np.float32) for _ in range(3))), np.nonzero(live)[0]
-    if not _search(_Task(climb, top, span, rounding).of_channels(channels), lines):
+    some = np.nonzero(live)[0]
+    lines = _search(climb.of_channels(some), top[some], span[some], rounding)
+    if lines is None:
         return None
-    fit.store(channels, lines)
+    fit.store(some, lines)
     return fit
 
 
-def _search(task: _Task, result: Falling) -> bool:
-    """Fills `result`; answers whether all channels have a line. Those that have the least room are tried first: where
-    one of them has no line, the others need none."""
-    room = _room(task.climb)
-    if room is None:
-        return False
-    hardest = np.argsort(room[1] - room[0])[:_HARDEST]
-    if room.shape[1] > _HARDEST and not _fill(task, result, room, hardest):
-        return False
-    return _fill(task, result, room, np.arange(room.shape[1]))
-
-
-def _room(climb: Climb) -> np.ndarray | None:
-    """The room of lines of the nearest m, float64 [2, C]; None if a channel has no line, as where thresholds jump at
-    zero."""
+def _search(climb: Climb, top: np.ndarray, span: np.ndarray, rounding: SumRounding) -> Falling | None:
+    """The lines of all channels; None if one has none, as where thresholds jump at zero. Where a few have none, the
+    others are not looked at. Those that have the least room are tried first."""
     slope = climb.slope.astype(np.float32).astype(np.float64)
-    channels, rooms = np.arange(slope.size), []
-    for some in (channels[:_HARDEST], channels):  # where a few have none, the others are not looked at
-        rooms = [climb.of_channels(block).room(slope[block]) for block in blocks(some.size)]
-        if any((room[0] > room[1] + climb.thresholds.shape[0] * 2.0**-22).any() for room in rooms):
+    few, least = np.arange(slope.size)[:_HARDEST], climb.thresholds.shape[0] * -(2.0**-22)
+    for some in (few, np.arange(slope.size)):
+        gaps = Gaps.of(climb.of_channels(some), slope[some])
+        at_least, below = gaps.room()
+        if (below - at_least < least).any():
             return None
-    return np.concatenate(rooms, 1)
+    result, sure = _middle(gaps, at_least, below, top)
+    left = np.nonzero(~sure)[0]
+    left = left[np.argsort((below - at_least)[left])]
+    for some in (np.sort(v) for v in (left[:_HARDEST], left[_HARDEST:]) if v.size):
+        steps = gaps.nearest(some, _TIMES, climb.size)
+        task = _Task(steps, climb.slope[some], top[some], span[some], rounding)
+        lines = _proven(task, result.of_channels(some), slope.size)
+        if lines is None:
+            return None
+        result.store(some, lines)
+    return result
 
 
-def _fill(task: _Task, result: Falling, room: np.ndarray, channels: np.ndarray) -> bool:
-    """Fills `result` for some channels; answers whether all of them have a line."""
-    some = task.of_channels(channels)
-    fit, sure = _middle(some, room[:, channels])
-    rest = np.nonzero(~sure)[0]
-    if rest.size:
-        some, lines = some.of_channels(rest), fit.of_channels(rest)
-        near = some.climb.nearest(lines.m.astype(np.float64), _TIMES, some.climb.size)
-        proven = np.zeros(rest.size, bool)
-        for group in near.groups():
-            proven[group] = some.of_channels(group).proves(lines.of_channels(group), near.steps(group))
-        if not _waves(some, lines, near, np.nonzero(~proven)[0], channels.size):
-            return False
-        fit.store(rest, lines)
-    result.store(channels, fit)
-    return True
-
-
-def _middle(task: _Task, room: np.ndarray) -> tuple[Falling, np.ndarray]:
-    """The line of the nearest m through the middle of all thresholds, and whether no rounding decides about it: all are
-    farther from it than a product and a sum are rounded by."""
-    climb, m = task.climb, task.climb.slope.astype(np.float32)
-    slope = m.astype(np.float64)
-    at_least, most = room[0], np.minimum(room[1], climb.levels[-1] + 1 - task.top * slope)
-    c = ((at_least + most) / 2 + task.top * slope).astype(np.float32)
-    largest = np.maximum(np.abs(c), (task.top - np.maximum(climb.beneath(0), climb.low)) * slope)
+def _middle(gaps: Gaps, at_least: np.ndarray, below: np.ndarray, top: np.ndarray) -> tuple[Falling, np.ndarray]:
+    """The line through the middle of all thresholds, and whether no rounding decides about it: all are farther from it
+    than a product and a sum are rounded by."""
+    climb, slope = gaps.climb, gaps.slope
+    most = np.minimum(below, climb.levels[-1] + 1 - top * slope)
+    c = ((at_least + most) / 2 + top * slope).astype(np.float32)
+    largest = np.maximum(np.abs(c), (top - np.maximum(climb.beneath(0), climb.low)) * slope)
     rounded = np.spacing(largest.astype(np.float32)) / 2 + _LITTLE
-    h, offset = task.top.astype(np.float32), c - task.top * slope
-    sure = (h == task.top) & (at_least + rounded <= offset) & (offset < most - 2 * rounded)
-    return Falling(h, m, c), sure
+    h, offset = top.astype(np.float32), c - top * slope
+    sure = (h == top) & (at_least + rounded <= offset) & (offset < most - 2 * rounded)
+    return Falling(h, slope.astype(np.float32), c), sure
 
 
-def _waves(task: _Task, result: Falling, near: Nearest, left: np.ndarray, of: int) -> bool:
-    """Fills `result` for the channels that are left, of so many; answers whether all of them have a line."""
+def _proven(task: _Task, result: Falling, of: int) -> Falling | None:
+    """Lines that are proven, the first ones where these are, of so many channels; None if one has none."""
+    left, order = np.nonzero(~task.proves(result))[0], 0
     if not left.size:
-        return True
-    tight, order = HardestThresholds.of(near.steps(left), task.climb.slope[left], odd=False), 0
+        return result
+    task = task.of_channels(left)
+    tight = HardestThresholds.of(task.steps, task.slope, odd=False)
     for wave, tried in enumerate(_TRIED):
-        if not left.size:
-            break
-        fit, some = _tried(task.of_channels(left), tight, np.arange(order, order + tried)[:, None])
+        fit, some = _tried(task, tight, np.arange(order, order + tried)[:, None])
         hits, order = np.nonzero(some)[0], order + tried
         if hits.size:
-            proven = task.of_channels(left[hits]).proves(fit.of_channels(hits), near.steps(left[hits]))
-            hits = hits[proven]
+            hits = hits[task.of_channels(hits).proves(fit.of_channels(hits))]
             result.store(left[hits], fit.of_channels(hits))
+            if hits.size == left.size:
+                return result
             rest = np.delete(np.arange(left.size), hits)
-            left, tight = left[rest], tight.columns(rest)
+            left, task, tight = left[rest], task.of_channels(rest), tight.columns(rest)
         if left.size > max(_LEFT[min(wave, 1)] * of, _FEW):
-            return False
-        if wave == 1 and 0 < left.size <= _LAST:
+            return None
+        if wave == 1 and left.size <= _LAST:
             further = np.arange(order, sum(_TRIED))[:, None]
-            if not _tried(task.of_channels(left), tight, further)[1].all():
-                return False
-    return not left.size
+            if not _tried(task, tight, further)[1].all():
+                return None
+    return None
 
 
 def _tried(task: _Task, tight: HardestThresholds, order: np.ndarray) -> tuple[Falling, np.ndarray]:
     """The line of each channel that leaves most room on its tightest thresholds, and whether it leaves any. It is
     chosen among some h by their order [H, 1]."""
     h = task.top + order * _FURTHER % task.span
-    near = from_steps(np.maximum(float_steps(task.climb.slope.astype(np.float32)) + _STEPS, 0))
+    near = from_steps(np.maximum(float_steps(task.m) + _STEPS, 0))
     h, m = np.tile(h, (len(near), 1)), np.repeat(near, len(order), 0)
-    bounds = whole_bounds(task.climb.bottom + 1, task.climb.thresholds.shape[0])[None]
-    gain = np.zeros(m.shape, np.int64)
-    lines = tight.lines(h.astype(np.float64), m, bounds, gain, rounding=task.rounding)
-    columns = np.arange(task.climb.slope.size)
+    lines = tight.lines(h.astype(np.float64), m, task.bounds, rounding=task.rounding)
+    columns = np.arange(task.slope.size)
     fit = Falling(h[lines.best, columns].astype(np.float32), m[lines.best, columns], lines.c)
     return fit, lines.any

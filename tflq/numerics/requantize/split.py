@@ -25,10 +25,11 @@ from typing import ClassVar, Final, NamedTuple
 import numpy as np
 
 from tflq.numerics.float_basics import EXACT
-from tflq.numerics.requantize.climb import Climb, Steps
+from tflq.numerics.requantize.climb import Climb
 from tflq.numerics.requantize.falling import Clipped
 from tflq.numerics.requantize.float_forms import FloatForm, Prepare
 from tflq.numerics.requantize.forms import Ops, X
+from tflq.numerics.requantize.gaps import Gaps, Nearest
 
 # With these numbers 145 of 395 requantizations in networks have two steps, and 247 a line; levels have up to 84,000
 # accumulators there.
@@ -114,55 +115,29 @@ class _Task(NamedTuple):
         return _Task(self.climb.of_channels(channels), self.step[channels])
 
 
-class _Sides(NamedTuple):
-    """Both sides of thresholds of a fit, [2, K, C]: the c for which r m + n d + c is zero there, NaN where there is no
-    such accumulator. `error`: its distance beyond that; `around`: its distance for f to be n or one less."""
-
-    c: np.ndarray
-    error: np.ndarray
-    around: float
-
-    @classmethod
-    def of(cls, task: _Task, fit: Split, steps: Steps) -> _Sides:
-        """The sides of a fit. The error is the largest sum of the roundings next to a threshold, where n d + c is
-        as large as r m. These are the roundings of r m, n d and n d + c, or r m + n d. Farther away the error is
-        larger by no more than the sum, which keeps its sign when rounded."""
-        u, n = _whole_levels(fit, steps)
-        r_m = (u - n * task.step) * fit.m.astype(np.float64)
-        n_d = n * fit.d.astype(np.float64)
-        error = _half(r_m) + _half(n_d) + (np.abs(r_m) + np.abs(n_d)) * 2.0**-24 + _LITTLE
-        return cls(steps.level - n - (r_m + n_d), error, float(np.abs(steps.levels).max() + 1) * _ROUNDED)
-
-    def left(self, some: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The interval that some sides, bool [2, K, 1 or C], leave to c: from the first to the second, float64 [C]."""
-        at_least, below = self.c[0] + self.error[0], self.c[1] - self.error[1]
-        at_least, below = (
-            np.where(np.isnan(v) | ~side, free, v)
-            for v, side, free in zip((at_least, below), some, (-1, 0), strict=True)
-        )
-        return at_least.max(0, initial=self.around - 1), below.min(0, initial=-self.around)
-
-
-def _whole_levels(fit: Split, steps: Steps) -> tuple[np.ndarray, np.ndarray]:
-    """u and n of both sides, [2, K, C]."""
-    u = np.stack([steps.reached, steps.missed]) - fit.h
+def _whole_levels(fit: Split, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """u and n of accumulators float64."""
+    u = x - fit.h
     return u, np.floor(u.astype(np.float32) * fit.p)
 
 
 def _fill(result: Split, channels: np.ndarray, task: _Task) -> None:
     """Fills in the constants of the channels, with the first of the shares for which they are proven."""
-    near = task.climb.nearest(task.climb.slope, _TIMES, _SIZE, max(-task.climb.bottom, 0))
-    for some in near.groups():
-        for share in _SHARES:
-            fit, proven = _of_share(task.of_channels(some), near.steps(some), near.gaps[:, some], share)
-            result.store(channels[some[proven]], fit.of_channels(proven))
-            some = some[~proven]
-            if not some.size:
-                break
+    climb = task.climb
+    gaps, left = Gaps.of(climb, climb.slope), np.arange(channels.size)
+    near = gaps.nearest(left, _TIMES, _SIZE, max(-climb.bottom, 0))
+    for share in _SHARES:
+        fit, proven = _of_share(task, near, share)
+        proven &= _centred(task, fit, gaps)
+        result.store(channels[left[proven]], fit.of_channels(proven))
+        if proven.all():
+            break
+        rest = np.nonzero(~proven)[0]
+        left, task, near, gaps = left[rest], task.of_channels(rest), near.of_channels(rest), gaps.of_channels(rest)
 
 
-def _of_share(task: _Task, near: Steps, gaps: np.ndarray, share: float) -> tuple[Split, np.ndarray]:
-    """The constants for a share, and for which channels they are proven."""
+def _of_share(task: _Task, near: Nearest, share: float) -> tuple[Split, np.ndarray]:
+    """The constants for a share, and for which channels they are proven if n is the level at all thresholds."""
     climb = task.climb
     p = climb.slope.astype(np.float32)
     h = -np.rint(task.step * (0.5 + share))
@@ -170,8 +145,7 @@ def _of_share(task: _Task, near: Steps, gaps: np.ndarray, share: float) -> tuple
     zero = np.zeros_like(p)
     h, low, high, step = (v.astype(np.float32) for v in (h, climb.low - h, climb.high - h, task.step))
     fit = Split(h, low, high, p, step, p, d, zero, zero)
-    sides, up = _Sides.of(task, fit, near), near.level > 0
-    (least, most), (least_up, most_up) = sides.left(~up), sides.left(up)
+    (least, least_up), (most, most_up) = _left(task, fit, near)
     ends = np.maximum(least, least_up), np.minimum(most, most_up)
     jumps = ends[1] <= ends[0]
     c = (np.where(jumps, least + most, ends[0] + ends[1]) / 2).astype(np.float32)
@@ -179,23 +153,43 @@ def _of_share(task: _Task, near: Steps, gaps: np.ndarray, share: float) -> tuple
     above = c + e.astype(np.float64)
     error = np.where(jumps, (np.abs(above) + np.abs(c)) * 2.0**-24, 0)
     proven = (least <= c) & (c <= most) & (least_up + error <= above) & (above <= most_up - error)
-    return replace(fit, c=c, e=e), proven & _centred(task, fit, gaps)
+    return replace(fit, c=c, e=e), proven
 
 
-def _centred(task: _Task, fit: Split, gaps: np.ndarray) -> np.ndarray:
+def _left(task: _Task, fit: Split, near: Nearest) -> tuple[np.ndarray, np.ndarray]:
+    """The interval that levels up to 0, and those above it, leave to c: from the first to the second, float64 [2, C].
+
+    At each step there is a c for which r m + n d + c is zero. It must be farther away than the largest sum of the
+    roundings next to a threshold, where n d + c is as large as r m. These are the roundings of r m, n d and n d + c, or
+    r m + n d. Farther away the error is larger by no more than the sum, which keeps its sign when rounded. Around all
+    thresholds, f must be n or one less.
+    """
+    each, level = fit.of_channels(near.channel), near.level
+    u, n = _whole_levels(each, near.x)
+    r_m = (u - n * task.step[near.channel]) * each.m.astype(np.float64)
+    n_d = n * each.d.astype(np.float64)
+    error = _half(r_m) + _half(n_d) + (np.abs(r_m) + np.abs(n_d)) * 2.0**-24 + _LITTLE
+    error[near.reached :] *= -1
+    around = float(np.abs(near.levels).max() + 1) * _ROUNDED
+    at_least, below = near.ends(level - n - (r_m + n_d) + error, level > 0, 2)
+    return np.maximum(at_least, around - 1), np.minimum(below, -around)
+
+
+def _centred(task: _Task, fit: Split, gaps: Gaps) -> np.ndarray:
     """Whether n is the level on near sides of all thresholds that are not an end of the range, bool [C]. Most are
     farther from the next level than roundings are large."""
     climb, begin = task.climb, fit.h * task.climb.slope
     off = float(np.abs(climb.levels).max() + 2) * _ROUNDED
-    sure = (-gaps[1] - climb.slope - begin >= off) & (-gaps[0] - begin < 1 - off)
+    sure = (-gaps.upper.max(1) - climb.slope - begin >= off) & (-gaps.lower.min(1) - begin < 1 - off)
     if sure.all():
         return sure
     rest = np.nonzero(~sure)[0]
     climb = climb.of_channels(rest)
-    steps = climb.steps
-    _, n = _whole_levels(fit.of_channels(rest), steps)
-    begins = np.stack([steps.reached == climb.thresholds, steps.missed == climb.beneath()])
-    sure[rest] = ~(begins & (n != steps.level)).any((0, 1))
+    steps, fit, centred = climb.steps, fit.of_channels(rest), np.ones(rest.size, bool)
+    for x, end in ((steps.reached, climb.thresholds), (steps.missed, climb.beneath())):
+        _, n = _whole_levels(fit, x)
+        centred &= ~((x == end) & (n != climb.levels[:, None])).any(0)
+    sure[rest] = centred
     return sure
 
 
