@@ -32,19 +32,35 @@ FARTHEST: Final = EXACT << 4
 _MOST_RUNS: Final = 32
 
 
+def signed_sums(filters: np.ndarray, axes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """Sums of the positive and of the negative weights, whole numbers in float32, over axes: float64. Those of one
+    number are that, in float32."""
+    parts = np.maximum(filters, 0), np.minimum(filters, 0)
+    if all(filters.shape[axis] == 1 for axis in axes):
+        return parts[0].squeeze(axes), parts[1].squeeze(axes)
+    return parts[0].sum(axes, dtype=np.float64), parts[1].sum(axes, dtype=np.float64)
+
+
 class ProductBounds:
-    """The least and the most that inputs add to partial sums of outputs: weights by sign, whole numbers in float64
-    [O, I] or [1, I], times the ends of the inputs below and above 0."""
+    """The least and the most that inputs add to partial sums of outputs: weights by sign, whole numbers [O, I] or
+    [1, I] (`signed_sums`), times the ends of the inputs below and above 0."""
 
     __slots__ = ("above", "below", "negative", "positive", "sums")
 
-    def __init__(self, positive: np.ndarray, negative: np.ndarray, low: int, high: int) -> None:
-        """For inputs in [low, high]."""
+    def __init__(
+        self,
+        positive: np.ndarray,
+        negative: np.ndarray,
+        low: int,
+        high: int,
+        sums: tuple[np.ndarray, np.ndarray] | None = None,
+    ) -> None:
+        """For inputs in [low, high]. `sums`: those of all weights of an output by sign, if they are known."""
         self.positive: Final = positive
         self.negative: Final = negative
         self.below: Final = min(low, 0)
         self.above: Final = max(high, 0)
-        self.sums: Final = positive.sum(1), negative.sum(1)
+        self.sums: Final = sums or (positive.sum(1, dtype=np.float64), negative.sum(1, dtype=np.float64))
 
     @property
     def ends(self) -> tuple[np.ndarray, np.ndarray]:
@@ -66,7 +82,8 @@ class ProductBounds:
         first = np.asarray(bias, np.float64)
         rows = np.zeros((max(outputs, first.size), 1))
         least, most = (
-            np.concatenate([rows, np.cumsum(v, 1) + rows], 1) for v in self._of(self.positive, self.negative)
+            np.concatenate([rows, np.cumsum(v, 1) + rows], 1)
+            for v in self._of(*(v.astype(np.float64) for v in (self.positive, self.negative)))
         )
         for count in range(1, min(inputs, _MOST_RUNS) + 1):
             edges = [inputs * i // count for i in range(count + 1)]

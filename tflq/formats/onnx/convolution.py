@@ -25,7 +25,7 @@ from tflq.formats.onnx.dialect import ConvTranspose
 from tflq.ir.ops import Op, Value
 from tflq.ir.types import UniformQuantizedSubChannelType, f32, i4, i32, i64, parameters
 from tflq.numerics.convolution import window
-from tflq.numerics.float_basics import ProductBounds
+from tflq.numerics.float_basics import ProductBounds, signed_sums
 
 Convolution: TypeAlias = Conv2D | Conv3D | DepthwiseConv2D | TransposeConv2D
 Apply: TypeAlias = Callable[[Value, Value, "Value | None"], Value]
@@ -44,8 +44,8 @@ class Operand(NamedTuple):
 
 
 class Weights(NamedTuple):
-    """Weights in float32: those of some inputs, by a slice; the sums of the positive and of the negative ones, float64
-    [outputs, inputs], or [1, inputs]."""
+    """Weights in float32: those of some inputs, by a slice; the `signed_sums` of these, [outputs, inputs] or
+    [1, inputs]."""
 
     of: Callable[[slice], Value]
     positive: np.ndarray
@@ -163,21 +163,14 @@ def _weights(
         return [(1, _computed(t, whole, 1 if depthwise else shape[-1], taps))]
     array = arranged(op.weight.array)
 
-    def sums(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        rows = np.moveaxis(numbers, axis, 1)
-        rows = rows.reshape(*rows.shape[:2], -1)
-        if rows.shape[2] == 1:  # a sum of one number, over a million rows
-            rows = rows[..., 0].astype(np.float64)
-            return np.maximum(rows, 0), np.minimum(rows, 0)
-        return np.maximum(rows, 0).sum(2, dtype=np.float64), np.minimum(rows, 0).sum(2, dtype=np.float64)
-
     def piece(stored: np.ndarray, zero_point: int) -> Weights:
         def of(inputs: slice) -> Value:
             cut = stored[inputs] if axis == 0 else stored[:, inputs]
             x = t.stored(np.ascontiguousarray(cut), f32)
             return t.sub(x, t.constant(float(zero_point), f32)) if zero_point else x
 
-        return Weights(of, *sums(stored.astype(np.int64) - zero_point))
+        rows = np.moveaxis(stored, axis, 1).astype(np.float32) - np.float32(zero_point)
+        return Weights(of, *signed_sums(rows, tuple(range(2, rows.ndim))))
 
     if array.dtype != np.int16:
         return [(1, piece(array, op.weight_zp))]
@@ -245,12 +238,12 @@ def _summed(
     if bias is not None and not bias.is_constant:
         raise Refused(f"the bias '{bias.name}' is computed")
     offsets = np.zeros(1, np.int64) if bias is None else bias.array.astype(np.int64)
-    least, most = offsets.astype(object), offsets.astype(object)
+    least, most = offsets.astype(np.float64), offsets.astype(np.float64)
     bounds = [ProductBounds(part.positive, part.negative, x.low, x.high) for _, part in weights]
     for (factor, _), part in zip(weights, bounds, strict=True):
         below, above = part.ends
-        least, most = least + factor * _whole_numbers(below), most + factor * _whole_numbers(above)
-    ends = min(least), max(most)
+        least, most = least + factor * below, most + factor * above
+    ends = int(least.min()), int(most.max())
     if len(weights) == 1:
         sum_of = _Sum(t, x, weights[0][1].of, bounds[0], apply)
         y = sum_of(None if bias is None else offsets.astype(np.float64))
@@ -304,11 +297,6 @@ class _Sum(NamedTuple):
             else self.t.stored(np.broadcast_to(bias, (max(outputs, bias.size),)).astype(np.int64), f32)
         )
         return self.apply(self.x.value, self.t.negative(w) if falls else w, row)
-
-
-def _whole_numbers(numbers: np.ndarray) -> np.ndarray:
-    """Whole numbers in float64 as Python's."""
-    return np.asarray([int(n) for n in numbers], object)
 
 
 Term: TypeAlias = "tuple[int, Operand, Callable[[slice], Value], list[slice]]"

@@ -300,7 +300,9 @@ def _floats(values: Sequence[Value]) -> list[Value]:
 
 def only_onnxruntime(function: Function) -> list[tuple[Op, str]]:
     """The ops that OpenVINO computes otherwise, and how."""
-    return [(op, cause) for op in walk(function.ops) if (cause := _otherwise(op))]
+    return function.once(
+        "only onnxruntime", lambda: [(op, cause) for op in walk(function.ops) if (cause := _otherwise(op))]
+    )
 
 
 def _otherwise(op: Op) -> str:
@@ -310,7 +312,7 @@ def _otherwise(op: Op) -> str:
         return "remainders by rounded quotients"
     if isinstance(op, _INDEXED):
         return ""
-    kinds = (v.type.storage for v in op.tensors if not v.is_constant)
-    return next(
-        (_OF_TYPE[kind] for kind in kinds if kind in _OF_TYPE), "shifts of bits" if isinstance(op, BitShift) else ""
-    )
+    for value in op.tensors:
+        if (how := _OF_TYPE.get(value.type.storage)) and not value.is_constant:
+            return how
+    return "shifts of bits" if isinstance(op, BitShift) else ""

@@ -31,17 +31,24 @@ four roundings are 2^-51 of it."""
 def rescale_thresholds(
     levels: np.ndarray, mantissa: npt.ArrayLike, shift: npt.ArrayLike, *, double_round: bool = True
 ) -> np.ndarray:
-    """T(n) of a RESCALE by non-negative multipliers int[C], for levels n int64 [L] or [L, C]: int64 [L, C], within
-    ±NEVER."""
+    """T(n) of a RESCALE by non-negative multipliers int[C], for levels n int64 [L], which climb, or [L, C]: int64
+    [L, C], within ±NEVER."""
     m, s = np.atleast_1d(np.asarray(mantissa, np.int64)), np.atleast_1d(np.asarray(shift, np.int64))
     odd = 2 * _of_channels(levels).astype(np.int64) - 1
     second = np.where(s > 31, 1 << 30, 0) if double_round else np.zeros_like(s)
     with np.errstate(divide="ignore", invalid="ignore"):
-        reals = odd.astype(np.float64) * (np.ldexp(0.5, s) / m)
-        reals -= np.where(odd > 0, 1.0, -1.0) * (second / m)
+        half, jump = np.ldexp(0.5, s) / m, second / m
+        reals = odd.astype(np.float64) * half
+        if levels.ndim == 1:
+            positive = int(np.searchsorted(levels, 1))
+            reals[:positive] += jump
+            reals[positive:] -= jump
+        else:
+            reals -= np.where(odd > 0, jump, -jump)
         first = np.ceil(reals)
         reals -= first
-    least, most, far = reals.min(initial=-0.5), reals.max(initial=-0.5), np.abs(first).max(initial=0)
+        far = np.abs(odd).max(initial=0) * half.max(initial=0) + jump.max(initial=0) + 1
+    least, most = reals.min(initial=-0.5), reals.max(initial=-0.5)
     if not (least > _CLOSE - 1 and most < -_CLOSE and far < _FAR):
         rest = ~((reals > _CLOSE - 1) & (reals < -_CLOSE) & (np.abs(first) < _FAR))
         first[rest] = _exact_thresholds(*(np.broadcast_to(v, rest.shape)[rest] for v in (odd, m, s, second)))

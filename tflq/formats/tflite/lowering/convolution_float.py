@@ -29,11 +29,11 @@ from tflq.dialects.tosa.movement import Rescale
 from tflq.formats.tflite.lowering.casts import rectifier
 from tflq.formats.tflite.lowering.im2col import Geometry
 from tflq.formats.tflite.lowering.lowering import Tflite, Twin, centred, twin_of
-from tflq.formats.tflite.lowering.matmul import channels_of, conv_options, padded_for, signed_sums, weights_of
+from tflq.formats.tflite.lowering.matmul import channels_of, conv_options, padded_for, weights_of
 from tflq.formats.tflite.lowering.rescale_float import FloatRescale, float_rescales
 from tflq.ir.ops import Op, Value, constant
 from tflq.ir.types import TensorType, f32, i32
-from tflq.numerics.float_basics import ProductBounds
+from tflq.numerics.float_basics import ProductBounds, signed_sums
 from tflq.numerics.requantize.float_forms import Prepare
 from tflq.numerics.requantize.scaling import Bounds
 
@@ -167,39 +167,40 @@ def _total(k: Tflite, parts: list[Value], activation: str) -> Value:
 
 
 class _Sums(NamedTuple):
-    """The terms of a convolution, whole numbers in float64: sums of the weights of each input by sign [C, I], and the
-    bias [C]."""
+    """The terms of a convolution, whole numbers: `signed_sums` of the weights of each input [C, I], and the bias,
+    float64 [C]. `sums`: those of all weights by sign."""
 
     positive: np.ndarray
     negative: np.ndarray
     bias: np.ndarray
+    sums: tuple[np.ndarray, np.ndarray]
 
     @classmethod
     def of(cls, filters: np.ndarray, axes: tuple[int, ...], bias: np.ndarray) -> _Sums:
-        sums = signed_sums(filters, axes)
-        positive, negative = (v.reshape(bias.size, -1) for v in sums)
-        return cls(positive, negative, bias.astype(np.float64))
+        positive, negative = (v.reshape(bias.size, -1) for v in signed_sums(filters, axes))
+        return cls(positive, negative, bias.astype(np.float64), ProductBounds(positive, negative, 0, 0).sums)
 
     def bounds(self, low: int, high: int) -> Bounds:
         """Least and greatest accumulators of inputs in [low, high] and of padding."""
-        least, most = (v + self.bias for v in ProductBounds(self.positive, self.negative, low, high).ends)
+        least, most = (v + self.bias for v in ProductBounds(*self[:2], low, high, self.sums).ends)
         return Bounds(least.astype(np.int64), most.astype(np.int64))
 
     def prepared(self, prepare: Prepare) -> _Sums:
         """The sums that a form takes, but for its rectifier."""
         if prepare.negate:
-            return _Sums(-self.negative, -self.positive, prepare.add - self.bias)
+            positive, negative = self.sums
+            return _Sums(-self.negative, -self.positive, prepare.add - self.bias, (-negative, -positive))
         return self._replace(bias=self.bias + prepare.add)
 
     def biased(self, offset: int) -> np.ndarray:
         """The bias for inputs that are `offset` less."""
-        return self.bias + (self.positive.sum(1) + self.negative.sum(1)) * offset if offset else self.bias
+        return self.bias + (self.sums[0] + self.sums[1]) * offset if offset else self.bias
 
     def runs(self, live: np.ndarray, low: int, high: int, offset: int) -> list[slice] | None:
         """Runs of inputs in [low, high], less by `offset`, that make the sums of live channels exact."""
-        terms = self.positive, self.negative, self.biased(offset)
-        positive, negative, bias = terms if live.all() else (v[live] for v in terms)
-        return ProductBounds(positive, negative, low, high).runs(bias)
+        terms = self.positive, self.negative, self.biased(offset), *self.sums
+        positive, negative, bias, *sums = terms if live.all() else (v[live] for v in terms)
+        return ProductBounds(positive, negative, low, high, (sums[0], sums[1])).runs(bias)
 
 
 @dataclass(frozen=True, slots=True)

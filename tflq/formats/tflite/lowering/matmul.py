@@ -34,7 +34,7 @@ from tflq.formats.tflite.lowering.shifts import Digits, WeightedSum, digits, fit
 from tflq.ir.ops import Buffer, Value, constant
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, f32, i8, i16, i32, ui8
 from tflq.numerics.convolution import window
-from tflq.numerics.float_basics import ProductBounds
+from tflq.numerics.float_basics import ProductBounds, signed_sums
 
 _FEW_ROWS = 4
 
@@ -106,12 +106,6 @@ def few_rows(k: Tflite, x: Value, geometry: Geometry) -> bool:
 def float_ranges(storage: ScalarType, zero_point: int) -> list[tuple[int, int]]:
     """The ends of each float part of an input."""
     return [(-128, 127), (0, 255)] if storage == i16 else [storage.less(zero_point)]
-
-
-def signed_sums(filters: np.ndarray, axes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """Sums of the positive and of the negative weights, whole numbers in float32, over axes: float64."""
-    total, magnitude = filters.sum(axes, dtype=np.float64), np.abs(filters).sum(axes, dtype=np.float64)
-    return (magnitude + total) / 2, (total - magnitude) / 2
 
 
 def float_parts(k: Tflite, x: Value, zero_point: int) -> list[_Part]:
