@@ -12,9 +12,10 @@ from support.on_c import need_compiler
 from support.recurrent import lstm_model
 
 import tflq
-from tflq.ir.types import UniformQuantizedType, i8
+from tflq.ir.types import UniformQuantizedType, i8, i32
 from tflq.tools.verify.outcome import Verification
 
+pytestmark = pytest.mark.usefixtures("forked")
 MODELS = Path(__file__).parents[3] / "models"
 
 
@@ -101,3 +102,19 @@ def test_hooks_are_clean_where_a_result_has_no_sums(tmp_path: Path) -> None:
     tflq.convert(model, source)
     cc = "cc -O0 -fsanitize=address,undefined -fno-sanitize-recover=all"
     assert tflq.verify(model, source, seeds=1, interface=False, cc=cc).equal
+
+
+@need_compiler
+def test_sums_that_are_stored_themselves_are_read_by_what_follows(tmp_path: Path) -> None:
+    """Each group of a convolution stores its sums, and a concatenation reads them."""
+    x, y = (argument((1, 2, 2, 4), UniformQuantizedType.of(i8, scale, 3), "y") for scale in (0.02, 0.3))
+    w = const(np.arange(-4, 4).reshape(4, 1, 1, 2), UniformQuantizedType.of(i8, 0.05, 0))
+    bias = const(np.arange(4), UniformQuantizedType.of(i32, 0.001, 0))
+    model = tmp_path / "m.tflite"
+    options = {"fused_activation_function": "NONE", "padding": "VALID", "stride_w": 1, "stride_h": 1}
+    model.write_bytes(one_op("tfl.conv_2d", [x, w, bias], [y], options, 3))
+    tflq.convert(model, tmp_path / "net.c")
+    result = _verified(model, tmp_path / "net.c")
+    assert result
+    assert result.layers is not None
+    assert result.layers.steps

@@ -159,10 +159,11 @@ class _Evaluation:
 
 def _unread_behind(graph: Graph) -> dict[Op, list[Value]]:
     """By operator: what nothing reads behind it. Sums are read with the result that is stored of them."""
-    last = {v: op for op in graph.function.ops for v in (*op.results, *filter(None, op.operands))}
+    order = {op: at for at, op in enumerate(graph.function.ops)}
+    last = {v: op for op in order for v in (*op.results, *filter(None, op.operands))}
     for value in graph.stored:
         if value.producer is not None and (sums := graph.sums_of(value)) is not None:
-            last[sums] = value.producer
+            last[sums] = max(last[sums], value.producer, key=order.__getitem__)
     computed = {v for op in graph.function.ops for v in op.results} - {*graph.function.outputs}
     unread: dict[Op, list[Value]] = {}
     for value, op in last.items():
