@@ -101,8 +101,8 @@ def aligned(size: int) -> int:
 
 
 def _beside(spans: Sequence[Span]) -> list[list[tuple[int, int, int]]]:
-    """For each span those that live at the same time: the number, and from the begin of the one to that of the other
-    the least distance if it lies before, and if it lies behind."""
+    """For each span the numbers of those that live at the same time. With each the least distance of their begins if
+    the span lies before it, and if it lies behind."""
     lifetimes = Lifetimes()
     beside: list[list[tuple[int, int, int]]] = [[] for _ in spans]
     for number, span in enumerate(spans):
