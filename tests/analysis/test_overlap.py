@@ -108,3 +108,12 @@ def test_places_of_spans_are_apart() -> None:
             for other in spans:
                 apart = one.at + one.size <= other.at or other.at + other.size <= one.at
                 assert one is other or apart or one.last < other.first or other.last < one.first
+
+
+def test_search_of_places_stops_at_an_end_that_is_enough() -> None:
+    rng = np.random.default_rng(2)
+    for enough in range(400, 700, 20):
+        spans = [Span(int(size), int(at), int(at + n)) for size, at, n in rng.integers(1, 60, (30, 3))]
+        least, end = placed(spans), placed(spans, enough)
+        assert least <= end
+        assert end == least or end <= enough

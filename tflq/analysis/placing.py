@@ -6,7 +6,6 @@ A span may lie over others that end where it begins, `behind` it: each begins at
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -44,24 +43,36 @@ _ORDERS: Final[tuple[Callable[[Span], tuple[int, ...]], ...]] = (
 
 
 _TRIES: Final = 8
+_FAR: Final = 1 << 62
+"""A place that no span reaches."""
 
 
-def placed(spans: list[Span]) -> int:
+def placed(spans: Sequence[Span], enough: int = 0) -> int:
     """The end of the spans where the best order places them. After the fixed orders come those of the best one, with
-    what lies above the least end first."""
-    best, least = _in_order(sorted(spans, key=_ORDERS[0])), least_end(spans)
-    for order in _ORDERS[1:]:
-        if best[0] > least:
-            best = min(best, _in_order(sorted(spans, key=order)), key=lambda each: each[0])
-    tried = best
+    what lies above the least end first. enough: an end with which the search stops."""
+    sizes, beside, least = [aligned(span.size) for span in spans], _beside(spans), least_end(spans)
+    best, places = _FAR, dict[int, int]()
+    for order in _ORDERS:
+        if best > max(least, enough):
+            keys = [*map(order, spans)]
+            end, tried = _in_order(sorted(range(len(spans)), key=keys.__getitem__), sizes, beside, best)
+            if end < best:
+                best, places = end, tried
+    tried, known = places, {tuple(places)}
     for _ in range(_TRIES):
-        if best[0] > least:
-            above = [span for span, at in tried[1] if at + aligned(span.size) > least]
-            tried = _in_order([*above, *(span for span, _ in tried[1] if span not in above)])
-            best = min(best, tried, key=lambda each: each[0])
-    for span, at in best[1]:
-        span.at = at
-    return best[0]
+        if best <= max(least, enough):
+            break
+        above = {n: None for n, at in tried.items() if at + sizes[n] > least}
+        numbers = tuple({**above, **tried})
+        if numbers in known:
+            break
+        known.add(numbers)
+        end, tried = _in_order(numbers, sizes, beside)
+        if end < best:
+            best, places = end, tried
+    for n, at in places.items():
+        spans[n].at = at
+    return best
 
 
 def least_end(spans: Iterable[Span]) -> int:
@@ -89,23 +100,41 @@ def aligned(size: int) -> int:
     return -(-size // ALIGNMENT) * ALIGNMENT
 
 
-def _in_order(spans: Sequence[Span]) -> tuple[int, list[tuple[Span, int]]]:
-    """The end of the spans, and the place of each, if they are placed in this order: each where the memory grows least,
-    at its end rather than before its begin."""
-    places: list[int] = []
+def _beside(spans: Sequence[Span]) -> list[list[tuple[int, int, int]]]:
+    """For each span the numbers of those that live at the same time. With each the least distance of their begins if
+    the span lies before it, and if it lies behind."""
     lifetimes = Lifetimes()
-    low = high = 0
+    beside: list[list[tuple[int, int, int]]] = [[] for _ in spans]
     for number, span in enumerate(spans):
-        size = aligned(span.size)
-        others = [(spans[n], places[n]) for n in lifetimes.beside(span.first, span.last)]
-        between = sorted((place - span.reach(other), place + other.reach(span)) for other, place in others)
-        begins = [-math.inf, *accumulate((end for _, end in between), max)]
-        gaps = [
-            gap for gap in zip(begins, [*(begin for begin, _ in between), math.inf], strict=True) if gap[0] <= gap[1]
-        ]
-        ways = [int(min(max(at, begin), end)) for begin, end in gaps for at in (low, high - size)]
-        at = min(ways, key=lambda at: (max(high, at + size) - min(low, at), at < low, at))
-        low, high = min(low, at), max(high, at + size)
-        places.append(at)
+        for n in lifetimes.beside(span.first, span.last):
+            before, behind = span.reach(spans[n]), spans[n].reach(span)
+            beside[number].append((n, before, behind))
+            beside[n].append((number, behind, before))
         lifetimes.add(number, span.first, span.last)
-    return high - low, [(span, at - low) for span, at in zip(spans, places, strict=True)]
+    return beside
+
+
+def _in_order(
+    numbers: Iterable[int], sizes: Sequence[int], beside: Sequence[Sequence[tuple[int, int, int]]], most: int = _FAR
+) -> tuple[int, dict[int, int]]:
+    """The end of spans, and the place of each, if they are placed in this order: each where the memory grows least, at
+    its end rather than before its begin. From an end of `most` on no others are placed."""
+    places: dict[int, int] = {}
+    low = high = 0
+    for number in numbers:
+        size = sizes[number]
+        others = [(places[n] - before, places[n] + behind) for n, before, behind in beside[number] if n in places]
+        begin, ways = -_FAR, list[tuple[int, bool, int]]()
+        for end, next_begin in (*sorted(others), (_FAR, _FAR)):
+            if begin <= end:
+                for near in (low, high - size):
+                    at = begin if near < begin else min(near, end)
+                    grown = max(high, at + size) - min(low, at)
+                    ways.append((grown, at < low, at))
+            begin = max(begin, next_begin)
+        _, _, at = min(ways)
+        low, high = min(low, at), max(high, at + size)
+        places[number] = at
+        if high - low >= most:
+            break
+    return high - low, {n: at - low for n, at in places.items()}

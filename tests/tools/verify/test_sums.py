@@ -121,10 +121,11 @@ def test_sums_run_on_the_kernels_that_are_compared(tmp_path: Path) -> None:
 
 
 def _residual(path: Path) -> None:
-    """Writes a model of a convolution with an odd number of places, to whose result its input is added."""
+    """Writes a model of a convolution with an odd number of places, to whose result its input is added. The batch is
+    open: what the program stores has dims that the file does not say."""
     rng = np.random.default_rng(3)
     x, r, y, z = (
-        Value(TensorType((1, 1, 1003, 4), UniformQuantizedType.of(i8, scale, zero)), name)
+        Value(TensorType((None, 1, 1003, 4), UniformQuantizedType.of(i8, scale, zero)), name)
         for name, scale, zero in (("x", 0.09, 5), ("r", 0.1013, 3), ("y", 0.2971, -5), ("z", 0.2539, 7))
     )
     weights = rng.integers(-127, 128, (4, 1, 1, 4)).astype(np.int8)

@@ -37,13 +37,17 @@ def _taps(x: np.ndarray, kernel: Sequence[int], stride: Sequence[int], dilation:
     dim of depth before both others."""
     extent = tuple((k - 1) * d + 1 for k, d in zip(kernel, dilation, strict=True))
     axes: Any = tuple(range(1, x.ndim - 1))
-    views = np.lib.stride_tricks.sliding_window_view(x, extent, axis=axes)
+    one = (1,) * len(extent)
+    views = (
+        x.reshape(x.shape + one) if extent == one else np.lib.stride_tricks.sliding_window_view(x, extent, axis=axes)
+    )
     steps = (slice(None, None, s) for s in stride)
     return views[(slice(None), *steps, slice(None), *(slice(None, None, d) for d in dilation))]
 
 
 def _operands(op: _Convolution, x: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    return x.astype(np.float64) - op.input_zp, weights.astype(np.float64) - op.weight_zp
+    values, filters = x.astype(np.float64), weights.astype(np.float64)
+    return values - op.input_zp if op.input_zp else values, filters - op.weight_zp if op.weight_zp else filters
 
 
 def _sum(op: _Convolution, products: np.ndarray, bias: np.ndarray) -> np.ndarray:
@@ -55,7 +59,7 @@ def _sum(op: _Convolution, products: np.ndarray, bias: np.ndarray) -> np.ndarray
 def _padded(op: Conv2D | Conv3D | DepthwiseConv2D, x: np.ndarray) -> np.ndarray:
     """x with `pad` around its spatial dims: before and after each."""
     amounts = np.reshape(op.pad, (-1, 2)).tolist()
-    return np.pad(x, ((0, 0), *amounts, (0, 0)))
+    return np.pad(x, ((0, 0), *amounts, (0, 0))) if any(op.pad) else x
 
 
 @evaluator(Conv2D)

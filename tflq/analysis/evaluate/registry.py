@@ -144,8 +144,10 @@ def takes_bits(op: Op) -> bool:
 
 
 def _typed(op: Op, out: Any) -> list[np.ndarray]:
-    results = out if isinstance(out, list) else [out]
-    return [np.asarray(r, array_dtype(v.type)) for r, v in zip(results, op.results, strict=True)]
+    if not isinstance(out, list):
+        (value,) = op.results
+        return [np.asarray(out, array_dtype(value.type))]
+    return [np.asarray(r, array_dtype(v.type)) for r, v in zip(out, op.results, strict=True)]
 
 
 def evaluate_one(op: Op, arrays: Sequence[np.ndarray | None], run: Run) -> list[np.ndarray]:

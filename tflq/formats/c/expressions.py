@@ -188,15 +188,17 @@ class Expressions:
         root = self.fusion.root(value)
         if root not in self.ends:
             return self.ranges.of(root)
-        least, most = self._ends(root)
-        return int(least.min()), int(most.max())
+        ends = self._ends(root)
+        return min(low for low, _ in ends), max(high for _, high in ends)
 
-    def _ends(self, value: Value) -> tuple[np.ndarray, np.ndarray]:
-        """The least and the greatest element of each channel, or of all, as integers of any size."""
+    def _ends(self, value: Value) -> list[tuple[int, int]]:
+        """The least and the greatest element of each channel, or of all."""
         root = self.fusion.root(value)
-        low, high = (np.asarray([n], object) for n in self.ranges.of(root))
-        least, most = self.ends.get(root, (low, high))
-        return np.maximum(low, least.astype(object)), np.minimum(high, most.astype(object))
+        low, high = self.ranges.of(root)
+        if root not in self.ends:
+            return [(low, high)]
+        least, most = (row.tolist() for row in self.ends[root])
+        return [(max(low, a), min(high, b)) for a, b in zip(least, most, strict=True)]
 
     def _lookup(self, op: Op) -> str:
         """An entry of a constant row. An index that may be outside takes the nearest entry."""
@@ -259,17 +261,19 @@ class Expressions:
     def _rescaled(self, op: move.Rescale) -> str:
         """With one multiplier and shift, or with those of a channel."""
         x, storage = self._read(op.input), op.result.type.storage
-        x, rows = plus(x, -op.input_zp), [row - op.input_zp for row in self._ends(op.input)]
-        multiplier, shift = op.multiplier.astype(object), op.shift.astype(object)
-        scaled = [row * multiplier >> shift for row in rows]
-        reach = max(abs(int(end)) for row in rows for end in (row.min(), row.max()))
-        least, most = int(np.min(scaled)) - 1 + op.output_zp, int(np.max(scaled)) + 1 + op.output_zp
+        x, ends = plus(x, -op.input_zp), [(a - op.input_zp, b - op.input_zp) for a, b in self._ends(op.input)]
+        multiplier, shift = op.multiplier.tolist(), op.shift.tolist()
+        reach = max(abs(end) for each in ends for end in each)
+        size = max(len(ends), len(shift))
+        channels = zip(*(row * (size // len(row)) for row in (ends, multiplier, shift)), strict=True)
+        scaled = [end * m >> n for each, m, n in channels for end in each]
+        least, most = min(scaled) - 1 + op.output_zp, max(scaled) + 1 + op.output_zp
         safe = reach < (1 << 31) - (1 << 24) and max(-least, most, most - op.output_zp, op.output_zp - least) < 1 << 31
         if safe and len(shift) == 1 and multiplier[0] == 1 << 30 and shift[0] <= 30:
             text = f"({x})" if op.input_zp else x
-            text = text if shift[0] == 30 else f"{text} * {1 << (30 - int(shift[0]))}"
+            text = text if shift[0] == 30 else f"{text} * {1 << (30 - shift[0])}"
         else:
-            text = self._scaled(op, x, safe=safe)
+            text = self._scaled(op, x, multiplier, shift, safe=safe)
         text = plus(text, op.output_zp)
         low, high = literal(storage.minimum), literal(storage.maximum)
         if not safe:
@@ -280,23 +284,23 @@ class Expressions:
             return f"min32({text}, {high})"
         return f"max32({text}, {low})" if most <= storage.maximum else f"clamp32({text}, {low}, {high})"
 
-    def _scaled(self, op: move.Rescale, x: str, *, safe: bool) -> str:
+    def _scaled(self, op: move.Rescale, x: str, multiplier: list[int], shift: list[int], *, safe: bool) -> str:
         """The product and its rounding."""
-        multiplier, shift = op.multiplier.astype(np.int64), op.shift.astype(np.int64)
         m, s = self._per_channel(multiplier), self._per_channel(shift)
         two = op.rounding_mode == "DOUBLE_ROUND" and op.scale32 and op.input.type.storage != i64
-        if not two or bool((shift <= 31).all()):
+        if not two or max(shift) <= 31:
             return f"scale_one{'' if safe else '64'}({x}, {m}, {s})"
         if not safe:
             return f"scale_two64({x}, {m}, {s})"
-        if bool((shift > 31).all()):
-            return f"scale_two({x}, {m}, {self._per_channel(shift - 32)})"
+        if min(shift) > 31:
+            return f"scale_two({x}, {m}, {self._per_channel([n - 32 for n in shift])})"
         return f"scale_each({x}, {m}, {s})"
 
-    def _per_channel(self, numbers: np.ndarray) -> str:
+    def _per_channel(self, each: list[int]) -> str:
         """One number, or that of the channel; shifts are bytes."""
-        if (numbers == numbers[0]).all():
-            return literal(int(numbers[0]))
+        if len({*each}) == 1:
+            return literal(each[0])
+        numbers = np.asarray(each)
         changes = np.flatnonzero(np.diff(numbers)) + 1
         group = int(np.gcd.reduce([*changes, len(numbers)]))  # channels that have the same, behind each other
         if group < _GROUP:

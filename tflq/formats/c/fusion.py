@@ -187,6 +187,8 @@ class Fusion:
     def _fits_in(self, op: Op, target: Op) -> bool:
         """Whether an operator's result can be computed at each element of what a root iterates over."""
         reduced = isinstance(target, move.Reduction)
+        if not reduced and op.result.type.shape == target.result.type.shape and not isinstance(op, move.Reduction):
+            return True
         there = dims_of(target.operands[0] if reduced else target.result)  # type: ignore[arg-type]
         dims, need = dims_of(op.result), self.need(op)
         if count(op.result) != math.prod(there) or (reduced and need > 0):
@@ -214,12 +216,14 @@ class Fusion:
         for op in reversed(self.function.ops):
             if not op.results or op.result in self.inside or not is_elementwise(op):
                 continue
-            while rows := [each for each in self.tree(op.result) if makes_rows(each)]:
-                wide = any(self.need(each) > 1 for each in self.tree(op.result))
+            tree = [*self.tree(op.result)]
+            while rows := [each for each in tree if makes_rows(each)]:
+                wide = any(self.need(each) > 1 for each in tree)
                 first = min(rows, key=lambda each: self._order[each.result])
                 if len(rows) < 2 and not wide and dims_of(first.result)[-1:] == dims_of(op.result)[-1:]:
                     break
                 self.inside.discard(self._narrowest(first.result, op))
+                tree = [*self.tree(op.result)]
 
     def _narrowest(self, value: Value, root: Op) -> Value:
         """The value with the fewest bytes from a value on to the first that several operators read."""

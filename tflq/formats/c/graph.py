@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 
 from tflq.analysis.blocks import MOVEMENT
 from tflq.analysis.known import Ranges
-from tflq.analysis.placing import alive
+from tflq.analysis.placing import alive, least_end
 from tflq.base.errors import Reason, Refused
 from tflq.dialects.tosa import convolution as conv
 from tflq.dialects.tosa import elementwise as ew
@@ -129,11 +129,11 @@ class Graph:
                 self._pointers[value] = f"out{at}"
         self._read_state()
         self.plan = Plan(fusion, self.kernels, self._pointers)
-        least = max(alive(self.plan.spans.values()).values(), default=0)
+        most = int(_MORE * least_end(self.plan.spans.values()))
         for at, value in enumerate(outputs):
             if self._pointers.get(value) == f"out{at}":
                 self.plan.lend(f"out{at}", value)
-        self._spare(max(self.plan.place([]), int(_MORE * least)))
+        self._spare(max(self.plan.place([], most), most))
         self.size = self.plan.place(self.kernels)
 
     def _spare(self, most: int) -> None:

@@ -73,10 +73,10 @@ class Plan:
                 other.behind.pop(span, None)
         has_room([])
 
-    def place(self, kernels: Sequence[Kernel]) -> int:
-        """Places tensors, and the scratch of kernels. Returns the end."""
+    def place(self, kernels: Sequence[Kernel], enough: int = 0) -> int:
+        """Places tensors, and the scratch of kernels. Returns the end, and searches none below `enough`."""
         self.scratch = [[Span(s.size, at, at) for s in kernel.scratch] for at, kernel in enumerate(kernels)]
-        return placed([*self.spans.values(), *(span for row in self.scratch for span in row)])
+        return placed([*self.spans.values(), *(span for row in self.scratch for span in row)], enough)
 
     def at(self, value: Value) -> tuple[str, int]:
         """The memory that a tensor is in, and the byte at which it begins."""

@@ -376,6 +376,10 @@ class CompiledSource(FileRunner):
     def type_of(self, key: str, name: str) -> str:
         return self._layers(key)[self.names(key)[name]].type.storage.dtype.name
 
+    def shape_of(self, key: str, name: str) -> tuple[int, ...]:
+        """The dims of a layer, none of which is open."""
+        return self._layers(key)[self.names(key)[name]].type.sizes
+
     def sizes(self, key: str, names: Sequence[str]) -> list[int]:
         places = self.names(key)
         return [_bytes(self._layers(key)[places[name]]) for name in names]

@@ -65,13 +65,15 @@ def try_sums(
     stored = b.names(key)
     chosen = list(trials(a.path, entry.graph, b.single(key), stored))
     operands = {name: value for each in chosen for name, value in each.operands.items()}
+    names = [graph.tensor(t).name for _, t in entry.inputs]
+    shapes = {name: b.shape_of(key, name) for name in operands if name in stored}  # without the open dims of the file
+    shapes |= {name: array.shape for name, array in zip(names, inputs, strict=True)}
     runs, every = [], []
     sums = {each.tensor: each.sums for each in chosen}
     for fill in _FILLS if operands else _FILLS[:1]:
         rows = {name: _filled(v.type.sizes[-1:], v.type.storage.dtype, fill) for name, v in operands.items()}
-        whole = {name: np.resize(row, operands[name].type.sizes) for name, row in rows.items()}
+        whole = {name: np.resize(row, shapes[name]) for name, row in rows.items()}
         inner = {name: _stored_as(array, b.type_of(key, name)) for name, array in whole.items() if name in stored}
-        names = (graph.tensor(t).name for _, t in entry.inputs)
         arrays = [
             whole[name] if name in whole else _filled(array.shape, array.dtype, fill)
             for name, array in zip(names, inputs, strict=True)
