@@ -16,20 +16,17 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Final
 
+from tflq.dialects.declare import Operator
 from tflq.dialects.tosa import convolution as conv
 from tflq.dialects.tosa import elementwise as ew
 from tflq.dialects.tosa import movement as move
+from tflq.dialects.traits import Broadcasts, Elementwise, SameShape
 from tflq.formats.c.names import around, bytes_of, count, dims_of
 from tflq.ir.module import Function
 from tflq.ir.ops import Op, Value
 from tflq.ir.types import i8, ui8
 
 _ROWS: Final = (conv.Weighted, conv.MatMul, conv.Pool, move.Reduction)
-_ELEMENTWISE: Final = (
-    *(ew.FloatFunction, ew.Clamp, ew.Reciprocal, ew.Abs, ew.Add, ew.Sub, ew.IntDiv, ew.Maximum, ew.Minimum, ew.Mul),
-    *(ew.Negate, ew.Pow, ew._OfBits, ew._OfTruth, ew.BitwiseNot, ew.Clz, ew.LogicalNot, ew.Equal, ew._Ordered),
-    *(ew.Select, move.Cast, move.Rescale, move.Table),
-)
 _CHEAP: Final = (ew.Add, ew.Sub, ew.Clamp, ew.Minimum, ew.Maximum, move.Cast, move.Table)
 _ALIASES: Final = (move.Reshape, move.Identity)
 _DEEPEST: Final = 100
@@ -51,7 +48,9 @@ def makes_rows(op: Op) -> bool:
 
 
 def is_elementwise(op: Op) -> bool:
-    return isinstance(op, _ELEMENTWISE) or is_table(op)
+    """Whether each element of the result follows from one of each operand, or of those that it does not look up."""
+    alike = isinstance(op, Operator) and op.has(SameShape, Elementwise, Broadcasts) and not isinstance(op, _ALIASES)
+    return alike or is_table(op)
 
 
 def reads(op: Op) -> list[Value]:
@@ -71,20 +70,17 @@ class Fusion:
         self.views: Final[dict[Value, tuple[Value, int]]] = {}
         self.pieces: Final[dict[Value, tuple[Value, int]]] = {}
         self.raw: Final[dict[Value, Value]] = {}
-        self._users: dict[Value, list[Op]] = defaultdict(list)
+        self.users: Final[dict[Value, list[Op]]] = defaultdict(list)
         for op in function.ops:
             if not isinstance(op, _ALIASES):
                 for value in dict.fromkeys(self.root(v) for v in op.present_operands):
-                    self._users[value].append(op)
+                    self.users[value].append(op)
         self.inside: Final[set[Value]] = set()
         self._order = {v: at for at, op in enumerate(function.ops) for v in op.results}
         self._returned = set(self.outputs)
-        self.named: Final[dict[Value, Value]] = {}
+        named = [value for op in function.ops for value in op.results if value.name]
+        self.named: Final = {self.root(value): value for value in reversed(named)}
         """By value: itself, or the first of its elements in another shape that has a name."""
-        for op in function.ops:
-            for value in op.results:
-                if value.name:
-                    self.named.setdefault(self.root(value), value)
         self._decide()
         self._cut()
         self._look_through()
@@ -110,12 +106,9 @@ class Fusion:
         known = value in self._returned or value in self.views or value in self.pieces or value in self.inside
         return not known and value.producer is not None and not isinstance(value.producer, move.VariableRead)
 
-    def users(self, value: Value) -> list[Op]:
-        return self._users.get(value, [])
-
     def is_needed(self, op: Op) -> bool:
         """Whether something reads a result, or the operator has an effect."""
-        return not op.results or any(self.users(v) or v in self._returned for v in op.results)
+        return not op.results or any(self.users[v] or v in self._returned for v in op.results)
 
     def row_of(self, value: Value) -> Op | None:
         """The operator of the tree of a root that makes rows."""
@@ -144,7 +137,7 @@ class Fusion:
         for op in reversed(self.function.ops):
             if isinstance(op, _ALIASES) or len(op.results) != 1:
                 continue
-            value, users = op.result, self.users(op.result)
+            value, users = op.result, self.users[op.result]
             targets: set[Op] = set()
             for user in users:
                 inner = user.results and user.results[0] in self.inside and not makes_rows(user)
@@ -224,7 +217,7 @@ class Fusion:
     def _narrowest(self, value: Value, root: Op) -> Value:
         """The value with the fewest bytes from a value on to the first that several operators read."""
         way = [value]
-        while len(users := self.users(way[-1])) == 1 and users[0] is not root and users[0].result in self.inside:
+        while len(users := self.users[way[-1]]) == 1 and users[0] is not root and users[0].result in self.inside:
             way.append(users[0].result)
         return min(way, key=bytes_of)
 
@@ -234,9 +227,9 @@ class Fusion:
             if not isinstance(op, move.Rescale) or op.input.producer is not None or op.input.type.storage != ui8:
                 continue
             numbers = (op.input_zp, op.output_zp, *op.multiplier.tolist(), *op.shift.tolist())
-            readers = [u for u in self.users(op.result) if isinstance(u, conv.Weighted)]
+            readers = [u for u in self.users[op.result] if isinstance(u, conv.Weighted)]
             plain = op.result.type.storage == i8 and numbers == _SIGN and op.result not in self._returned
-            if plain and readers == self.users(op.result) and all(self.root(u.input) is op.result for u in readers):
+            if plain and readers == self.users[op.result] and all(self.root(u.input) is op.result for u in readers):
                 self.raw[op.result] = op.input
                 self.inside.add(op.result)
 
