@@ -4,7 +4,7 @@ that these call, from `helpers.c`."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Final, NamedTuple
@@ -107,7 +107,6 @@ class Unit:
 _CONSTANT: Final = re.compile(r"@_c\d+")
 _CALL: Final = re.compile(r"@_\w+(?=\()")
 _CALLED: Final = re.compile(r"\b(\w+)\(")
-_MATH: Final = re.compile(r"\b(exp|log|sin|cos|tanh|erf|pow|sqrt)\(|\b(INFINITY|NAN)\b")
 
 
 def result_names(results: Sequence[Value]) -> list[str]:
@@ -210,12 +209,8 @@ def helpers(texts: Iterable[str]) -> list[str]:
     return wanted[::-1]
 
 
-def checks(*, floats: bool) -> Iterator[str]:
-    """The checks that a compiler makes: of integers, and of floats."""
-    with open(resource("formats/c/checks.c"), encoding="utf-8") as file:
-        yield from (f"{text.strip()}\n\n" for text in file.read().split("\n\n")[: 1 + floats])
-
-
-def needs_math(texts: Iterable[str]) -> bool:
-    """Whether a text uses `<math.h>`."""
-    return any(_MATH.search(text) for text in texts)
+def head(*, floats: bool) -> str:
+    """The checks that a compiler makes, of integers and of floats, and the macros that a build may define."""
+    with open(resource("formats/c/head.c"), encoding="utf-8") as file:
+        integers, of_floats, macros = file.read().split("\n\n")
+    return "\n\n".join([integers, *[of_floats] * floats, macros])
