@@ -16,7 +16,7 @@ import numpy as np
 from tflq.analysis.known import Ranges
 from tflq.dialects.tosa import elementwise as ew
 from tflq.dialects.tosa import movement as move
-from tflq.formats.c.fusion import Fusion, is_table
+from tflq.formats.c.fusion import Fusion
 from tflq.formats.c.names import c_type, count, dims_of, index_of, literal, plus
 from tflq.formats.c.tables import function_of, thresholds_of
 from tflq.formats.c.unit import Unit
@@ -156,8 +156,6 @@ class Expressions:
     # Operators.
 
     def _compute(self, op: Op) -> str:
-        if is_table(op):
-            return self._lookup(op)
         if (written := _OPERATORS.get(type(op))) is not None:
             return written(self, op)
         operands = [self._read(v) for v in op.present_operands]  # first, since ranges that are known reach further
@@ -194,9 +192,8 @@ class Expressions:
         least, most = self.ends.get(root, (low, high))
         return np.maximum(low, least.astype(object)), np.minimum(high, most.astype(object))
 
-    def _lookup(self, op: Op) -> str:
+    def _lookup(self, op: move.Gather) -> str:
         """An entry of a constant row. An index that may be outside takes the nearest entry."""
-        assert isinstance(op, move.Gather)
         index, size = self._read(op.indices), count(op.values)
         low, high = self._range(op.indices)
         if low < 0 or high >= size:
@@ -305,6 +302,7 @@ _OPERATORS: Final[dict[type[Op], Callable[[Expressions, Any], str]]] = {
     ew.Negate: Expressions._negated,
     ew.GreaterEqual: Expressions._reached,
     move.Cast: Expressions._cast,
+    move.Gather: Expressions._lookup,
     move.Rescale: Expressions._rescaled,
     move.Table: Expressions._table,
 }

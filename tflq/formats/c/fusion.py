@@ -34,14 +34,6 @@ _DEEPEST: Final = 100
 _SIGN: Final = (0, -128, 1 << 30, 30)
 
 
-def is_table(op: Op) -> bool:
-    """Whether a GATHER takes single elements of one constant row: a table."""
-    if not isinstance(op, move.Gather):
-        return False
-    batch, _, channels = dims_of(op.values)
-    return batch == channels == 1 and op.values.is_constant
-
-
 def makes_rows(op: Op) -> bool:
     """Whether an operator computes a row of sums at a time."""
     return isinstance(op, _ROWS) or (isinstance(op, move.Resize) and op.mode == "BILINEAR")
@@ -49,8 +41,9 @@ def makes_rows(op: Op) -> bool:
 
 def is_elementwise(op: Op) -> bool:
     """Whether each element of the result follows from one of each operand, or of those that it does not look up."""
-    alike = isinstance(op, Operator) and op.has(SameShape, Elementwise, Broadcasts) and not isinstance(op, _ALIASES)
-    return alike or is_table(op)
+    if isinstance(op, move.Gather):
+        return op.of_table
+    return isinstance(op, Operator) and op.has(SameShape, Elementwise, Broadcasts) and not isinstance(op, _ALIASES)
 
 
 def reads(op: Op) -> list[Value]:
