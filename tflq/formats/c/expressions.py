@@ -267,10 +267,8 @@ class Expressions:
         low, high = literal(storage.minimum), literal(storage.maximum)
         if not safe:
             return f"clamp64({text}, {low}, {high})"
-        if storage == i32 or (storage.minimum <= least and most <= storage.maximum):
-            return text
         if storage.minimum <= least:
-            return f"min32({text}, {high})"
+            return text if most <= storage.maximum else f"min32({text}, {high})"
         return f"max32({text}, {low})" if most <= storage.maximum else f"clamp32({text}, {low}, {high})"
 
     def _scaled(self, op: move.Rescale, x: str, *, safe: bool) -> str:

@@ -99,8 +99,10 @@ class Fusion:
         known = value in self._returned or value in self.views or value in self.pieces or value in self.inside
         return not known and value.producer is not None and not isinstance(value.producer, move.VariableRead)
 
-    def is_needed(self, op: Op) -> bool:
-        """Whether something reads a result, or the operator has an effect."""
+    def is_root(self, op: Op) -> bool:
+        """Whether an operator has a kernel: something needs it, or it has an effect, and no loop of another has it."""
+        if isinstance(op, (*_ALIASES, move.Variable)) or (op.results and self.inside.issuperset(op.results)):
+            return False
         return not op.results or any(self.users[v] or v in self._returned for v in op.results)
 
     def row_of(self, value: Value) -> Op | None:
@@ -142,18 +144,15 @@ class Fusion:
                 depths[value] = depth
 
     def _fits(self, op: Op, users: list[Op], targets: set[Op]) -> bool:
-        rows = makes_rows(op)
-        if not users or not (rows or is_elementwise(op)):
+        if not users or not (makes_rows(op) or is_elementwise(op)) or (len(targets) > 1 and not self._is_repeated(op)):
             return False
-        if len(targets) > 1 and not self._is_repeated(op):
-            return False
-        for user in users:
-            if isinstance(user, move.Reduction):
-                if rows:
-                    return False
-            elif not is_elementwise(user) or op.result not in map(self.root, reads(user)):
-                return False
-        return all(self._fits_in(op, target) for target in targets)
+        return all(self._is_read_by(user, op) for user in users) and all(self._fits_in(op, each) for each in targets)
+
+    def _is_read_by(self, user: Op, op: Op) -> bool:
+        """Whether an operator reads each element of a result in a loop, at its place."""
+        if isinstance(user, move.Reduction):
+            return not makes_rows(op)
+        return is_elementwise(user) and op.result in map(self.root, reads(user))
 
     def _is_repeated(self, op: Op) -> bool:
         """Whether several roots each compute a result, since it follows cheaply from what is stored. What is computed

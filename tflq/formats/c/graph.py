@@ -21,7 +21,7 @@ from tflq.formats.c.kernels import kernel
 from tflq.formats.c.loops import Body
 from tflq.formats.c.memory import Plan
 from tflq.formats.c.movement import find_views, moved
-from tflq.formats.c.names import CALLED, MACRO, NAME, bytes_of, c_type, count, declared, described, dims_of
+from tflq.formats.c.names import CALLED, MACRO, bytes_of, c_type, count, declared, described, dims_of
 from tflq.formats.c.unit import Kernel, Scratch, Unit, result_names, rolled
 from tflq.ir.module import Function, Module
 from tflq.ir.ops import Location, Op, Value
@@ -45,7 +45,7 @@ class Shared:
     """Data that functions share. `state`: name and initial value of each variable; `numbers`: of layers."""
 
     def __init__(self, module: Module) -> None:
-        self.unit: Final = Unit(NAME)
+        self.unit: Final = Unit()
         self.numbers: Final = numbers()
         self.state: Final = {
             op.variable: (f"v{at}", op.initial_value)
@@ -114,9 +114,7 @@ class Graph:
     def _add(self, op: Op) -> None:
         """The call of an operator that is the root of a kernel."""
         fusion, unit = self._fusion, self._shared.unit
-        if isinstance(op, (move.Reshape, move.Identity, move.Variable)) or not fusion.is_needed(op):
-            return
-        if fusion.inside.issuperset(op.results) and op.results:
+        if not fusion.is_root(op):
             return
         body = Body(unit, fusion, self._ranges)
         if isinstance(op, (move.VariableRead, move.VariableWrite)):

@@ -68,14 +68,12 @@ def _elementwise(op: Op, unit: Unit, fusion: Fusion, ranges: Ranges) -> Kernel:
     """A tree without rows: one loop where all elements are alike, one more for channels, or one for each dim."""
     dims = dims_of(op.result) or (1,)
     channels = dims[-1]
-    rows = count(op.result) // max(channels, 1)
+    indices = {f"i{at}": dim for at, dim in enumerate(dims)}
+    element = index_of(np.empty(dims, np.int8).strides)
     ways = (
         (Point(dims, "i"), loops(i=count(op.result))),
-        (Point(dims, f"i * {channels} + j", "j"), loops(i=rows, j=channels)),
-        (
-            Point(dims, index_of(np.empty(dims, np.int8).strides), f"i{len(dims) - 1}", axes=True),
-            loops(**{f"i{at}": d for at, d in enumerate(dims)}),
-        ),
+        (Point(dims, f"i * {channels} + j", "j"), loops(i=count(op.result) // max(channels, 1), j=channels)),
+        (Point(dims, element, [*indices][-1], axes=True), loops(**indices)),
     )
     for point, heads in ways:
         body = Body(unit, fusion, ranges)
