@@ -222,12 +222,10 @@ def _by_taps(op: conv.DepthwiseConv2D, body: Body, block: Block) -> list[Rows]:
     taps = window((kh, kw), op.stride, op.dilation, op.pad[::2])
     inner = [f"const {x_type} *t[{count}];", *closed([*taps, f"t[ky * {kw} + kx] = {at};"]), *block.heads]
     weights = op.weight.array.reshape(count, channels)
-    off: np.ndarray | int = -zero * weights.sum(axis=0, dtype=np.int64)
+    off = -zero * weights.sum(axis=0, dtype=np.int64)
     in_pairs = x_type == "int8_t" and not op.weight_zp and weights.min() > -128 and op.bias.is_constant
-    if in_pairs and abs(op.bias.array + off).max() + (count << 14) <= i32.maximum:
-        zero = 0
-    else:
-        off, in_pairs = 0, False
+    in_pairs = in_pairs and abs(op.bias.array + off).max() + (count << 14) <= i32.maximum
+    zero, off = (0, off) if in_pairs else (zero, np.zeros_like(off))
     for first in range(0, count, _AT_ONCE):
         group = range(first, min(first + _AT_ONCE, count))
         inner += [f"const {x_type} *const x{k} = t[{k}];" for k in group]

@@ -78,13 +78,13 @@ def declared_type(value: Value) -> str:
 
 
 class Expressions:
-    """The statements of one function's loops. `leaves`: the tensors that it reads, its parameters p0, p1, ..."""
+    """The statements of one function's loops. `leaves`: the tensors that it reads, and its parameters p0, p1, ..."""
 
     def __init__(self, unit: Unit, fusion: Fusion, ranges: Ranges) -> None:
         self.unit = unit
         self.fusion = fusion
         self.ranges = ranges
-        self.leaves: list[Value] = []
+        self.leaves: dict[Value, str] = {}
         self.ends: dict[Value, tuple[np.ndarray, np.ndarray]] = {}
         """The least and the greatest of sums that a kernel knows better than `ranges`, of each channel or of all."""
         self._at = Point((), "0")
@@ -93,9 +93,7 @@ class Expressions:
 
     def leaf(self, value: Value) -> str:
         """The parameter that points to a tensor."""
-        if value not in self.leaves:
-            self.leaves.append(value)
-        return f"p{self.leaves.index(value)}"
+        return self.leaves.setdefault(value, f"p{len(self.leaves)}")
 
     def stored(self, point: Point, root: Value, known: dict[Value, str] | None = None) -> tuple[list[str], str]:
         """Statements, and the expression of a root after them. known: values that the loop has computed."""

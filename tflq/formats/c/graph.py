@@ -47,10 +47,8 @@ class Shared:
     def __init__(self, module: Module) -> None:
         self.unit: Final = Unit()
         self.numbers: Final = numbers()
-        self.state: Final = {
-            op.variable: (f"v{at}", op.initial_value)
-            for at, op in enumerate(o for f in module.functions for o in f.ops if isinstance(o, move.Variable))
-        }
+        variables = (op for function in module.functions for op in function.ops if isinstance(op, move.Variable))
+        self.state: Final = {op.variable: (f"v{at}", op.initial_value) for at, op in enumerate(variables)}
         self.refused: Final[dict[Reason, None]] = {}
         self._module = module
         self._called: dict[int, Graph | None] = {}
@@ -99,10 +97,10 @@ class Graph:
         self.lines: list[str] = []
         self.stored: Final[list[Value]] = []
         """The results behind which a hook stands, in the order of a run."""
-        ends = [[*function.inputs, *function.outputs, *(v for _, v in shared.state.values())]]
-        parts: list[Iterable[Value]] = [*ends, *([*op.present_operands, *op.results] for op in function.ops)]
-        places = [None, *(op.location for op in function.ops)]
-        if shared.all(zip(places, parts, strict=True), lambda part: [(c_type(v), dims_of(v)) for v in part]):
+        ends = [*function.inputs, *function.outputs, *(v for _, v in shared.state.values())]
+        tensors: list[tuple[Location | None, Sequence[Value]]] = [(None, ends)]
+        tensors += [(op.location, [*op.present_operands, *op.results]) for op in function.ops]
+        if shared.all(tensors, lambda values: [(c_type(v), dims_of(v)) for v in values]):
             self._fusion = Fusion(function)
             find_views(self._fusion)
             self._ranges = Ranges(sums=True)

@@ -67,7 +67,7 @@ class Body:
 
     def finished(self, op: Op, lines: Sequence[str], results: Sequence[Value], since: int | None = None) -> Kernel:
         """The kernel of the lines. since: leaves from this one on are read where the result is written."""
-        leaves, sizes = self.terms.leaves, [*map(count, results)]
+        leaves, sizes = [*self.terms.leaves], [*map(count, results)]
         same = [v for v in leaves[len(leaves) if since is None else since :] if sizes == [count(v)]]
         return Kernel(op, leaves, results, self.scratch, same, lines)
 
