@@ -56,3 +56,15 @@ def begin(view: np.ndarray) -> int:
     while isinstance(base.base, np.ndarray):
         base = base.base
     return int(view.ctypes.data - base.ctypes.data)
+
+
+def merged(source: np.ndarray, place: np.ndarray) -> list[tuple[int, int, int]]:
+    """The dims that two views have in common: the size, and the elements from one index to the next in both. Those that
+    lie behind each other in both are one."""
+    dims: list[tuple[int, int, int]] = []
+    for dim, stride, step in zip(source.shape, source.strides, place.strides, strict=True):
+        if dims and dims[-1][1:] == (dim * stride, dim * step):
+            dims[-1] = dims[-1][0] * dim, stride, step
+        elif dim != 1:
+            dims.append((dim, stride, step))
+    return dims

@@ -56,8 +56,7 @@ def _share(function: Function) -> bool:
 
 
 def _is_table(op: Gather) -> bool:
-    sizes = op.values.type.shape
-    return op.values.is_constant and op.values.type.storage == i32 and sizes is not None and sizes[::2] == (1, 1)
+    return op.of_table and op.values.type.storage == i32
 
 
 def _bits_between(table: np.ndarray, other: np.ndarray) -> int:

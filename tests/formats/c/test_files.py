@@ -223,7 +223,7 @@ def test_the_arena_is_nearly_the_least_that_there_is(name: str) -> None:
 
 @pytest.mark.parametrize(("ends", "type"), [((-128, 127), "int8_t"), ((-129, 5), "int16_t"), ((0, 40000), "int32_t")])
 def test_constants_that_expressions_read_are_narrow(ends: tuple[int, int], type: str) -> None:
-    unit = Unit("@")
+    unit = Unit()
     name = unit.numbers(np.asarray([*ends, 1]), i32)
     assert [key[0] for key, row in unit.constants.items() if row[0] == name] == [type]
     assert unit.numbers(np.asarray([1.5]), f32) != name

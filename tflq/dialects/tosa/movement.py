@@ -249,6 +249,12 @@ class Gather(Operator, name="tosa.gather"):
         (n, _, channels), (batch, count) = site.dims(self.values, 3), site.dims(self.indices, 2)
         return (agree(n, batch, "the batches of values and indices"), count, channels)
 
+    @property
+    def of_table(self) -> bool:
+        """Whether it takes single elements of one constant row: a table."""
+        dims = self.values.type.shape
+        return self.values.is_constant and dims is not None and dims[::2] == (1, 1)
+
 
 class Scatter(Operator, name="tosa.scatter"):
     """Rows of each batch, placed by index."""

@@ -93,15 +93,15 @@ def expected(program: Program, graph: Graph, module: Module) -> int | None:
 
 def main(program: Program, module: Module) -> str:
     """The text of the test of all entries that have one; "" if none has."""
-    totals = [(graph, expected(program, graph, module)) for _, graph in program.entries]
-    tests = [_test(graph, total, program) for graph, total in totals if total is not None]
+    totals = {graph: expected(program, graph, module) for _, graph in program.entries}
+    tests = {g.symbol: _test(g, total, program) for g, total in totals.items() if total is not None}
     if not tests:
         return ""
     arena = f"static union {{ uint64_t align; uint8_t bytes[{MACRO}_ARENA_BYTES]; }} arena;\n"
     state = f"static {NAME}_state state;\n" if program.state else ""
-    calls = " | ".join(f"{graph.symbol}_test()" for graph, total in totals if total is not None)
-    head = f"\n#ifdef {MACRO}_MAIN\n#include <stdio.h>\n\n{''.join(helpers(tests))}\n\n{arena}{state}\n"
-    return f"{head}{''.join(tests)}int main(void) {{\n  return {calls};\n}}\n#endif\n"
+    calls = " | ".join(f"{symbol}_test()" for symbol in tests)
+    head = f"\n#ifdef {MACRO}_MAIN\n#include <stdio.h>\n\n{''.join(helpers(tests.values()))}\n\n{arena}{state}\n"
+    return f"{head}{''.join(tests.values())}int main(void) {{\n  return {calls};\n}}\n#endif\n"
 
 
 def _test(graph: Graph, total: int, program: Program) -> str:

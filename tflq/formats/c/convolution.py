@@ -10,7 +10,6 @@ loops, with sums of 64 bits where they need it.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -18,7 +17,7 @@ import numpy as np
 from tflq.analysis.placing import aligned
 from tflq.analysis.products import channel_ends
 from tflq.dialects.tosa import convolution as conv
-from tflq.formats.c.loops import AXES, ON_STACK, Block, Body, Rows, flat, pixel, placed, read_sum, window
+from tflq.formats.c.loops import AXES, ON_STACK, Block, Body, Ints, Rows, flat, pixel, placed, read_sum, window
 from tflq.formats.c.names import dims_of, plus
 from tflq.formats.c.unit import Scratch, closed, loops
 from tflq.ir.types import i8, i32, i64
@@ -114,7 +113,7 @@ def _factors(op: conv.Weighted, type: str, more: int, x: str, w: str) -> tuple[s
     return f"{wide}({x})", f"({w})"
 
 
-def _inverse(kernel: Sequence[int], stride: Sequence[int], before: Sequence[int], sizes: Sequence[int]) -> list[str]:
+def _inverse(kernel: Ints, stride: Ints, before: Ints, sizes: Ints) -> list[str]:
     """Loops over the elements iy, ix that a transposed convolution adds to (oy, ox), each times ky, kx of a filter."""
     lines = []
     for axis, size, step, first, extent in zip(AXES[-len(kernel) :], kernel, stride, before, sizes, strict=True):
@@ -223,12 +222,10 @@ def _by_taps(op: conv.DepthwiseConv2D, body: Body, block: Block) -> list[Rows]:
     taps = window((kh, kw), op.stride, op.dilation, op.pad[::2])
     inner = [f"const {x_type} *t[{count}];", *closed([*taps, f"t[ky * {kw} + kx] = {at};"]), *block.heads]
     weights = op.weight.array.reshape(count, channels)
-    off: np.ndarray | int = -zero * weights.sum(axis=0, dtype=np.int64)
+    off = -zero * weights.sum(axis=0, dtype=np.int64)
     in_pairs = x_type == "int8_t" and not op.weight_zp and weights.min() > -128 and op.bias.is_constant
-    if in_pairs and abs(op.bias.array + off).max() + (count << 14) <= i32.maximum:
-        zero = 0
-    else:
-        off, in_pairs = 0, False
+    in_pairs = in_pairs and abs(op.bias.array + off).max() + (count << 14) <= i32.maximum
+    zero, off = (0, off) if in_pairs else (zero, np.zeros_like(off))
     for first in range(0, count, _AT_ONCE):
         group = range(first, min(first + _AT_ONCE, count))
         inner += [f"const {x_type} *const x{k} = t[{k}];" for k in group]

@@ -7,16 +7,16 @@ by way of unsigned integers. What is called a point says how operands are indexe
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from tflq.analysis.known import Ranges
-from tflq.base.errors import Refused
 from tflq.dialects.tosa import elementwise as ew
 from tflq.dialects.tosa import movement as move
-from tflq.formats.c.fusion import Fusion, is_table
+from tflq.formats.c.fusion import Fusion
 from tflq.formats.c.names import c_type, count, dims_of, index_of, literal, plus
 from tflq.formats.c.tables import function_of, thresholds_of
 from tflq.formats.c.unit import Unit
@@ -37,35 +37,38 @@ class NeedsMoreError(Exception):
     """The point does not say an index that an operand needs."""
 
 
-_BITWISE: Final[tuple[tuple[type[Op], ...], ...]] = (
-    (ew.BitwiseAnd, ew.LogicalAnd), (ew.BitwiseOr, ew.LogicalOr), (ew.BitwiseXor, ew.LogicalXor)
-)  # fmt: skip
-_BINARY: Final[dict[type[Op], tuple[str, str, str]]] = {
+_OF_MATH: Final[tuple[type[Op], ...]] = (ew.Cos, ew.Erf, ew.Exp, ew.Log, ew.Sin, ew.Tanh)
+_PATTERNS: Final[dict[type[Op], str | tuple[str, str, str]]] = {
     ew.Add: ("add32({}, {})", "{} + {}", "{} + {}"),
     ew.Sub: ("sub32({}, {})", "{} - {}", "{} - {}"),
     ew.Mul: ("mul32({}, {})", "{} * {}", "{} * {}"),
     ew.Maximum: ("max32({}, {})", "max64({}, {})", "maxf32({}, {})"),
     ew.Minimum: ("min32({}, {})", "min64({}, {})", "minf32({}, {})"),
-    ew.IntDiv: ("div32({}, {})", "", ""),
-    ew.Pow: ("", "", "(float)pow({}, {})"),
-    **{kind: (f"{{}} {sign} {{}}", "", "") for kinds, sign in zip(_BITWISE, "&|^", strict=True) for kind in kinds},
-    ew.LogicalLeftShift: ("shl32({}, {})", "", ""),
-    ew.LogicalRightShift: ("shr32({}, {})", "", ""),
-    ew.Equal: ("{} == {}", "{} == {}", "{} == {}"),
-    ew.Greater: ("{} > {}", "{} > {}", "{} > {}"),
+    ew.Abs: ("abs32({})", "", "{0} < 0.0f ? -{0} : {0} + 0.0f"),
+    ew.IntDiv: "div32({}, {})",
+    ew.Pow: "(float)pow({}, {})",
+    **dict.fromkeys((ew.BitwiseAnd, ew.LogicalAnd), "{} & {}"),
+    **dict.fromkeys((ew.BitwiseOr, ew.LogicalOr), "{} | {}"),
+    **dict.fromkeys((ew.BitwiseXor, ew.LogicalXor), "{} ^ {}"),
+    ew.BitwiseNot: "~{}",
+    ew.LogicalNot: "!{}",
+    ew.LogicalLeftShift: "shl32({}, {})",
+    ew.LogicalRightShift: "shr32({}, {})",
+    ew.ArithmeticRightShift: "{} >> {}",
+    ew.Clz: "clz32({})",
+    ew.Equal: "{} == {}",
+    ew.Greater: "{} > {}",
+    ew.Select: "{} ? {} : {}",
+    ew.Ceil: "ceilf32({})",
+    ew.Floor: "floorf32({})",
+    **{kind: f"(float){kind.__name__.lower()}((double){{}})" for kind in _OF_MATH},
+    ew.Rsqrt: "(float)(1.0 / sqrt((double){}))",
+    ew.Reciprocal: "1.0f / {}",
+    ew.Sigmoid: "sigmoid({})",
 }
-"""By operator: the expression of int32, of int64, and of floats."""
+"""By operator: the expression, or those of int32, of int64, and of floats."""
 _GROUP: Final = 8
 """Channels in a row with the same number from which it is stored once."""
-_OF_MATH: Final[tuple[type[Op], ...]] = (ew.Cos, ew.Erf, ew.Exp, ew.Log, ew.Sin, ew.Tanh)
-_FUNCTIONS: Final[dict[type[Op], str]] = {
-    ew.Ceil: "ceilf32({0})",
-    ew.Floor: "floorf32({0})",
-    **{kind: f"(float){kind.__name__.lower()}((double){{0}})" for kind in _OF_MATH},
-    ew.Rsqrt: "(float)(1.0 / sqrt((double){0}))",
-    ew.Reciprocal: "1.0f / {0}",
-    ew.Sigmoid: "sigmoid({0})",
-}
 
 
 def declared_type(value: Value) -> str:
@@ -75,13 +78,13 @@ def declared_type(value: Value) -> str:
 
 
 class Expressions:
-    """The statements of one function's loops. `leaves`: the tensors that it reads, its parameters p0, p1, ..."""
+    """The statements of one function's loops. `leaves`: the tensors that it reads, and its parameters p0, p1, ..."""
 
     def __init__(self, unit: Unit, fusion: Fusion, ranges: Ranges) -> None:
         self.unit = unit
         self.fusion = fusion
         self.ranges = ranges
-        self.leaves: list[Value] = []
+        self.leaves: dict[Value, str] = {}
         self.ends: dict[Value, tuple[np.ndarray, np.ndarray]] = {}
         """The least and the greatest of sums that a kernel knows better than `ranges`, of each channel or of all."""
         self._at = Point((), "0")
@@ -90,9 +93,7 @@ class Expressions:
 
     def leaf(self, value: Value) -> str:
         """The parameter that points to a tensor."""
-        if value not in self.leaves:
-            self.leaves.append(value)
-        return f"p{self.leaves.index(value)}"
+        return self.leaves.setdefault(value, f"p{len(self.leaves)}")
 
     def stored(self, point: Point, root: Value, known: dict[Value, str] | None = None) -> tuple[list[str], str]:
         """Statements, and the expression of a root after them. known: values that the loop has computed."""
@@ -150,38 +151,29 @@ class Expressions:
             raise NeedsMoreError
         return self._at.channel
 
-    def _all(self, op: Op, pattern: str) -> str:
-        """A pattern of all operands."""
-        return pattern.format(*map(self._read, op.present_operands))
-
     # Operators.
 
     def _compute(self, op: Op) -> str:
-        if is_table(op):
-            return self._lookup(op)
-        kind = type(op)
-        if kind in _OPERATORS:
-            return _OPERATORS[kind](self, op)
-        operands = [self._read(v) for v in op.present_operands]
+        if (written := _OPERATORS.get(type(op))) is not None:
+            return written(self, op)
+        operands = [self._read(v) for v in op.present_operands]  # first, since ranges that are known reach further
+        pattern, storage = _PATTERNS[type(op)], op.present_operands[0].type.storage
         if isinstance(op, ew.Mul) and op.shift:
-            return f"mul_shift({operands[0]}, {operands[1]}, {op.shift})"
-        if kind in _FUNCTIONS:
-            return _FUNCTIONS[kind].format(*operands)
-        storage = op.present_operands[0].type.storage
-        text = _BINARY[kind][2 if storage.is_float else 1 if storage == i64 else 0] if kind in _BINARY else ""
-        if not text:
-            raise Refused(f"{op.name} of {storage} is not written in C")
-        if isinstance(op, (ew.Add, ew.Sub, ew.Mul)) and storage == i32 and self._fits(op):
-            text = _BINARY[kind][1]
-        return text.format(*operands)
+            pattern = f"mul_shift({{}}, {{}}, {op.shift})"
+        elif isinstance(op, ew.ArithmeticRightShift) and op.round:
+            pattern = "sar_round({}, {})"
+        elif not isinstance(pattern, str):
+            plain = storage == i64 or (storage == i32 and self._fits(op))
+            pattern = pattern[2 if storage.is_float else 1 if plain else 0]
+        return pattern.format(*operands)
 
-    def _fits(self, op: ew.Add | ew.Sub | ew.Mul) -> bool:
+    def _fits(self, op: Op) -> bool:
         """Whether a sum, difference or product is within int32, so that it needs not wrap."""
-        (a, b), (c, d) = (self._range(v) for v in (op.input1, op.input2))
-        if isinstance(op, ew.Mul):
-            ends = [x * y for x in (a, b) for y in (c, d)]
-        else:
-            ends = [a + c, b + d] if isinstance(op, ew.Add) else [a - d, b - c]
+        if not isinstance(op, (ew.Add, ew.Sub, ew.Mul)):
+            return False
+        left, right = self._range(op.input1), self._range(op.input2)
+        compute = operator.add if isinstance(op, ew.Add) else operator.sub if isinstance(op, ew.Sub) else operator.mul
+        ends = [compute(a, b) for a in left for b in right]
         return i32.minimum <= min(ends) and max(ends) <= i32.maximum
 
     def _range(self, value: Value) -> tuple[int, int]:
@@ -200,9 +192,8 @@ class Expressions:
         least, most = (row.tolist() for row in self.ends[root])
         return [(max(low, a), min(high, b)) for a, b in zip(least, most, strict=True)]
 
-    def _lookup(self, op: Op) -> str:
+    def _lookup(self, op: move.Gather) -> str:
         """An entry of a constant row. An index that may be outside takes the nearest entry."""
-        assert isinstance(op, move.Gather)
         index, size = self._read(op.indices), count(op.values)
         low, high = self._range(op.indices)
         if low < 0 or high >= size:
@@ -278,10 +269,8 @@ class Expressions:
         low, high = literal(storage.minimum), literal(storage.maximum)
         if not safe:
             return f"clamp64({text}, {low}, {high})"
-        if storage == i32 or (storage.minimum <= least and most <= storage.maximum):
-            return text
         if storage.minimum <= least:
-            return f"min32({text}, {high})"
+            return text if most <= storage.maximum else f"min32({text}, {high})"
         return f"max32({text}, {low})" if most <= storage.maximum else f"clamp32({text}, {low}, {high})"
 
     def _scaled(self, op: move.Rescale, x: str, multiplier: list[int], shift: list[int], *, safe: bool) -> str:
@@ -310,17 +299,10 @@ class Expressions:
 
 _OPERATORS: Final[dict[type[Op], Callable[[Expressions, Any], str]]] = {
     ew.Clamp: Expressions._clamped,
-    ew.Abs: lambda e, op: e._all(
-        op, "{0} < 0.0f ? -{0} : {0} + 0.0f" if op.result.type.storage.is_float else "abs32({})"
-    ),
     ew.Negate: Expressions._negated,
-    ew.BitwiseNot: lambda e, op: e._all(op, "~{}"),
-    ew.LogicalNot: lambda e, op: e._all(op, "!{}"),
-    ew.Clz: lambda e, op: e._all(op, "clz32({})"),
-    ew.ArithmeticRightShift: lambda e, op: e._all(op, "sar_round({}, {})" if op.round else "{} >> {}"),
-    ew.Select: lambda e, op: e._all(op, "{} ? {} : {}"),
     ew.GreaterEqual: Expressions._reached,
     move.Cast: Expressions._cast,
+    move.Gather: Expressions._lookup,
     move.Rescale: Expressions._rescaled,
     move.Table: Expressions._table,
 }

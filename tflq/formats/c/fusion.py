@@ -16,33 +16,22 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Final
 
+from tflq.dialects.declare import Operator
 from tflq.dialects.tosa import convolution as conv
 from tflq.dialects.tosa import elementwise as ew
 from tflq.dialects.tosa import movement as move
+from tflq.dialects.traits import Broadcasts, Elementwise, SameShape
 from tflq.formats.c.names import around, bytes_of, count, dims_of
 from tflq.ir.module import Function
 from tflq.ir.ops import Op, Value
 from tflq.ir.types import i8, ui8
 
 _ROWS: Final = (conv.Weighted, conv.MatMul, conv.Pool, move.Reduction)
-_ELEMENTWISE: Final = (
-    *(ew.FloatFunction, ew.Clamp, ew.Reciprocal, ew.Abs, ew.Add, ew.Sub, ew.IntDiv, ew.Maximum, ew.Minimum, ew.Mul),
-    *(ew.Negate, ew.Pow, ew._OfBits, ew._OfTruth, ew.BitwiseNot, ew.Clz, ew.LogicalNot, ew.Equal, ew._Ordered),
-    *(ew.Select, move.Cast, move.Rescale, move.Table),
-)
 _CHEAP: Final = (ew.Add, ew.Sub, ew.Clamp, ew.Minimum, ew.Maximum, move.Cast, move.Table)
 _ALIASES: Final = (move.Reshape, move.Identity)
 _DEEPEST: Final = 100
 """Operators of a tree from a leaf to its root: an expression is written by recursion."""
 _SIGN: Final = (0, -128, 1 << 30, 30)
-
-
-def is_table(op: Op) -> bool:
-    """Whether a GATHER takes single elements of one constant row: a table."""
-    if not isinstance(op, move.Gather):
-        return False
-    batch, _, channels = dims_of(op.values)
-    return batch == channels == 1 and op.values.is_constant
 
 
 def makes_rows(op: Op) -> bool:
@@ -51,7 +40,10 @@ def makes_rows(op: Op) -> bool:
 
 
 def is_elementwise(op: Op) -> bool:
-    return isinstance(op, _ELEMENTWISE) or is_table(op)
+    """Whether each element of the result follows from one of each operand, or of those that it does not look up."""
+    if isinstance(op, move.Gather):
+        return op.of_table
+    return isinstance(op, Operator) and op.has(SameShape, Elementwise, Broadcasts) and not isinstance(op, _ALIASES)
 
 
 def reads(op: Op) -> list[Value]:
@@ -71,20 +63,17 @@ class Fusion:
         self.views: Final[dict[Value, tuple[Value, int]]] = {}
         self.pieces: Final[dict[Value, tuple[Value, int]]] = {}
         self.raw: Final[dict[Value, Value]] = {}
-        self._users: dict[Value, list[Op]] = defaultdict(list)
+        self.users: Final[dict[Value, list[Op]]] = defaultdict(list)
         for op in function.ops:
             if not isinstance(op, _ALIASES):
                 for value in dict.fromkeys(self.root(v) for v in op.present_operands):
-                    self._users[value].append(op)
+                    self.users[value].append(op)
         self.inside: Final[set[Value]] = set()
         self._order = {v: at for at, op in enumerate(function.ops) for v in op.results}
         self._returned = set(self.outputs)
-        self.named: Final[dict[Value, Value]] = {}
+        named = [value for op in function.ops for value in op.results if value.name]
+        self.named: Final = {self.root(value): value for value in reversed(named)}
         """By value: itself, or the first of its elements in another shape that has a name."""
-        for op in function.ops:
-            for value in op.results:
-                if value.name:
-                    self.named.setdefault(self.root(value), value)
         self._decide()
         self._cut()
         self._look_through()
@@ -110,12 +99,11 @@ class Fusion:
         known = value in self._returned or value in self.views or value in self.pieces or value in self.inside
         return not known and value.producer is not None and not isinstance(value.producer, move.VariableRead)
 
-    def users(self, value: Value) -> list[Op]:
-        return self._users.get(value, [])
-
-    def is_needed(self, op: Op) -> bool:
-        """Whether something reads a result, or the operator has an effect."""
-        return not op.results or any(self.users(v) or v in self._returned for v in op.results)
+    def is_root(self, op: Op) -> bool:
+        """Whether an operator has a kernel: something needs it, or it has an effect, and no loop of another has it."""
+        if isinstance(op, (*_ALIASES, move.Variable)) or (op.results and self.inside.issuperset(op.results)):
+            return False
+        return not op.results or any(self.users[v] or v in self._returned for v in op.results)
 
     def row_of(self, value: Value) -> Op | None:
         """The operator of the tree of a root that makes rows."""
@@ -144,7 +132,7 @@ class Fusion:
         for op in reversed(self.function.ops):
             if isinstance(op, _ALIASES) or len(op.results) != 1:
                 continue
-            value, users = op.result, self.users(op.result)
+            value, users = op.result, self.users[op.result]
             targets: set[Op] = set()
             for user in users:
                 inner = user.results and user.results[0] in self.inside and not makes_rows(user)
@@ -156,18 +144,15 @@ class Fusion:
                 depths[value] = depth
 
     def _fits(self, op: Op, users: list[Op], targets: set[Op]) -> bool:
-        rows = makes_rows(op)
-        if not users or not (rows or is_elementwise(op)):
+        if not users or not (makes_rows(op) or is_elementwise(op)) or (len(targets) > 1 and not self._is_repeated(op)):
             return False
-        if len(targets) > 1 and not self._is_repeated(op):
-            return False
-        for user in users:
-            if isinstance(user, move.Reduction):
-                if rows:
-                    return False
-            elif not is_elementwise(user) or op.result not in map(self.root, reads(user)):
-                return False
-        return all(self._fits_in(op, target) for target in targets)
+        return all(self._is_read_by(user, op) for user in users) and all(self._fits_in(op, each) for each in targets)
+
+    def _is_read_by(self, user: Op, op: Op) -> bool:
+        """Whether an operator reads each element of a result in a loop, at its place."""
+        if isinstance(user, move.Reduction):
+            return not makes_rows(op)
+        return is_elementwise(user) and op.result in map(self.root, reads(user))
 
     def _is_repeated(self, op: Op) -> bool:
         """Whether several roots each compute a result, since it follows cheaply from what is stored. What is computed
@@ -228,7 +213,7 @@ class Fusion:
     def _narrowest(self, value: Value, root: Op) -> Value:
         """The value with the fewest bytes from a value on to the first that several operators read."""
         way = [value]
-        while len(users := self.users(way[-1])) == 1 and users[0] is not root and users[0].result in self.inside:
+        while len(users := self.users[way[-1]]) == 1 and users[0] is not root and users[0].result in self.inside:
             way.append(users[0].result)
         return min(way, key=bytes_of)
 
@@ -238,9 +223,9 @@ class Fusion:
             if not isinstance(op, move.Rescale) or op.input.producer is not None or op.input.type.storage != ui8:
                 continue
             numbers = (op.input_zp, op.output_zp, *op.multiplier.tolist(), *op.shift.tolist())
-            readers = [u for u in self.users(op.result) if isinstance(u, conv.Weighted)]
+            readers = [u for u in self.users[op.result] if isinstance(u, conv.Weighted)]
             plain = op.result.type.storage == i8 and numbers == _SIGN and op.result not in self._returned
-            if plain and readers == self.users(op.result) and all(self.root(u.input) is op.result for u in readers):
+            if plain and readers == self.users[op.result] and all(self.root(u.input) is op.result for u in readers):
                 self.raw[op.result] = op.input
                 self.inside.add(op.result)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import count as numbers
@@ -13,6 +12,7 @@ from tflq.analysis.blocks import MOVEMENT
 from tflq.analysis.known import Ranges
 from tflq.analysis.placing import alive, least_end
 from tflq.base.errors import Reason, Refused
+from tflq.dialects.declare import Operator
 from tflq.dialects.tosa import convolution as conv
 from tflq.dialects.tosa import elementwise as ew
 from tflq.dialects.tosa import movement as move
@@ -21,7 +21,7 @@ from tflq.formats.c.kernels import kernel
 from tflq.formats.c.loops import Body
 from tflq.formats.c.memory import Plan
 from tflq.formats.c.movement import find_views, moved
-from tflq.formats.c.names import CALLED, MACRO, NAME, bytes_of, c_type, count, declared, described, dims_of
+from tflq.formats.c.names import CALLED, MACRO, bytes_of, c_type, count, declared, described, dims_of
 from tflq.formats.c.unit import Kernel, Scratch, Unit, result_names, rolled
 from tflq.ir.module import Function, Module
 from tflq.ir.ops import Location, Op, Value
@@ -37,19 +37,21 @@ _EXACT: Final = (ew.Ceil, ew.Floor)
 _MORE: Final = 1.05
 """How much more than tensors need, if none is in the memory of outputs, sums and copies of windows may take."""
 _CONTROL: Final = (move.CondIf, move.WhileLoop)
+_DEEPEST: Final = 50
+"""Functions of control flow within each other, at most: they are planned by recursion."""
 
 
 class Shared:
     """Data that functions share. `state`: name and initial value of each variable; `numbers`: of layers."""
 
     def __init__(self, module: Module) -> None:
-        self.unit: Final = Unit(NAME)
+        self.unit: Final = Unit()
         self.numbers: Final = numbers()
-        self.state: Final = {
-            op.variable: (f"v{at}", op.initial_value)
-            for at, op in enumerate(o for f in module.functions for o in f.ops if isinstance(o, move.Variable))
-        }
+        variables = (op for function in module.functions for op in function.ops if isinstance(op, move.Variable))
+        self.state: Final = {op.variable: (f"v{at}", op.initial_value) for at, op in enumerate(variables)}
         self.refused: Final[dict[Reason, None]] = {}
+        self._module = module
+        self._called: dict[int, Graph | None] = {}
 
     def all(self, items: Iterable[tuple[Location | None, T]], step: Callable[[T], Any]) -> bool:
         """Takes a step for each item. Whether none of them is refused, which is noted with its place."""
@@ -63,7 +65,18 @@ class Shared:
 
     def called(self, index: int) -> Graph:
         """A function that control flow calls: a static one, written once. Refused if it calls itself."""
-        raise NotImplementedError
+        if index not in self._called:
+            if list(self._called.values()).count(None) >= _DEEPEST:
+                raise Refused(f"more than {_DEEPEST} functions that control flow calls, one within the other")
+            self._called[index] = None
+            self._called[index] = graph = Graph(self._module.functions[index], f"{CALLED}{index}", self, entry=False)
+            if graph.complete:
+                body = [*unread([*graph.parameters, "arena"], graph.lines), *graph.lines]
+                self.unit.add(graph.symbol, [*graph.parameters.values(), "uint8_t *arena"], body)
+        known = self._called[index]
+        if known is None:
+            raise Refused("a function that calls itself is not written in C")
+        return known
 
 
 class Graph:
@@ -74,37 +87,36 @@ class Graph:
     complete = False
     """Whether all of it has a form in C."""
 
-    def __init__(self, function: Function, symbol: str, shared: Shared, *, hooked: bool) -> None:
-        """hooked: whether it calls the hooks of results."""
+    def __init__(self, function: Function, symbol: str, shared: Shared, *, entry: bool) -> None:
+        """entry: whether it is one of the module's: these alone have hooks of results, and variables."""
         self.function: Final = function
         self.symbol: Final = symbol
         self._shared = shared
+        self._is_entry = entry
         self.kernels: Final[list[Kernel]] = []
         self.lines: list[str] = []
         self.stored: Final[list[Value]] = []
         """The results behind which a hook stands, in the order of a run."""
-        ends = [[*function.inputs, *function.outputs, *(v for _, v in shared.state.values())]]
-        parts: list[Iterable[Value]] = [*ends, *([*op.present_operands, *op.results] for op in function.ops)]
-        places = [None, *(op.location for op in function.ops)]
-        if shared.all(zip(places, parts, strict=True), lambda part: [(c_type(v), dims_of(v)) for v in part]):
+        ends = [*function.inputs, *function.outputs, *(v for _, v in shared.state.values())]
+        tensors: list[tuple[Location | None, Sequence[Value]]] = [(None, ends)]
+        tensors += [(op.location, [*op.present_operands, *op.results]) for op in function.ops]
+        if shared.all(tensors, lambda values: [(c_type(v), dims_of(v)) for v in values]):
             self._fusion = Fusion(function)
             find_views(self._fusion)
             self._ranges = Ranges(sums=True)
             if shared.all(((op.location, op) for op in function.ops), self._add):
                 self._place()
-                self.lines = rolled([*self._statements(hooked=hooked)])
+                self.lines = rolled([*self._statements()])
                 self.complete = True
 
     def _add(self, op: Op) -> None:
         """The call of an operator that is the root of a kernel."""
         fusion, unit = self._fusion, self._shared.unit
-        if isinstance(op, (move.Reshape, move.Identity, move.Variable)) or not fusion.is_needed(op):
-            return
-        if fusion.inside.issuperset(op.results) and op.results:
+        if not fusion.is_root(op):
             return
         body = Body(unit, fusion, self._ranges)
         if isinstance(op, (move.VariableRead, move.VariableWrite)):
-            if self.symbol.startswith(CALLED):
+            if not self._is_entry:
                 raise Refused("a variable within control flow is not written in C")
             self.kernels.append(Kernel(op, [fusion.root(v) for v in op.present_operands], op.results))
         elif isinstance(op, _CONTROL):
@@ -112,7 +124,7 @@ class Graph:
         elif isinstance(op, MOVEMENT):
             if op.result not in fusion.views:
                 self.kernels.append(body.finished(op, moved(op, body), op.results))
-        elif len(op.results) != 1:
+        elif not isinstance(op, Operator):
             raise Refused(f"{op.short_name.upper()} is not written in C")
         else:
             self.kernels.append(kernel(op, unit, fusion, self._ranges))
@@ -121,18 +133,14 @@ class Graph:
 
     def _place(self) -> None:
         fusion, outputs = self._fusion, self._fusion.outputs
-        self._pointers: dict[Value, str] = {v: f"in{at}" for at, v in enumerate(self.function.inputs)}
-        computed = {v for k in self.kernels for v in k.results}
-        times = Counter(outputs)
-        for at, value in enumerate(outputs):
-            if value in computed and times[value] == 1 and not isinstance(value.producer, move.VariableRead):
-                self._pointers[value] = f"out{at}"
+        computed = {v for k in self.kernels for v in k.results if not isinstance(k.op, move.VariableRead)}
+        written = {v: f"out{at}" for at, v in enumerate(outputs) if v in computed and outputs.count(v) == 1}
+        self._pointers = {v: f"in{at}" for at, v in enumerate(self.function.inputs)} | written
         self._read_state()
         self.plan = Plan(fusion, self.kernels, self._pointers)
         most = int(_MORE * least_end(self.plan.spans.values()))
-        for at, value in enumerate(outputs):
-            if self._pointers.get(value) == f"out{at}":
-                self.plan.lend(f"out{at}", value)
+        for value, name in written.items():
+            self.plan.lend(name, value)
         self._spare(max(self.plan.place([], most), most))
         self.size = self.plan.place(self.kernels)
 
@@ -184,15 +192,13 @@ class Graph:
     @property
     def parameters(self) -> dict[str, str]:
         """The parameters for inputs and outputs, by name."""
-        inputs = {f"in{at}": value for at, value in enumerate(self.function.inputs)}
-        outputs = {f"out{at}": value for at, value in enumerate(self.function.outputs)}
-        rows = {name: f"const {declared(value, name)}" for name, value in inputs.items()}
-        return rows | {name: declared(value, name) for name, value in outputs.items()}
+        rows = {f"in{at}": f"const {declared(v, f'in{at}')}" for at, v in enumerate(self.function.inputs)}
+        return rows | {f"out{at}": declared(v, f"out{at}") for at, v in enumerate(self.function.outputs)}
 
-    def _statements(self, *, hooked: bool) -> Iterator[str]:
+    def _statements(self) -> Iterator[str]:
         for number, each in enumerate(self.kernels):
             yield from self._statement(number, each)
-            for value in each.results if hooked else ():
+            for value in each.results if self._is_entry else ():
                 named, bytes = self._fusion.named.get(value), f"{self.pointer(value)}, {bytes_of(value)}"
                 if named:
                     yield f"{MACRO}_LAYER({next(self._shared.numbers)}, {bytes}); /* {described(named)} */"

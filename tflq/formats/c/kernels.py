@@ -18,7 +18,7 @@ from tflq.dialects.tosa import convolution as conv
 from tflq.dialects.tosa import movement as move
 from tflq.formats.c.convolution import convolution
 from tflq.formats.c.expressions import NeedsMoreError, Point, declared_type
-from tflq.formats.c.fusion import Fusion, is_table
+from tflq.formats.c.fusion import Fusion, is_elementwise
 from tflq.formats.c.loops import Block, Body, Rows, pixel, placed, read_sum, window
 from tflq.formats.c.names import MACRO, around, bytes_of, c_type, count, dims_of, index_of, literal, plus
 from tflq.formats.c.unit import Kernel, Scratch, Unit, closed, loops
@@ -32,12 +32,11 @@ def kernel(op: Op, unit: Unit, fusion: Fusion, ranges: Ranges, *, room: int = 1 
     """The kernel of a root. room: the memory that its scratch shall need at most, which changes no other parameter.
     Refused if no loop computes it."""
     row = fusion.row_of(op.result)
-    if row is None and type(op) in _PLAIN and not is_table(op):
-        body = Body(unit, fusion, ranges)
-        return body.finished(op, _PLAIN[type(op)](op, body), op.results)
-    if row is None:
+    if row is None and is_elementwise(op):
         return _elementwise(op, unit, fusion, ranges)
     body = Body(unit, fusion, ranges, room)
+    if row is None:
+        return body.finished(op, _PLAIN[type(op)](op, body), op.results)
     if isinstance(row, conv.Weighted):
         parts = convolution(row, body)
     else:
@@ -53,33 +52,28 @@ def kernel(op: Op, unit: Unit, fusion: Fusion, ranges: Ranges, *, room: int = 1 
 
 def _results(part: Rows, root: Value, row: Op, body: Body) -> list[str]:
     """The loop over one row that computes and stores results. Before it stands the hook of sums, of a product."""
-    dims = dims_of(root)
+    dims = dims_of(root) or (1,)
     name = part.sum.partition("[")[0].rpartition(")")[2]
     hook = [f"{MACRO}_SUMS({name}, y, {part.base}, {part.length})"] if isinstance(row, conv.Weighted) else []
     if part.length == 1:
-        point = Point(dims, part.base, "0")
-        lines, text = body.terms.stored(point, root, {row.result: part.sum.replace("[j]", "[0]")})
-        lines.append(f"y[{part.base}] = ({c_type(root)})({text});")
-        return [*hook, "{", *lines, "}"] if hook else lines
-    index = "j" if part.base == "0" else f"{part.base} + j"
-    channels = (dims or (1,))[-1]
-    channel = part.channel or ("j" if part.length == channels else f"(j % {channels})")
-    lines, text = body.terms.stored(Point(dims, index, channel), root, {row.result: part.sum})
-    return [*hook, *loops(j=part.length), *lines, f"y[{index}] = ({c_type(root)})({text});", "}"]
+        index, channel, sum, heads = part.base, "0", part.sum.replace("[j]", "[0]"), ["{"] * len(hook)
+    else:
+        index, sum, heads = "j" if part.base == "0" else f"{part.base} + j", part.sum, loops(j=part.length)
+        channel = part.channel or ("j" if part.length == dims[-1] else f"(j % {dims[-1]})")
+    lines, text = body.terms.stored(Point(dims, index, channel), root, {row.result: sum})
+    return [*hook, *heads, *lines, f"y[{index}] = ({c_type(root)})({text});"]
 
 
 def _elementwise(op: Op, unit: Unit, fusion: Fusion, ranges: Ranges) -> Kernel:
     """A tree without rows: one loop where all elements are alike, one more for channels, or one for each dim."""
     dims = dims_of(op.result) or (1,)
     channels = dims[-1]
-    rows = count(op.result) // max(channels, 1)
+    indices = {f"i{at}": dim for at, dim in enumerate(dims)}
+    element = index_of(np.empty(dims, np.int8).strides)
     ways = (
         (Point(dims, "i"), loops(i=count(op.result))),
-        (Point(dims, f"i * {channels} + j", "j"), loops(i=rows, j=channels)),
-        (
-            Point(dims, index_of(np.empty(dims, np.int8).strides), f"i{len(dims) - 1}", axes=True),
-            loops(**{f"i{at}": d for at, d in enumerate(dims)}),
-        ),
+        (Point(dims, f"i * {channels} + j", "j"), loops(i=count(op.result) // max(channels, 1), j=channels)),
+        (Point(dims, element, [*indices][-1], axes=True), loops(**indices)),
     )
     for point, heads in ways:
         body = Body(unit, fusion, ranges)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from tflq.analysis.known import Ranges
 from tflq.analysis.placing import aligned
@@ -13,6 +13,7 @@ from tflq.formats.c.names import c_type, count, dims_of, plus
 from tflq.formats.c.unit import Kernel, Scratch, Unit, loops
 from tflq.ir.ops import Op, Value
 
+Ints: TypeAlias = Sequence[int]
 AXES: Final = "zyx"
 """Letters of the spatial dims in the names of indices; of two dims the last two."""
 _BLOCK: Final = 64
@@ -66,7 +67,7 @@ class Body:
 
     def finished(self, op: Op, lines: Sequence[str], results: Sequence[Value], since: int | None = None) -> Kernel:
         """The kernel of the lines. since: leaves from this one on are read where the result is written."""
-        leaves, sizes = self.terms.leaves, [*map(count, results)]
+        leaves, sizes = [*self.terms.leaves], [*map(count, results)]
         same = [v for v in leaves[len(leaves) if since is None else since :] if sizes == [count(v)]]
         return Kernel(op, leaves, results, self.scratch, same, lines)
 
@@ -77,7 +78,7 @@ def read_sum(type: str, value: Value) -> str:
     return "acc[j]" if type == wanted or "int64_t" not in (type, wanted) else f"({wanted})acc[j]"
 
 
-def flat(first: str, letter: str, sizes: Sequence[int]) -> str:
+def flat(first: str, letter: str, sizes: Ints) -> str:
     """The index of an element by those of all dims but the last, of which `first` is that of the first dim."""
     text = first
     for axis, size in zip(AXES[-len(sizes) :], sizes, strict=True):
@@ -118,9 +119,8 @@ class Block(NamedTuple):
 
     def rows(self, lines: Sequence[str], base: str, sum: str) -> Rows:
         """The rows of a block at each place. base: the index of the place in the result."""
-        return Rows(
-            lines, f"{base} + b" if self.first else base, self.size, sum, f"({self.first}j)" if self.first else "j"
-        )
+        base, channel = (f"{base} + b", f"({self.first}j)") if self.first else (base, "j")
+        return Rows(lines, base, self.size, sum, channel)
 
 
 def placed(image: Value, lines: Sequence[str], sum: str, block: Block | None = None) -> list[Rows]:
@@ -130,13 +130,7 @@ def placed(image: Value, lines: Sequence[str], sum: str, block: Block | None = N
     return [(block or Block([], channels, "", channels)).rows([*heads, *lines], pixel(image, "o"), sum)]
 
 
-def window(
-    kernel: Sequence[int],
-    stride: Sequence[int],
-    dilation: Sequence[int],
-    before: Sequence[int],
-    sizes: Sequence[int] = (),
-) -> list[str]:
+def window(kernel: Ints, stride: Ints, dilation: Ints, before: Ints, sizes: Ints = ()) -> list[str]:
     """Loops over a window at (oz, oy, ox): iz, row iy, column ix. sizes: those of the picture, if elements outside of
     it are left out."""
     lines = []

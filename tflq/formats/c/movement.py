@@ -6,7 +6,7 @@ there.
 
 from __future__ import annotations
 
-from tflq.analysis.blocks import Block, begin, blocks
+from tflq.analysis.blocks import Block, begin, blocks, merged
 from tflq.dialects.tosa import movement as move
 from tflq.formats.c.fusion import Fusion
 from tflq.formats.c.loops import Body
@@ -44,18 +44,12 @@ def moved(op: Op, body: Body) -> list[str]:
 def _copied(block: Block, body: Body) -> list[str]:
     """Loops over the dims of a block, of which those that lie behind each other are one."""
     value, source, place = block
-    rows = [row for row in zip(source.shape, source.strides, place.strides, strict=True) if row[0] != 1]
     if not source.size:
         return []
-    merged: list[tuple[int, int, int]] = []
-    for dim, stride, step in rows:
-        if merged and merged[-1][1] == dim * stride and merged[-1][2] == dim * step:
-            merged[-1] = merged[-1][0] * dim, stride, step
-        else:
-            merged.append((dim, stride, step))
+    dims = merged(source, place)
     name, type, _ = body.operand(value)
-    whole = merged[-1] if merged and merged[-1][1:] == (1, 1) else None
-    outer = merged[:-1] if whole else merged
+    whole = dims[-1] if dims and dims[-1][1:] == (1, 1) else None
+    outer = dims[:-1] if whole else dims
     terms = [[f"{n} * i{at}" for at, row in enumerate(outer) if (n := row[side])] for side in (1, 2)]
     here, there = (" + ".join([*side, str(begin(view))]) for side, view in zip(terms, block[1:], strict=True))
     move_one = f"y[{there}] = {name}[{here}];"

@@ -17,7 +17,7 @@ import numpy as np
 from tflq.base.errors import OptionError, Reason, Refused
 from tflq.base.files import resource
 from tflq.ir.ops import Value
-from tflq.ir.types import ScalarType
+from tflq.ir.types import ScalarType, i4, i8, i16, i32, i64, ui8, ui16
 
 NAME: Final = "@"
 MACRO: Final = "$"
@@ -26,14 +26,8 @@ CALLED: Final = f"{NAME}_f"
 _LONGEST: Final = 64
 _COMMENT: Final = re.compile(r"[^A-Za-z0-9_.:;,()=+/ \[\]-]")
 _TYPES: Final = {
+    **{type.name: f"{type.dtype.name}_t" for type in (i4, i8, ui8, i16, ui16, i32, i64)},
     "i1": "uint8_t",
-    "i4": "int8_t",
-    "i8": "int8_t",
-    "ui8": "uint8_t",
-    "i16": "int16_t",
-    "ui16": "uint16_t",
-    "i32": "int32_t",
-    "i64": "int64_t",
     "f32": "float",
 }
 

@@ -13,17 +13,13 @@ from itertools import count
 from typing import ClassVar, Final
 
 from tflq.analysis.products import multiplications
-from tflq.base.errors import Refused
 from tflq.dialects.forms import ModuleForm
-from tflq.formats.c.graph import Graph, Shared, is_inexact, unread
-from tflq.formats.c.names import CALLED, NAME, bytes_of, comment, identifier
+from tflq.formats.c.graph import Graph, Shared, is_inexact
+from tflq.formats.c.names import NAME, bytes_of, comment, identifier
 from tflq.formats.lowering import keyed_entries, refuse
 from tflq.ir.module import Module
 from tflq.ir.ops import Op
 from tflq.transforms.pass_manager import Pass, PassResult
-
-_DEEPEST: Final = 50
-"""Functions of control flow within each other, at most: they are planned by recursion."""
 
 
 class Program(Shared):
@@ -33,30 +29,12 @@ class Program(Shared):
     def __init__(self, module: Module) -> None:
         super().__init__(module)
         self.entries: Final[list[tuple[str, Graph]]] = []
-        self._module = module
-        self._called: dict[int, Graph | None] = {}
         entries = keyed_entries(module)
         words = _words([key for key, _ in entries]) if len(entries) > 1 else [""]
         for (key, index), word in zip(entries, words, strict=True):
-            self.entries.append((key, Graph(module.functions[index], f"{NAME}{word}", self, hooked=True)))
+            self.entries.append((key, Graph(module.functions[index], f"{NAME}{word}", self, entry=True)))
         refuse(self.refused, "C")
         self.unit.keep(line for _, graph in self.entries for line in graph.lines)
-
-    def called(self, index: int) -> Graph:
-        """A function that control flow calls: a static one, written once. Refused if it calls itself."""
-        if index not in self._called:
-            if list(self._called.values()).count(None) >= _DEEPEST:
-                raise Refused(f"more than {_DEEPEST} functions that control flow calls, one within the other")
-            self._called[index] = None
-            graph = Graph(self._module.functions[index], f"{CALLED}{index}", self, hooked=False)
-            self._called[index] = graph
-            if graph.complete:
-                body = [*unread([*graph.parameters, "arena"], graph.lines), *graph.lines]
-                self.unit.add(graph.symbol, [*graph.parameters.values(), "uint8_t *arena"], body)
-        known = self._called[index]
-        if known is None:
-            raise Refused("a function that calls itself is not written in C")
-        return known
 
     @property
     def arena_bytes(self) -> int:

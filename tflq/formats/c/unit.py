@@ -4,7 +4,7 @@ that these call, from `helpers.c`."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Final, NamedTuple
@@ -13,7 +13,7 @@ import numpy as np
 
 from tflq.analysis.placing import aligned
 from tflq.base.files import resource
-from tflq.formats.c.names import _TYPES, c_type, comment, dims_of
+from tflq.formats.c.names import _TYPES, NAME, c_type, comment, dims_of
 from tflq.ir.ops import Op, Value
 from tflq.ir.types import ScalarType, i8, i16, i32
 
@@ -47,10 +47,9 @@ class Kernel:
 
 @dataclass(slots=True)
 class Unit:
-    """name: what symbols begin with. `constants`: by element type and bytes, the name, elements and type of each.
+    """`constants`: by element type and bytes, the name, elements and type of each.
     `texts`: all functions by name, each behind those that it calls."""
 
-    name: str
     constants: dict[tuple[str, bytes], tuple[str, np.ndarray, ScalarType]] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
     _names: dict[str, str] = field(default_factory=dict)
@@ -60,7 +59,7 @@ class Unit:
         array = np.ascontiguousarray(array, storage.dtype).reshape(-1)
         key = _TYPES[storage.name], array.tobytes()
         if key not in self.constants:
-            self.constants[key] = f"{self.name}_c{len(self.constants)}", array, storage
+            self.constants[key] = f"{NAME}_c{len(self.constants)}", array, storage
         return self.constants[key][0]
 
     def numbers(self, array: np.ndarray, storage: ScalarType) -> str:
@@ -79,11 +78,13 @@ class Unit:
         parameters += [f"{s.type} *{'restrict ' * (s.size > 0)}{s.name}" for s in kernel.scratch]
         key = "\n".join([*parameters, "", *kernel.lines])
         if key not in self._names:
-            word = comment(op.location.opcode if op.location else op.short_name).lower().replace(" ", "_")
-            word = re.sub(r"\W", "", word) or "op"
-            self._names[key] = name = f"{self.name}_{len(self._names)}_{word}"
+            place = op.location
+            opcode = comment(place.opcode if place else op.short_name)
+            word = re.sub(r"\W", "", opcode.lower().replace(" ", "_")) or "op"
+            heading = f"{opcode} {place.operator}: {comment(place.tensor)}" if place else opcode.upper()
+            self._names[key] = name = f"{NAME}_{len(self._names)}_{word}"
             shape = ", ".join("x".join(map(str, dims_of(v))) or "scalar" for v in results)
-            self.add(name, parameters, kernel.lines, f"/* {_heading(op)} -> {shape} */\n")
+            self.add(name, parameters, kernel.lines, f"/* {heading} -> {shape} */\n")
         return self._names[key]
 
     def add(self, name: str, parameters: Iterable[str], lines: Iterable[str], head: str = "") -> None:
@@ -99,7 +100,7 @@ class Unit:
         """The functions that read constants, or call others that do."""
         readers: set[str] = set()
         for name, text in self.texts.items():
-            if f"{self.name}_c" in text or not readers.isdisjoint(_CALL.findall(text)):
+            if f"{NAME}_c" in text or not readers.isdisjoint(_CALL.findall(text)):
                 readers.add(name)
         return readers
 
@@ -107,19 +108,11 @@ class Unit:
 _CONSTANT: Final = re.compile(r"@_c\d+")
 _CALL: Final = re.compile(r"@_\w+(?=\()")
 _CALLED: Final = re.compile(r"\b(\w+)\(")
-_MATH: Final = re.compile(r"\b(exp|log|sin|cos|tanh|erf|pow|sqrt)\(|\b(INFINITY|NAN)\b")
 
 
 def result_names(results: Sequence[Value]) -> list[str]:
     """The names of the parameters for results."""
     return ["y"] if len(results) == 1 else [f"y{at}" for at in range(len(results))]
-
-
-def _heading(op: Op) -> str:
-    if op.location is None:
-        return op.short_name.upper()
-    place = op.location
-    return f"{comment(place.opcode)} {place.operator}: {comment(place.tensor)}"
 
 
 def loops(**sizes: int | str) -> list[str]:
@@ -210,12 +203,8 @@ def helpers(texts: Iterable[str]) -> list[str]:
     return wanted[::-1]
 
 
-def checks(*, floats: bool) -> Iterator[str]:
-    """The checks that a compiler makes: of integers, and of floats."""
-    with open(resource("formats/c/checks.c"), encoding="utf-8") as file:
-        yield from (f"{text.strip()}\n\n" for text in file.read().split("\n\n")[: 1 + floats])
-
-
-def needs_math(texts: Iterable[str]) -> bool:
-    """Whether a text uses `<math.h>`."""
-    return any(_MATH.search(text) for text in texts)
+def head(*, floats: bool) -> str:
+    """The checks that a compiler makes, of integers and of floats, and the macros that a build may define."""
+    with open(resource("formats/c/head.c"), encoding="utf-8") as file:
+        integers, of_floats, macros = file.read().split("\n\n")
+    return "\n\n".join([integers, *[of_floats] * floats, macros])

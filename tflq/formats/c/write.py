@@ -25,7 +25,7 @@ from tflq.formats.c.check import main
 from tflq.formats.c.graph import Graph, unread
 from tflq.formats.c.names import MACRO, NAME, c_type, comment, count, declared, described, dims_of, elements, literal
 from tflq.formats.c.program import Program
-from tflq.formats.c.unit import checks, helpers, indented, needs_math
+from tflq.formats.c.unit import head, helpers, indented
 from tflq.ir.module import Module
 from tflq.ir.ops import Value
 from tflq.numerics.kernel_sets import IN_FILE, Exactness
@@ -148,14 +148,10 @@ class Writer:
         kernels = [self._with_constants(text) for text in program.unit.texts.values()]
         runs = [self._run(graph) for _, graph in program.entries]
         small = helpers([*kernels, *runs])
-        math = needs_math([*kernels, *small])
+        math = any(map(_MATH.search, [*kernels, *small]))
         yield self._heading()
         yield f'#include "{self._stem}.h"\n\n{"#include <math.h>" + chr(10) if math else ""}#include <string.h>\n\n'
-        yield from checks(floats=program.has_floats)
-        yield f"#ifndef {MACRO}_DATA\n#define {MACRO}_DATA /* before each constant: a section, PROGMEM */\n#endif\n"
-        yield f"#ifndef {MACRO}_LAYER\n#define {MACRO}_LAYER(number, tensor, bytes) ((void)0)\n#endif\n"
-        yield f"#ifndef {MACRO}_STEP\n#define {MACRO}_STEP(tensor, bytes) ((void)0)\n#endif\n"
-        yield f"#ifndef {MACRO}_SUMS\n#define {MACRO}_SUMS(sums, results, first, count)\n#endif\n\n"
+        yield f"{head(floats=program.has_floats)}\n"
         yield from self._constants()
         yield from (f"{text}\n\n" for text in small)
         yield from (f"{text}\n" for text in kernels)
@@ -190,29 +186,25 @@ class Writer:
             at = 0
             for (type, _), (name, array, _) in self._program.unit.constants.items():
                 yield f"#define {name} ((const {type} *)(const void *)(constants + {at}))\n"
-                at += -(-array.nbytes // 8) * 8
-        elif self._data == "separate":
-            yield from self._declarations()
+                at += aligned(array.nbytes)
         else:
-            yield from self._arrays("static ")
+            yield from self._arrays("extern " if self._data == "separate" else "static ")
         for name, value in self._program.state.values():
             if value.array.any():
                 body = elements(value.array, value.type.storage)
                 yield f"static const {c_type(value)} {NAME}_{name}[] = {{{body}}};\n"
         yield "\n"
 
-    def _declarations(self) -> Iterator[str]:
-        for (type, _), (name, array, _) in self._program.unit.constants.items():
-            yield f"extern const {type} {name}[{max(array.size, 1)}];\n"
-
     def _arrays(self, storage: str) -> Iterator[str]:
+        """The definitions of constants; of those that are external, the declarations."""
         for (type, _), (name, array, element) in self._program.unit.constants.items():
-            yield f"{storage}const {type} {name}[{max(array.size, 1)}] {MACRO}_DATA = {{\n"
-            yield f"{elements(array, element) or 0}\n}};\n"
+            yield f"{storage}const {type} {name}[{max(array.size, 1)}]"
+            values = f" {MACRO}_DATA = {{\n{elements(array, element) or 0}\n}}" if storage != "extern " else ""
+            yield f"{values};\n"
 
     def _separate(self) -> Iterator[str]:
         yield f'#include "{self._stem}.h"\n\n#ifndef {MACRO}_DATA\n#define {MACRO}_DATA\n#endif\n\n'
-        yield from self._declarations()
+        yield from self._arrays("extern ")
         yield from self._arrays("")
 
     def _blob(self) -> Iterator[bytes]:
@@ -232,4 +224,5 @@ def _described(macro: str, value: Value) -> Iterator[str]:
         yield f"#define {macro}_SCALE {literal(float(scale))}\n#define {macro}_ZERO_POINT {literal(int(zero or 0))}\n"
 
 
+_MATH: Final = re.compile(r"\b(exp|log|sin|cos|tanh|erf|pow|sqrt)\(|\b(INFINITY|NAN)\b")
 _CALL: Final = re.compile(rf"(static void )?({NAME}_\w+)\(")
