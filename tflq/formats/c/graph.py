@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 
 from tflq.analysis.blocks import MOVEMENT
 from tflq.analysis.known import Ranges
-from tflq.analysis.placing import alive
+from tflq.analysis.placing import alive, least_end
 from tflq.base.errors import Reason, Refused
 from tflq.dialects.declare import Operator
 from tflq.dialects.tosa import convolution as conv
@@ -138,7 +138,7 @@ class Graph:
         self._pointers = {v: f"in{at}" for at, v in enumerate(self.function.inputs)} | written
         self._read_state()
         self.plan = Plan(fusion, self.kernels, self._pointers)
-        least = max(alive(self.plan.spans.values()).values(), default=0)
+        least = least_end(self.plan.spans.values())
         for value, name in written.items():
             self.plan.lend(name, value)
         self._spare(max(self.plan.place([]), int(_MORE * least)))
