@@ -155,7 +155,8 @@ def test_signatures_of_hostile_keys_are_functions_of_their_own(tmp_path: Path) -
 @need_compiler
 def test_a_signature_whose_key_begins_with_f_has_state(tmp_path: Path) -> None:
     """Functions that control flow calls, which have none, begin so, too."""
-    functions, state = [], {"name": "v"}
+    functions: list[Function] = []
+    state = {"name": "v"}
     variable = Op("tosa.variable", [const(np.asarray([5, -6, 7]), i8)], [], state)
     for key in ("first", "second"):
         x = argument((3,), i8)
