@@ -152,6 +152,23 @@ def test_signatures_of_hostile_keys_are_functions_of_their_own(tmp_path: Path) -
     assert [unquote(key) for key in re.findall(r"Signature (.*)\. 0;", header.read_text())] == keys
 
 
+@need_compiler
+def test_a_signature_whose_key_begins_with_f_has_state(tmp_path: Path) -> None:
+    """Functions that control flow calls, which have none, begin so, too."""
+    functions: list[Function] = []
+    state = {"name": "v"}
+    variable = Op("tosa.variable", [const(np.asarray([5, -6, 7]), i8)], [], state)
+    for key in ("first", "second"):
+        x = argument((3,), i8)
+        read = Op("tosa.variable_read", [], [Value(x.type, "y")], state)
+        write = Op("tosa.variable_write", [x], [], state)
+        functions.append(Function(key, [x], read.results, [*([] if functions else [variable]), read, write]))
+    module = Module(functions, [Signature(f.name, at, None, None) for at, f in enumerate(functions)])
+    source = placed(backend("c").files(module, 0, None, Writing("net")), tmp_path, "net")
+    done = subprocess.run([compiled(source)], capture_output=True, text=True, check=False)
+    assert done.stdout == "net_first: pass\nnet_second: pass\n"
+
+
 def test_tosa_is_a_source_too(tmp_path: Path) -> None:
     tosa, direct = tmp_path / "net.tosa", tmp_path / "net.c"
     tflq.convert(MODEL, tosa)

@@ -13,8 +13,10 @@ from support.harness import argument, const
 from support.on_c import assert_passes, compiled, module_of, need_compiler, written
 
 import tflq
+from tflq.formats.c.expressions import _OPERATORS, _PATTERNS
+from tflq.ir.index import DIALECTS
 from tflq.ir.module import Function, Module
-from tflq.ir.ops import Op, Value
+from tflq.ir.ops import Op, Value, op_class
 from tflq.ir.types import SCALARS, ScalarType, TensorType, f32, i1, i8, i16, i32, i64, ui8
 
 pytestmark = need_compiler
@@ -285,6 +287,11 @@ def test_state_starts_as_it_says_and_goes_on(tmp_path: Path) -> None:
     last = [op("cast", [v], i32, (4,)) for v in (first.result, again.result)]
     ops += [*last, op("sub", [w.result for w in last], i32, (4,))]
     assert_passes(written(module_of([x], ops), tmp_path))
+
+
+def test_every_elementwise_operator_has_an_expression() -> None:
+    kinds = {op_class(f"tosa.{name}") for name in DIALECTS["tosa"]["elementwise"].split()}
+    assert kinds <= _PATTERNS.keys() | _OPERATORS.keys()
 
 
 def test_an_unsigned_input_is_read_as_it_is(tmp_path: Path) -> None:

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from tflq.base.arguments import check_choice
-from tflq.base.errors import OptionError, Reason
+from tflq.base.arguments import check_choice, check_text
 from tflq.base.files import FilePath, Pieces
 from tflq.formats.backend import Backend, Writing
 
@@ -47,10 +46,8 @@ class C(Backend):
 
         super().check_choices(choices)
         check_choice("data", choices.get("data"), DATA, optional=True)
-        name = choices.get("name")
-        if name is not None and not isinstance(name, str):
-            raise OptionError(Reason("the name of C's functions is a text", value=str(name)))
-        identifier(name)
+        check_text("name", choices.get("name"), "a name for C's functions")
+        identifier(choices.get("name"))
 
     def passes(self, options: Any, form: str) -> Sequence[Pass]:
         from tflq.formats.c.program import CheckC

@@ -101,14 +101,12 @@ class Expressions:
         if root in self._known:
             return self._lines, self._known[root]
         assert root.producer is not None
-        text = self._compute(root.producer)
-        return self._lines, text
+        return self._lines, self._compute(root.producer)
 
     def operand(self, point: Point, value: Value) -> tuple[list[str], str]:
         """Statements, and the expression of a tensor that is read."""
         self._at, self._known, self._lines = point, {}, []
-        text = self._read(value)
-        return self._lines, text
+        return self._lines, self._read(value)
 
     def _read(self, value: Value) -> str:
         """The expression of an operand."""

@@ -40,7 +40,7 @@ def makes_rows(op: Op) -> bool:
 
 
 def is_elementwise(op: Op) -> bool:
-    """Whether each element of the result follows from one of each operand, or of those that it does not look up."""
+    """Whether each element of the result follows from one of each operand, tables aside."""
     if isinstance(op, move.Gather):
         return op.of_table
     return isinstance(op, Operator) and op.has(SameShape, Elementwise, Broadcasts) and not isinstance(op, _ALIASES)

@@ -112,10 +112,9 @@ class Block(NamedTuple):
         if channels <= most:
             return cls([], channels, "", channels, on_stack)
         heads = [f"for (int32_t b = 0; b < {channels}; b += {most}) {{"]
-        if channels % most == 0:
-            return cls(heads, most, "b + ", most, on_stack)
-        heads.append(f"const int32_t n = min32({most}, {channels} - b);")
-        return cls(heads, "n", "b + ", most, on_stack)
+        if channels % most:
+            heads.append(f"const int32_t n = min32({most}, {channels} - b);")
+        return cls(heads, "n" if channels % most else most, "b + ", most, on_stack)
 
     def rows(self, lines: Sequence[str], base: str, sum: str) -> Rows:
         """The rows of a block at each place. base: the index of the place in the result."""

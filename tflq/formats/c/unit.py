@@ -1,5 +1,5 @@
 """One C source on its way: its constants, its kernels, of which equal ones are written once, and the small functions
-that these call, from `helpers.c`."""
+that these call, from `helpers.c`, behind `head.c`."""
 
 from __future__ import annotations
 
