@@ -117,7 +117,11 @@ class Expressions:
         if root.is_constant:
             array = root.array.reshape(-1)
             first = array[0].item() if array.size else 0  # no loop reads a constant without elements
-            return literal(first) if (array == first).all() else f"{self._entries(root)}[{self._index(value)}]"
+            return (
+                literal(first)
+                if array.size == 1 or (array == first).all()
+                else f"{self._entries(root)}[{self._index(value)}]"
+            )
         if root not in self.fusion.inside or root in self.fusion.raw:
             return f"{self.leaf(root)}[{self._index(value)}]"
         assert root.producer is not None
@@ -263,7 +267,8 @@ class Expressions:
         x, storage = self._read(op.input), op.result.type.storage
         x, ends = plus(x, -op.input_zp), [(a - op.input_zp, b - op.input_zp) for a, b in self._ends(op.input)]
         multiplier, shift = op.multiplier.tolist(), op.shift.tolist()
-        reach = max(abs(end) for each in ends for end in each)
+        flat = [end for each in ends for end in each]
+        reach = max(-min(flat), max(flat))
         size = max(len(ends), len(shift))
         channels = zip(*(row * (size // len(row)) for row in (ends, multiplier, shift)), strict=True)
         scaled = [end * m >> n for each, m, n in channels for end in each]
