@@ -65,7 +65,7 @@ class _Bounded(Run):
 def _elements(op: Op) -> int:
     """The elements that the evaluator has of an operator: of its results, or of its padded input."""
     if not isinstance(op, (Conv2D, Conv3D, DepthwiseConv2D, Pool)):
-        return max(map(count, op.results), default=0)
+        return max((count(v) for v in op.results), default=0)
     padded = [dim + sum(op.pad[2 * at : 2 * at + 2]) for at, dim in enumerate(dims_of(op.input)[1:-1])]
     return count(op.result) + math.prod((*dims_of(op.input)[:: len(padded) + 1], *padded))
 

@@ -117,11 +117,7 @@ class Expressions:
         if root.is_constant:
             array = root.array.reshape(-1)
             first = array[0].item() if array.size else 0  # no loop reads a constant without elements
-            return (
-                literal(first)
-                if array.size == 1 or (array == first).all()
-                else f"{self._entries(root)}[{self._index(value)}]"
-            )
+            return literal(first) if (array == first).all() else f"{self._entries(root)}[{self._index(value)}]"
         if root not in self.fusion.inside or root in self.fusion.raw:
             return f"{self.leaf(root)}[{self._index(value)}]"
         assert root.producer is not None
