@@ -37,10 +37,10 @@ def _taps(x: np.ndarray, kernel: Sequence[int], stride: Sequence[int], dilation:
     dim of depth before both others."""
     extent = tuple((k - 1) * d + 1 for k, d in zip(kernel, dilation, strict=True))
     axes: Any = tuple(range(1, x.ndim - 1))
-    one = (1,) * len(extent)
-    views = (
-        x.reshape(x.shape + one) if extent == one else np.lib.stride_tricks.sliding_window_view(x, extent, axis=axes)
-    )
+    if max(extent) == 1:
+        views = x.reshape(*x.shape, *extent)
+    else:
+        views = np.lib.stride_tricks.sliding_window_view(x, extent, axis=axes)
     steps = (slice(None, None, s) for s in stride)
     return views[(slice(None), *steps, slice(None), *(slice(None, None, d) for d in dilation))]
 

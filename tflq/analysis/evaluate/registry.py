@@ -155,7 +155,7 @@ def evaluate_one(op: Op, arrays: Sequence[np.ndarray | None], run: Run) -> list[
     runs = running.get(type(op))
     if runs is not None:
         return _typed(op, runs(op, [a for a in arrays if a is not None], run))
-    if op.name in run.others:
+    if run.others and op.name in run.others:
         return _typed(op, run.others[op.name](op, *arrays))
     results = evaluate_op(op, list(arrays))
     if results is None:

@@ -252,7 +252,8 @@ class Expressions:
         x, storage = self._read(op.input), op.result.type.storage
         x, ends = plus(x, -op.input_zp), [(a - op.input_zp, b - op.input_zp) for a, b in self._ends(op.input)]
         multiplier, shift = op.multiplier.tolist(), op.shift.tolist()
-        reach = max(abs(end) for each in ends for end in each)
+        flat = [end for each in ends for end in each]
+        reach = max(-min(flat), max(flat))
         size = max(len(ends), len(shift))
         channels = zip(*(row * (size // len(row)) for row in (ends, multiplier, shift)), strict=True)
         scaled = [end * m >> n for each, m, n in channels for end in each]
