@@ -249,7 +249,8 @@ def test_samples_of_several_signatures(tmp_path: Path) -> None:
     assert any("there are no samples of signature 'xy'" in text for text in other.warnings)
     np.savez(tmp_path / "both.npz", **{"xy/given": data, "ab/given": scaled})
     pairs = [*(("xy", row) for row in data), *(("ab", {"given": row}) for row in scaled)]
-    forms = {"xy": data, "ab": list(scaled)}, tmp_path / "both.npz", pairs, iter(pairs), lambda: iter(pairs)
+    once = {"xy": iter(data), "ab": lambda: iter(scaled)}
+    forms = {"xy": data, "ab": list(scaled)}, tmp_path / "both.npz", pairs, iter(pairs), lambda: iter(pairs), once
     results = [tflq.quantize(model, calibration=form, range="minmax", io="int8") for form in forms]
     assert len({tflq.write(result.module) for result in results}) == 1
     assert not results[0].kept

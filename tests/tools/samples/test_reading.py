@@ -219,6 +219,8 @@ def test_samples_in_a_mapping_by_signature() -> None:
         assert found == [{"given": [row]} for row in (sign * ROWS).tolist()]
     with pytest.raises(OptionError, match="there are no samples of signature 'b', and some of 'a'"):
         lists({"a": ROWS}, entry(X, key="b", signatures=("a", "b")))
+    with pytest.raises(OptionError, match="there are samples of signature 'c', which the model has not"):
+        lists({"a": ROWS, "c": ROWS}, entry(X, key="a", signatures=("a", "b")))
     with pytest.raises(OptionError, match="the data has arrays of signature 'a', and the first subgraph runs"):
         lists({"a": ROWS}, entry(X, signatures=("a", "b")))
 

@@ -107,7 +107,8 @@ class Writer:
             for at, value in enumerate(values):
                 yield from _described(f"{graph.symbol.replace(NAME, MACRO).upper()}_{side}{at}", value)
         named = f"Signature {comment(key, None)}. " if len(self._program.entries) > 1 else ""
-        yield f"\n/* {named}0; 1 if the arena is not aligned. Arrays do not overlap. The call keeps no pointer. */\n"
+        rule = "No two arrays may overlap. The call keeps no pointer."
+        yield f"\n/* {named}0; 1 if the arena is not aligned. {rule} */\n"
         yield f"int {graph.symbol}_run({', '.join(self._parameters(graph).values())});\n\n"
 
     def _heading(self) -> str:

@@ -164,7 +164,7 @@ class Entry:
 
     def is_by_key(self, names: Sequence[str]) -> bool:
         """Whether samples with such names are by keys of signatures, {KEY: samples}, and not by inputs."""
-        return bool(names) and {*names} <= {*self.signatures} - {input_.name for input_ in self.inputs}
+        return not {*names}.isdisjoint(self.signatures) and {*names}.isdisjoint(input_.name for input_ in self.inputs)
 
     def is_for(self, key: str) -> bool:
         """Whether a sample for a signature is one for this entry."""
@@ -204,9 +204,7 @@ class Entry:
         others = tuple(f"{key}/" for key in self.signatures if key != self.key)
         if extra := [n for n in names if n not in result.values() and not (others and n.startswith(others))]:
             what = f"{where} has '{extra[0]}', which is not an input"
-            raise OptionError(
-                Reason(what, value=extra[0], remedy=choices(extra[0], [input_.name for input_ in self.inputs]))
-            )
+            raise OptionError(Reason(what, value=extra[0], remedy=choices(extra[0], [*result.values()])))
         return result
 
 

@@ -98,8 +98,13 @@ def _samples_of(data: Any, entry: Entry, images: Images | None) -> Samples:
 
 
 def _of_signature(data: Mapping[str, Any], entry: Entry) -> Any:
-    """The samples of an entry in a mapping by keys of signatures. OptionError if it has none."""
+    """The samples of an entry in a mapping by keys of signatures. OptionError if it has none, or if the model has no
+    such signature."""
     entry.check_not_of_signatures(list(data), "the data")
+    if unknown := [key for key in data if key not in (*entry.signatures, entry.labels)]:
+        known = ", ".join(f"'{key}'" for key in entry.signatures)
+        what = f"there are samples of signature '{unknown[0]}', which the model has not"
+        raise OptionError(Reason(what, value=unknown[0], remedy=f"signatures of the model: {known}"))
     if entry.key not in data:
         known = ", ".join(f"'{key}'" for key in data)
         what = f"there are no samples of signature '{entry.key}', and some of {known}"
@@ -221,7 +226,7 @@ class Span:
     @classmethod
     def of(cls, data: Any, entry: Entry, images: Images | None = None, labels: Any = None) -> Span:
         """All samples of data, as of `samples_of`. An iterator, which is gone through once, becomes a list."""
-        data = list(data) if isinstance(data, Iterator) else data
+        data = _to_go_through_again(data)
         samples = samples_of(data, entry, images, labels)
         count = sum(1 for _ in samples.arrays) if samples.count is None else samples.count
         return cls(data, replace(entry, labels=key_of(data, labels)), images, 0, count, samples.labels)
@@ -271,7 +276,7 @@ class Spans:
     def of(cls, data: Any, module: Module, images: Images | None = None, labels: Any = None) -> Spans:
         """All samples of data, as of `Span.of`: of the signatures that it names by key, else of the entry that a model
         has by default. OptionError for labels of several signatures."""
-        data = list(data) if isinstance(data, Iterator) else data
+        data = _to_go_through_again(data)
         keys = signature_keys(module)
         named = [key for key in keys if key in _keys_in(data, keys)] if len(keys) > 1 else []
         if named and (labels is not None or KEY in names_of(data)):
@@ -296,6 +301,13 @@ class Spans:
         """The samples that networks are made by, and those that judge, as of `Span.parts`."""
         first, judge = zip(*(span.parts() for span in self.each), strict=True)
         return Spans(first), Spans(judge)
+
+
+def _to_go_through_again(data: Any) -> Any:
+    """Data with a list in the place of each iterator: of samples, or of those of a signature."""
+    if isinstance(data, dict):
+        return {key: _to_go_through_again(each) for key, each in data.items()}
+    return list(data) if isinstance(data, Iterator) else data
 
 
 def _keys_in(data: Any, keys: Sequence[str]) -> set[str]:
