@@ -10,8 +10,10 @@ from support.float_nets import SIZE, net, samples, written
 
 import tflq
 from tflq.base.errors import OptionError, TflqError
+from tflq.tools.quantize import choosing
 from tflq.tools.quantize.correction import correcting
 from tflq.tools.quantize.fidelity import signal_to_noise
+from tflq.tools.quantize.methods import Methods
 
 pytest.importorskip("ai_edge_litert", reason="needs the interpreter")
 
@@ -52,6 +54,21 @@ def test_methods_that_are_stated_stay(tmp_path: Path) -> None:
         assert not result.trials
         assert tflq.write(result.module) == tflq.write(plain.module)
     assert not tflq.quantize(model, calibration=data[:7]).trials
+
+
+def test_minmax_comes_back_where_all_samples_have_other_tails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The choice on three quarters of the samples clips half of what all of them have."""
+    model, data = written(tmp_path, net()), list(samples(20))
+    choice = choosing.Choice(Methods("percentile:60"), (), [tflq.calibrate(model, data).statistics], 30)
+    monkeypatch.setattr("tflq.tools.quantize.quantize.chosen_methods", lambda *_, **__: choice)
+    result = tflq.quantize(model, calibration=data)
+    assert [(trial.name, trial.chosen) for trial in result.trials[-2:]] == [
+        ("range percentile:60, all samples", False),
+        ("range minmax, all samples", True),
+    ]
+    plain = tflq.quantize(model, calibration=data, range="minmax")
+    assert tflq.write(result.module) == tflq.write(plain.module)
+    assert "percentile" not in result.recipe
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ Networks are made by the first three quarters of the samples and judged on the l
 nearer there by `GAIN`, and biases corrected if that is nearer by as much with ranges of `minmax`. What a SOFTMAX reads
 gets headroom unless that costs as much: few samples held back reach beyond the others. `minmax` gives way to a method
 that is nearer by `GAIN`, with biases corrected where they are; where not, that is tried again with the method. What was
-chosen is then made of all samples.
+chosen is then made of all samples, which can have other tails: `minmax` comes back where it is nearer by `GAIN` then.
 """
 
 from __future__ import annotations
@@ -101,18 +101,43 @@ def _with_notes(network: Network, notes: Mapping[str, str]) -> Network:
 class Choice(NamedTuple):
     """The methods that are nearest on the last quarter of samples, and what was tried.
 
-    seen: the statistics of the other samples, with headroom where methods have it."""
+    seen: the statistics of the other samples, with headroom where methods have it. decibels: how near they are."""
 
     methods: Methods
     trials: tuple[Trial, ...]
     seen: Seen
+    decibels: float
 
 
 def chosen_methods(work: Work, rules: Sequence[Rule], samples: Spans, *, biases: bool = True) -> Choice:
     """The choice of methods. biases: whether their correction is tried. Errors as of `calibrate` and `Work.build`."""
     with _choosing(work, rules, samples) as choosing:
-        methods, seen = choosing.choose(seen_by(work, choosing.first, Methods(_PLAIN)), biases=biases)
-        return Choice(methods, tuple(choosing.trials), seen)
+        methods, seen, value = choosing.choose(seen_by(work, choosing.first, Methods(_PLAIN)), biases=biases)
+        return Choice(methods, tuple(choosing.trials), seen, value)
+
+
+def of_all_samples(
+    work: Work, samples: Spans, choice: Choice, network: Callable[[Methods], Network]
+) -> tuple[Network, Methods, tuple[Trial, ...]]:
+    """The network of all samples by the methods of a choice, or with ranges of `minmax` where it is less near on all
+    samples than the choice was on the last quarter, and `minmax` nearer.
+
+    Returns its methods as well, and what was tried if they are others. network: makes one by methods.
+    """
+    methods, result = choice.methods, network(choice.methods)
+    if methods.range == _PLAIN:
+        return result, methods, ()
+    with closing(FloatNetwork(work.source)) as floats:
+        value = decibels(floats.beside_bytes(result.data, samples))
+        if value >= choice.decibels - GAIN:
+            return result, methods, ()
+        plain = replace(methods, range=_PLAIN)
+        other = network(plain)
+        after = decibels(floats.beside_bytes(other.data, samples))
+    if after < value + GAIN:
+        return result, methods, ()
+    tried = (methods.range, value, False), (_PLAIN, after, True)
+    return other, plain, tuple(Trial(f"{_range(name)}, all samples", near, chosen) for name, near, chosen in tried)
 
 
 def corrected_methods(
@@ -159,8 +184,9 @@ class _Choosing:
         self.measure = measure
         self.trials: list[Trial] = []
 
-    def choose(self, seen: Seen, *, biases: bool) -> tuple[Methods, Seen]:
-        """Chooses the methods, and returns statistics with their headroom. seen: of samples, without headroom."""
+    def choose(self, seen: Seen, *, biases: bool) -> tuple[Methods, Seen, float]:
+        """Chooses the methods. Returns statistics with their headroom, and how near they are. seen: of samples, without
+        headroom."""
         methods = Methods(_PLAIN)
         least = self._tried(_range(_PLAIN), seen, methods, -math.inf)
         if biases:
@@ -176,12 +202,12 @@ class _Choosing:
         }
         best = max(values, key=lambda method: values[method])
         if values[best] >= least + GAIN:
-            methods = replace(methods, range=best)
+            methods, least = replace(methods, range=best), values[best]
             if biases and not methods.correct_biases:
-                methods, _ = self.correct(methods, seen, values[best])
+                methods, least = self.correct(methods, seen, least)
         unchosen = {_range(each) for each in (_PLAIN, *_METHODS)} - {_range(methods.range)}
         self.trials = [replace(each, chosen=each.chosen and each.name not in unchosen) for each in self.trials]
-        return methods, seen
+        return methods, seen, least
 
     def correct(self, methods: Methods, seen: Seen, before: float) -> tuple[Methods, float]:
         """Methods with biases corrected if that is nearer, and how near they are."""

@@ -33,6 +33,7 @@ from tflq.tools.quantize.choosing import (
     equalized_work,
     fitted_network,
     noted_network,
+    of_all_samples,
     seen_by,
 )
 from tflq.tools.quantize.fidelity import FloatNetwork, Metric, Nearness, nearness
@@ -327,6 +328,9 @@ def _quantized(
     completing = _Completing(work, evidence, methods, moments, choice)
     if bounds:
         completed, rules, search = _searched(completing, rules, bounds, metric)
+    elif choice is not None and spans is not None:
+        choice = choice._replace(methods=methods)
+        completed = Completed(*of_all_samples(work, spans, choice, lambda by: completing.network(rules, by)))
     else:
         completed = Completed(completing.network(rules, methods), methods)
     network = noted_network(completed.network, tensors)
