@@ -18,6 +18,7 @@ from tflq.numerics.float_basics import (
     from_steps,
     multiply_add,
     quantize_thresholds,
+    signed_sums,
 )
 
 FLOATS = st.floats(-1e6, 1e6, width=32).filter(lambda v: v == 0 or abs(v) > 1e-6)
@@ -149,6 +150,20 @@ def test_the_bias_is_in_the_first_run() -> None:
     assert len(runs) == 2
     assert bounds.runs(float(EXACT)) is None
     assert uniform(1, EXACT, 0, 1).runs() is None
+
+
+@pytest.mark.parametrize("window", [1, 3])
+def test_weights_by_sign(window: int) -> None:
+    """Sums of windows, and windows of one weight as they are, have the same bounds as in float64."""
+    filters = np.random.default_rng(window).integers(-128, 128, (4, window, 2000)).astype(np.float32)
+    positive, negative = signed_sums(filters, (1,))
+    wide = filters.astype(np.float64)
+    want = np.maximum(wide, 0).sum(1), np.minimum(wide, 0).sum(1)
+    np.testing.assert_array_equal([positive, negative], want)
+    runs = ProductBounds(positive, negative, -3, 511).runs()
+    assert runs is not None
+    assert runs == ProductBounds(*want, -3, 511).runs()
+    assert len(runs) > 1
 
 
 def test_one_row_of_bounds_is_that_of_each_output() -> None:

@@ -13,6 +13,7 @@ from support.float_fits import assert_scales_as_integers, fitted
 
 from tflq.numerics.fixed_point import rescale
 from tflq.numerics.float_basics import EXACT
+from tflq.numerics.requantize import split
 from tflq.numerics.requantize.climb import Climb
 from tflq.numerics.requantize.numpy_ops import NumpyOps
 from tflq.numerics.requantize.split import Split
@@ -82,6 +83,20 @@ def test_a_channel_of_one_result_and_one_of_few_accumulators() -> None:
     assert (fit.p > 0).tolist() == [False, False, True]
     x = np.clip(np.arange(-50_000, 50_001)[:, None], low, high)
     want = np.clip(rescale(x, mantissa, shift, double_round=True), 0, 255)
+    for ops in WAYS:
+        np.testing.assert_array_equal(fit(x, ops), want)
+
+
+def test_ranges_that_cut_thresholds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Levels beyond the range are as far from the next one, which is proof enough."""
+    monkeypatch.setattr(split, "_exactly_centred", None)
+    bound = np.full(20, 42_000)
+    fit, mantissa, shift = fitted(Split, np.linspace(1, 1.2, 20) / 700, -128, 127, -bound, bound // 2)
+    assert fit is not None
+    assert (fit.p > 0).all()
+    x = np.arange(-42_000, 21_001, 7)[:, None] + np.arange(20) % 7
+    x = np.minimum(x, 21_000)
+    want = np.clip(rescale(x, mantissa, shift, double_round=True), -128, 127)
     for ops in WAYS:
         np.testing.assert_array_equal(fit(x, ops), want)
 

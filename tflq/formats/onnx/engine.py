@@ -272,15 +272,17 @@ def results_in_sums(function: Function) -> bool:
     """Whether a result follows from sums of real numbers (`real_sum` in `onnx.convolution`) without being rounded, or
     from those of a hybrid operator."""
     following: set[Value] = set()
-    hybrid = _follow(function.ops, following)
-    return hybrid or bool(following.intersection(function.outputs))
+    return function.once(
+        "results in sums",
+        lambda: _follow(function.ops, following) or not following.isdisjoint(function.outputs),
+    )
 
 
 def _follow(ops: Sequence[Op], following: set[Value]) -> bool:
     """Enters the floats that follow from sums. All of an operator with graphs do, if one that it is given or gives
     does. Whether there is a hybrid operator."""
     for op in ops:
-        sums, follows = op.info.get("sums"), bool(following.intersection(op.present_operands))
+        sums, follows = op.info.get("sums"), not following.isdisjoint(op.operands)
         if sums == "hybrid":
             return True
         for block in (region.block for region in op.regions):

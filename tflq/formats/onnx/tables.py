@@ -115,7 +115,7 @@ def table_2d(op: Table2D, t: Onnx) -> OnnxTensor:
         fit = t.searched(1, fit_product_table, entries - least, "either")
         y = None if fit is None else _product(op, t, fit, layout)
     else:
-        y = _sum(op, t, entries - least, layout)
+        y = _sum(op, t, (entries - least).astype(np.min_scalar_type(most - least)), layout)
     if y is not None:
         return _result(t, y, op, least, most, first=layout.first)
     low = 256 * op.input1.type.storage.minimum + op.input2.type.storage.minimum

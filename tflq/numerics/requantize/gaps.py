@@ -33,12 +33,14 @@ class Gaps(NamedTuple):
         upper = lower if climb.below is None else _distances(levels, slope, climb.below + 1)
         cut = np.nonzero((climb.thresholds[0] <= climb.low) | (climb.thresholds[-1] > climb.high))[0]
         if cut.size:
-            upper, part, there = upper.copy(), climb.of_channels(cut), slope[cut]
-            thresholds = part.thresholds
-            gaps = _distances(levels, there, np.maximum(thresholds, part.low))
-            lower[cut] = np.where((thresholds > part.high).T, -np.inf, gaps)
-            gaps = _distances(levels, there, np.minimum(part.beneath(), part.high) + 1)
-            upper[cut] = np.where((thresholds <= part.low).T, np.inf, gaps)
+            upper, part = upper.copy(), climb.of_channels(cut)
+            place, some = np.nonzero(part.thresholds <= part.low)
+            lower[cut[some], place] = levels[place] - part.low[some] * slope[cut[some]]
+            upper[cut[some], place] = np.inf
+            place, some = np.nonzero(part.thresholds > part.high)
+            lower[cut[some], place] = -np.inf
+            last = np.minimum(part.beneath(place, some), part.high[some])
+            upper[cut[some], place] = levels[place] - (last + 1) * slope[cut[some]]
         return cls(climb, slope, lower, upper)
 
     def of_channels(self, some: np.ndarray) -> Gaps:

@@ -55,7 +55,8 @@ class HardestThresholds(NamedTuple):
         room = steps.offsets(slope * (1 + _STEEPER))
         room[: steps.reached] *= -1
         line = steps.channel + ((steps.x < 0) * odd + steps.missed * signs) * channels
-        order = np.lexsort((room, line))
+        order = np.argsort(room, kind="stable")
+        order = order[np.argsort(line[order].astype(np.min_scalar_type(4 * channels)), kind="stable")]
         if odd:
             order = order[steps.x[order] != 0]
         counts = np.bincount(line[order], minlength=2 * signs * channels)

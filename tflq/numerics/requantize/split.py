@@ -177,20 +177,32 @@ def _left(task: _Task, fit: Split, near: Nearest) -> tuple[np.ndarray, np.ndarra
 
 def _centred(task: _Task, fit: Split, gaps: Gaps) -> np.ndarray:
     """Whether n is the level on near sides of all thresholds that are not an end of the range, bool [C]. Most are
-    farther from the next level than roundings are large."""
-    climb, begin = task.climb, fit.h * task.climb.slope
+    farther from the next level than roundings are large, also those beyond the range."""
+    centred = _far_from_next(fit, gaps)
+    for exact in (False, True):
+        if centred.all():
+            break
+        rest = np.nonzero(~centred)[0]
+        climb, some = task.climb.of_channels(rest), fit.of_channels(rest)
+        whole = climb._replace(low=climb.thresholds[0] - 1, high=climb.thresholds[-1])
+        centred[rest] = _exactly_centred(climb, some) if exact else _far_from_next(some, Gaps.of(whole, climb.slope))
+    return centred
+
+
+def _far_from_next(fit: Split, gaps: Gaps) -> np.ndarray:
+    """Whether the next level is farther from all thresholds than roundings are large, bool [C]."""
+    climb, begin = gaps.climb, fit.h * gaps.slope
     off = float(np.abs(climb.levels).max() + 2) * _ROUNDED
-    sure = (-gaps.upper.max(1) - climb.slope - begin >= off) & (-gaps.lower.min(1) - begin < 1 - off)
-    if sure.all():
-        return sure
-    rest = np.nonzero(~sure)[0]
-    climb = climb.of_channels(rest)
-    steps, fit, centred = climb.steps, fit.of_channels(rest), np.ones(rest.size, bool)
+    return np.asarray((-gaps.upper.max(1) - gaps.slope - begin >= off) & (-gaps.lower.min(1) - begin < 1 - off))
+
+
+def _exactly_centred(climb: Climb, fit: Split) -> np.ndarray:
+    """Whether n is the level next to thresholds, as it is computed, bool [C]."""
+    steps, centred = climb.steps, np.ones(climb.slope.size, bool)
     for x, end in ((steps.reached, climb.thresholds), (steps.missed, climb.beneath())):
         _, n = _whole_levels(fit, x)
         centred &= ~((x == end) & (n != climb.levels[:, None])).any(0)
-    sure[rest] = centred
-    return sure
+    return centred
 
 
 def _half(x: np.ndarray) -> np.ndarray:

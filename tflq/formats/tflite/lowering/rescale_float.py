@@ -148,9 +148,9 @@ def float_table_2d(op: Table2D, k: Tflite) -> Value | None:
     if k.sums == "any" and (x.is_constant or y.is_constant):
         return None  # the next constant would meet it
     entries = op.table.array.reshape(256, 256).astype(np.int64)
-    least = int(entries.min())
+    least, most = int(entries.min()), int(entries.max())
     if product_of(entries - least) is None:
-        total = _sum(k, x, y, entries - least)
+        total = _sum(k, x, y, (entries - least).astype(np.min_scalar_type(most - least)))
     else:
         total = _product(k, x, y, k.searched(1, fit_product_table, entries - least, k.sums))
     return None if total is None else integers_of(k, Twin(total, least), op.result.type.storage)
