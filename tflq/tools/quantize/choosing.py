@@ -119,10 +119,10 @@ def chosen_methods(work: Work, rules: Sequence[Rule], samples: Spans, *, biases:
 def of_all_samples(
     work: Work, samples: Spans, choice: Choice, network: Callable[[Methods], Network]
 ) -> tuple[Network, Methods, tuple[Trial, ...]]:
-    """The network of all samples by the methods of a choice, or with ranges of `minmax` where it is less near on all
-    samples than the choice was on the last quarter, and `minmax` nearer.
+    """The network of all samples, by the methods of a choice or with ranges of `minmax`.
 
-    Returns its methods as well, and what was tried if they are others. network: makes one by methods.
+    It has these where it is less near on all samples than on the last quarter, and they are nearer. Returns its methods
+    as well, and what was tried if they are others. network: makes one by methods.
     """
     methods, result = choice.methods, network(choice.methods)
     if methods.range == _PLAIN:
