@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import os
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final, Literal, NamedTuple
 
 from tflq.analysis.statistics import Statistics, read_statistics
@@ -169,8 +170,6 @@ def quantize(
         print(result.summary(), result.decibels)
         ```
     """
-    if scheme is not None:
-        check_choice("scheme", scheme, SCHEMES)
     method = weight_method if weight_range is None else weight_range
     check_path("source", source, optional=False)
     options = {"scheme": scheme, "range": range, "weights": weights, "blocks": blocks, "weight_method": method}
@@ -180,8 +179,7 @@ def quantize(
     check_kernel_target(target)
     images = Images.of(mean, scale)
     listed = _listed(statistics)
-    if destination is not None:
-        _check_suffix(destination)
+    _check_suffix(destination)
     inputs = source, *listed, *files_of(calibration), labels, recipe, target
     check_outputs([("the result", destination), ("the recipe", save_recipe)], inputs=inputs, force=force)
     numbers = () if peer is None else peer.numbers
@@ -191,15 +189,9 @@ def quantize(
     with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
         source = on_disk(source, folder)
         module = read(source)
-        names = check_metrics((metric,) if isinstance(metric, str) else ())
-        needs_metric = metric is None and max_drop is not None
         need = _need_of_samples(rules, methods, default, searches=searches)
-        again = labels is not None or bool(names) or needs_metric
-        samples = _samples(calibration, module, images, labels, *need, again=again)
-        if isinstance(samples, Spans):
-            names = default_metrics(names, samples.labels) if needs_metric else names
-            Scoring(names, samples.labels)
-        metric = names[0] if names else metric
+        reading = partial(_samples, calibration, module, images, labels, *need)
+        samples, names, metric = _samples_and_metrics(reading, metric, max_drop, labels)
         bounds = _bounds(min_snr, metric, max_drop, max_bytes, max_time)
         work = Work(source, default, target, io, has_statistics=bool(listed))
         seen = [each if isinstance(each, Statistics) else read_statistics(each) for each in listed]
@@ -218,6 +210,8 @@ def _request(
 ) -> tuple[PeerRecipe | None, RulesFile | Recipe | None, Methods, Settings]:
     """A peer's recipe, if it is one; what the rules are read from; the methods; and the settings of the whole network.
     options: the settings of the call; None where it says nothing. OptionError where the recipe says otherwise."""
+    if options["scheme"] is not None:
+        check_choice("scheme", options["scheme"], SCHEMES)
     peer = read_peer_recipe(recipe, read(source)) if is_peer_recipe(recipe) else None
     file = opened_recipe(recipe if peer is None else peer.rules)
     top = file if isinstance(file, RulesFile) else None
@@ -231,6 +225,23 @@ def _request(
             raise OptionError(Reason(what, str(recipe), value=value, remedy="leave out one of them"))
     default.check()
     return peer, file, methods, default
+
+
+def _samples_and_metrics(
+    reading: Callable[..., Spans | Iterator[Any] | None],
+    metric: str | Metric | None,
+    max_drop: float | None,
+    labels: Any,
+) -> tuple[Spans | Iterator[Any] | None, tuple[str, ...], str | Metric | None]:
+    """The samples, the metrics that are measured by name, and the one that may be bounded: if a drop has none, that of
+    the labels. OptionError for metrics that do not fit them. reading: reads the samples."""
+    names = check_metrics((metric,) if isinstance(metric, str) else ())
+    needs_metric = metric is None and max_drop is not None
+    samples = reading(again=labels is not None or bool(names) or needs_metric)
+    if isinstance(samples, Spans):
+        names = default_metrics(names, samples.labels) if needs_metric else names
+        Scoring(names, samples.labels)
+    return samples, names, names[0] if names else metric
 
 
 def _bounds(
@@ -424,9 +435,9 @@ def _searched(
     )
 
 
-def _check_suffix(destination: FilePath) -> None:
+def _check_suffix(destination: FilePath | None) -> None:
     """OptionError for a destination of another format."""
-    if named_by(destination) != DEFAULT:
+    if destination is not None and named_by(destination) != DEFAULT:
         what = f"the suffix says another format than {DEFAULT}"
         remedy = "quantize to a .tflite file, and convert this"
         raise OptionError(Reason(what, os.fspath(destination), remedy=remedy))
