@@ -178,17 +178,17 @@ class Expressions:
         root = self.fusion.root(value)
         if root not in self.ends:
             return self.ranges.of(root)
-        ends = self._ends(root)
-        return min(low for low, _ in ends), max(high for _, high in ends)
+        low, high = self._ends(root)
+        return int(low.min()), int(high.max())
 
-    def _ends(self, value: Value) -> list[tuple[int, int]]:
-        """The least and the greatest element of each channel, or of all."""
+    def _ends(self, value: Value) -> np.ndarray:
+        """The least and the greatest element of each channel, or of all: int64 [2, C or 1]."""
         root = self.fusion.root(value)
         low, high = self.ranges.of(root)
         if root not in self.ends:
-            return [(low, high)]
-        least, most = (row.tolist() for row in self.ends[root])
-        return [(max(low, a), min(high, b)) for a, b in zip(least, most, strict=True)]
+            return np.asarray([[low], [high]])
+        least, most = self.ends[root]
+        return np.stack([np.maximum(least, np.int64(low)), np.minimum(most, np.int64(high))])
 
     def _lookup(self, op: move.Gather) -> str:
         """An entry of a constant row. An index that may be outside takes the nearest entry."""
@@ -250,14 +250,11 @@ class Expressions:
     def _rescaled(self, op: move.Rescale) -> str:
         """With one multiplier and shift, or with those of a channel."""
         x, storage = self._read(op.input), op.result.type.storage
-        x, ends = plus(x, -op.input_zp), [(a - op.input_zp, b - op.input_zp) for a, b in self._ends(op.input)]
+        x, ends = plus(x, -op.input_zp), self._ends(op.input) - op.input_zp
         multiplier, shift = op.multiplier.tolist(), op.shift.tolist()
-        flat = [end for each in ends for end in each]
-        reach = max(-min(flat), max(flat))
-        size = max(len(ends), len(shift))
-        channels = zip(*(row * (size // len(row)) for row in (ends, multiplier, shift)), strict=True)
-        scaled = [end * m >> n for each, m, n in channels for end in each]
-        least, most = min(scaled) - 1 + op.output_zp, max(scaled) + 1 + op.output_zp
+        reach = max(-int(ends.min()), int(ends.max()))
+        scaled = (ends if reach < 1 << 31 else ends.astype(object)) * op.multiplier >> op.shift
+        least, most = int(scaled.min()) - 1 + op.output_zp, int(scaled.max()) + 1 + op.output_zp
         safe = reach < (1 << 31) - (1 << 24) and max(-least, most, most - op.output_zp, op.output_zp - least) < 1 << 31
         if safe and len(shift) == 1 and multiplier[0] == 1 << 30 and shift[0] <= 30:
             text = f"({x})" if op.input_zp else x
