@@ -251,16 +251,15 @@ class Expressions:
         """With one multiplier and shift, or with those of a channel."""
         x, storage = self._read(op.input), op.result.type.storage
         x, ends = plus(x, -op.input_zp), self._ends(op.input) - op.input_zp
-        multiplier, shift = op.multiplier.tolist(), op.shift.tolist()
         reach = max(-int(ends.min()), int(ends.max()))
         scaled = (ends if reach < 1 << 31 else ends.astype(object)) * op.multiplier >> op.shift
         least, most = int(scaled.min()) - 1 + op.output_zp, int(scaled.max()) + 1 + op.output_zp
         safe = reach < (1 << 31) - (1 << 24) and max(-least, most, most - op.output_zp, op.output_zp - least) < 1 << 31
-        if safe and len(shift) == 1 and multiplier[0] == 1 << 30 and shift[0] <= 30:
+        if safe and op.shift.size == 1 and op.multiplier[0] == 1 << 30 and op.shift[0] <= 30:
             text = f"({x})" if op.input_zp else x
-            text = text if shift[0] == 30 else f"{text} * {1 << (30 - shift[0])}"
+            text = text if op.shift[0] == 30 else f"{text} * {1 << (30 - int(op.shift[0]))}"
         else:
-            text = self._scaled(op, x, multiplier, shift, safe=safe)
+            text = self._scaled(op, x, safe=safe)
         text = plus(text, op.output_zp)
         low, high = literal(storage.minimum), literal(storage.maximum)
         if not safe:
@@ -269,25 +268,24 @@ class Expressions:
             return text if most <= storage.maximum else f"min32({text}, {high})"
         return f"max32({text}, {low})" if most <= storage.maximum else f"clamp32({text}, {low}, {high})"
 
-    def _scaled(self, op: move.Rescale, x: str, multiplier: list[int], shift: list[int], *, safe: bool) -> str:
+    def _scaled(self, op: move.Rescale, x: str, *, safe: bool) -> str:
         """The product and its rounding."""
-        m, s = self._per_channel(multiplier), self._per_channel(shift)
+        m, s = self._per_channel(op.multiplier), self._per_channel(op.shift)
         two = op.rounding_mode == "DOUBLE_ROUND" and op.scale32 and op.input.type.storage != i64
-        if not two or max(shift) <= 31:
+        if not two or op.shift.max() <= 31:
             return f"scale_one{'' if safe else '64'}({x}, {m}, {s})"
         if not safe:
             return f"scale_two64({x}, {m}, {s})"
-        if min(shift) > 31:
-            return f"scale_two({x}, {m}, {self._per_channel([n - 32 for n in shift])})"
+        if op.shift.min() > 31:
+            return f"scale_two({x}, {m}, {self._per_channel(op.shift - 32)})"
         return f"scale_each({x}, {m}, {s})"
 
-    def _per_channel(self, each: list[int]) -> str:
+    def _per_channel(self, numbers: np.ndarray) -> str:
         """One number, or that of the channel; shifts are bytes."""
-        if len({*each}) == 1:
-            return literal(each[0])
-        numbers = np.asarray(each)
-        changes = np.flatnonzero(np.diff(numbers)) + 1
-        group = int(np.gcd.reduce([*changes, len(numbers)]))  # channels that have the same, behind each other
+        changes = np.flatnonzero(numbers[1:] != numbers[:-1]) + 1
+        if not changes.size:
+            return literal(int(numbers[0]))
+        group = int(np.gcd.reduce([*changes, numbers.size]))  # channels that have the same, behind each other
         if group < _GROUP:
             return f"{self.unit.numbers(numbers, i32)}[{self._channel()}]"
         return f"{self.unit.numbers(numbers[::group], i32)}[{self._channel()} / {group}]"
