@@ -5,23 +5,19 @@ from __future__ import annotations
 import math
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any, Final, Literal, NamedTuple
 
 from tflq.analysis.statistics import Statistics, read_statistics
-from tflq.base.arguments import check_choice, check_flags, check_number, check_path, not_expected
+from tflq.base.arguments import check_choice, check_flags, check_number, check_path
 from tflq.base.errors import OptionError, Reason
 from tflq.base.files import FilePath, check_outputs, replace_files
 from tflq.formats.backend import DEFAULT, named_by
 from tflq.formats.sources import on_disk, read
-from tflq.ir.module import Module
 from tflq.targets.load import check_kernel_target
 from tflq.targets.target import RulesFile
 from tflq.tools.quantize.building import Network, Work
-from tflq.tools.quantize.calibration.calibrate import Calibration, calibrate
 from tflq.tools.quantize.choosing import (
     AUTO,
     FEWEST,
@@ -37,7 +33,15 @@ from tflq.tools.quantize.choosing import (
     of_all_samples,
     seen_by,
 )
-from tflq.tools.quantize.fidelity import FloatNetwork, Metric, Nearness, nearness
+from tflq.tools.quantize.evidence import (
+    Evidence,
+    OneStatistics,
+    listed_statistics,
+    need_of_samples,
+    not_run,
+    read_samples,
+)
+from tflq.tools.quantize.fidelity import Metric, Nearness
 from tflq.tools.quantize.methods import Methods, methods_of, recipe_text
 from tflq.tools.quantize.peer_recipe import PeerRecipe, is_peer_recipe, read_peer_recipe
 from tflq.tools.quantize.recipe import (
@@ -60,16 +64,12 @@ from tflq.tools.quantize.search.outcome import Search
 from tflq.tools.quantize.stored_edges import EDGES, Edges
 from tflq.tools.quantize.weights import Placed, moments_of
 from tflq.tools.samples.files import Images, Level, files_of
-from tflq.tools.samples.inputs import Entry, signature_keys
 from tflq.tools.samples.reading import Spans
-from tflq.tools.verify.metrics import Score, Scoring, check_metrics, default_metrics, nearness_of
+from tflq.tools.verify.metrics import Score, nearness_of
 
 WeightMethod = Literal["minmax", "mse", "octav", "gptq", "reconstruct"]
-OneStatistics = FilePath | Statistics | Calibration
-"""A file of statistics, what it holds, or the calibration that it is of."""
 _FAR: Final = 3.0
 """Decibels that a search can be ahead on the samples that judge without a warning."""
-_OF_STATISTICS: Final = "a file of tflq calibrate, its result, or a list of these"
 
 
 def quantize(
@@ -178,7 +178,7 @@ def quantize(
     check_flags(force=force)
     check_kernel_target(target)
     images = Images.of(mean, scale)
-    listed = _listed(statistics)
+    listed = listed_statistics(statistics)
     _check_suffix(destination)
     inputs = source, *listed, *files_of(calibration), labels, recipe, target
     check_outputs([("the result", destination), ("the recipe", save_recipe)], inputs=inputs, force=force)
@@ -189,19 +189,18 @@ def quantize(
     with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
         source = on_disk(source, folder)
         module = read(source)
-        need = _need_of_samples(rules, methods, default, searches=searches)
-        reading = partial(_samples, calibration, module, images, labels, *need)
-        samples, names, metric = _samples_and_metrics(reading, metric, max_drop, labels)
+        need = need_of_samples(rules, methods, default, searches=searches)
+        samples, names, metric = read_samples(calibration, module, images, labels, need, metric, max_drop)
         bounds = _bounds(min_snr, metric, max_drop, max_bytes, max_time)
         work = Work(source, default, target, io, has_statistics=bool(listed))
         seen = [each if isinstance(each, Statistics) else read_statistics(each) for each in listed]
-        evidence = _Evidence(seen, samples, images, names, methods, chooses, bool(bounds))
+        evidence = Evidence(seen, samples, images, names, methods, chooses, bool(bounds))
         data, result = _quantized(work, rules, evidence, folder, bounds, metric)
         files = [(destination, data), (save_recipe, result.recipe.encode())]
         replace_files([(place, [content]) for place, content in files if place is not None], force=force)
     more = [*_renamed(weight_range), *(peer.warnings if peer else ())]
     if default.scheme in STATIC and samples is not None and not listed:
-        more += _not_run(module, samples)
+        more += not_run(module, samples)
     return replace(result, warnings=(*more, *result.warnings))
 
 
@@ -225,23 +224,6 @@ def _request(
             raise OptionError(Reason(what, str(recipe), value=value, remedy="leave out one of them"))
     default.check()
     return peer, file, methods, default
-
-
-def _samples_and_metrics(
-    reading: Callable[..., Spans | Iterator[Any] | None],
-    metric: str | Metric | None,
-    max_drop: float | None,
-    labels: Any,
-) -> tuple[Spans | Iterator[Any] | None, tuple[str, ...], str | Metric | None]:
-    """The samples, the metrics that are measured by name, and the one that may be bounded: if a drop has none, that of
-    the labels. OptionError for metrics that do not fit them. reading: reads the samples."""
-    names = check_metrics((metric,) if isinstance(metric, str) else ())
-    needs_metric = metric is None and max_drop is not None
-    samples = reading(again=labels is not None or bool(names) or needs_metric)
-    if isinstance(samples, Spans):
-        names = default_metrics(names, samples.labels) if needs_metric else names
-        Scoring(names, samples.labels)
-    return samples, names, names[0] if names else metric
 
 
 def _bounds(
@@ -273,51 +255,8 @@ def _bounds(
     return bounds
 
 
-class _Evidence(NamedTuple):
-    """Where ranges come from: statistics, or samples.
-
-    samples: in an iterator they are gone through once. metrics: what is measured, by name. methods: those of the call.
-    chooses: whether others are chosen by samples held back. judges: whether samples beside statistics are to judge by.
-    """
-
-    statistics: Sequence[Statistics]
-    samples: Spans | Iterator[Any] | None
-    images: Images | None
-    metrics: tuple[str, ...]
-    methods: Methods
-    chooses: bool
-    judges: bool
-
-    @property
-    def spans(self) -> Spans | None:
-        """The samples, if they can be gone through again."""
-        return self.samples if isinstance(self.samples, Spans) else None
-
-    def seen(self, work: Work, methods: Methods, bins: bool) -> Sequence[Statistics]:
-        """The statistics of the call, or those of its samples; empty without either. OptionError if it has both."""
-        if self.samples is None or (self.statistics and self.judges):
-            return self.statistics
-        if self.statistics:
-            what = "ranges come either from statistics or from samples to calibrate with"
-            raise OptionError(Reason(what, remedy="give one of them"))
-        if isinstance(self.samples, Spans):
-            return seen_by(work, self.samples, methods, bins=bins)
-        levels: dict[str, Any] = {} if self.images is None else {"mean": self.images.mean, "scale": self.images.scale}
-        return [calibrate(work.source, self.samples, histogram=bins, **levels).statistics]
-
-    def nearness(self, source: FilePath, network: Network) -> tuple[Nearness, tuple[Score, ...]]:
-        """The nearness of outputs to those of the source on the samples, and their metrics, if the samples can be gone
-        through once more."""
-        if self.spans is None:
-            return Nearness(None, None), ()
-        with closing(FloatNetwork(source)) as floats:
-            scoring = Scoring(default_metrics(self.metrics, self.spans.labels), self.spans.labels)
-            near = nearness(scoring.over(floats.beside_bytes(network.data, self.spans)))
-        return near, scoring.scores()
-
-
 def _quantized(
-    work: Work, rules: tuple[Rule, ...], evidence: _Evidence, folder: str, bounds: Bounds, metric: str | Metric | None
+    work: Work, rules: tuple[Rule, ...], evidence: Evidence, folder: str, bounds: Bounds, metric: str | Metric | None
 ) -> tuple[bytes, Quantization]:
     """The file of the network, and what became of it, by a search if it has bounds. folder: for the networks
     between."""
@@ -366,7 +305,7 @@ class _Completing(NamedTuple):
     """The last step: the network of all samples. choice: of the methods, if samples chose them."""
 
     work: Work
-    evidence: _Evidence
+    evidence: Evidence
     methods: Methods
     moments: Placed
     choice: Choice | None
@@ -392,7 +331,7 @@ class _Completing(NamedTuple):
 
 
 def _warnings(
-    search: Search, bounds: Bounds, near: Nearness, scores: Sequence[Score], evidence: _Evidence
+    search: Search, bounds: Bounds, near: Nearness, scores: Sequence[Score], evidence: Evidence
 ) -> Sequence[str]:
     """The warnings of a search, and one if outputs are less near on all samples than they have to be. Where that is not
     bounded, it is for outputs far less near than on those that judge."""
@@ -443,63 +382,5 @@ def _check_suffix(destination: FilePath | None) -> None:
         raise OptionError(Reason(what, os.fspath(destination), remedy=remedy))
 
 
-def _need_of_samples(rules: Sequence[Rule], methods: Methods, default: Settings, *, searches: bool) -> tuple[str, int]:
-    """The reason why samples are needed, and their least number; empty: they are not. searches: whether there are
-    bounds."""
-    if methods.equalize or methods.headroom or methods.correct_biases:
-        return "channels, headroom and biases follow from samples", 2
-    if rounds_by_products(rules, default):
-        return "weights are rounded by gptq on samples", 2
-    if fits_weights(rules, default):
-        return "weights are fitted to samples", 2
-    return ("how near the outputs are is measured on samples", 1) if searches else ("", 0)
-
-
-def _samples(
-    data: Any, module: Module, images: Images | None, labels: Any, need: str, least: int, *, again: bool
-) -> Spans | Iterator[Any] | None:
-    """The samples of the call; an iterator stays what it is if they are gone through once. OptionError if there are
-    fewer than are needed.
-
-    need: what needs them. again: whether they are gone through several times anyway.
-    """
-    if data is None and need:
-        raise OptionError(Reason(need, remedy="give samples: --calibration"))
-    once = isinstance(data, Iterator) and not need and not again and len(signature_keys(module)) < 2
-    if data is None or once:
-        return data
-    samples = Spans.of(data, module, images, labels)
-    if samples.least < least:
-        what = f"{samples.least} samples are too few to fit to some and judge by others"
-        raise OptionError(Reason(what, value=samples.least, remedy=f"give {least} at least"))
-    return samples
-
-
-def _not_run(module: Module, samples: Spans | Iterator[Any]) -> list[str]:
-    """The warning for signatures that samples did not run."""
-    entries = [span.entry for span in samples.each] if isinstance(samples, Spans) else [Entry.of(module)]
-    known = {entry.function for entry in entries}
-    keys = [f"'{each.key}'" for each in module.signatures or [] if each.function not in known]
-    if not keys:
-        return []
-    which = f"signature{'s' * (len(keys) > 1)} {', '.join(keys)}"
-    remedy = "give some of each, {KEY: samples} or arrays KEY/NAME"
-    return [f"there are no samples of {which}, and what only they compute stays float: {remedy}"]
-
-
 def _renamed(weight_range: str | None) -> list[str]:
     return [] if weight_range is None else ["weight_range has the name weight_method now"]
-
-
-def _listed(statistics: OneStatistics | Sequence[OneStatistics] | None) -> list[FilePath | Statistics]:
-    """The statistics of the call. OptionError for what is none."""
-    if statistics is None:
-        return []
-    several = statistics if isinstance(statistics, (list, tuple)) else [statistics]
-    listed: list[FilePath | Statistics] = []
-    for each in several:
-        one = each.statistics if isinstance(each, Calibration) else each
-        if not isinstance(one, (str, os.PathLike, Statistics)):
-            raise not_expected("statistics", one, _OF_STATISTICS)
-        listed.append(one)
-    return listed
